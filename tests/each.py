@@ -1,4 +1,4 @@
-"""One test for all modules, operators or pages, which reports each of them that does not hold."""
+"""One test for many modules, operators or pages, which reports each of them that fails."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_long_tuples_stay_bounded() -> None:
     assert len(value("ones(10000000000)")) == 4096
 
 
-def test_values_may_hide_no_more_than_functions() -> None:
+def test_a_value_may_shadow_a_function_but_is_still_checked() -> None:
     assert value("len", len=3) == 3
     with pytest.raises(ExpressionError):
         value("a * 2", a="text")

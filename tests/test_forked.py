@@ -25,7 +25,7 @@ def end() -> None:
 
 
 @pytest.mark.parametrize("value", ["one", "two"])
-def test_a_copy_has_the_variables_and_the_folder_of_now(
+def test_a_copy_has_the_current_environment_and_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("DMLCONF_TEST", value)

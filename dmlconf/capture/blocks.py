@@ -1,6 +1,6 @@
 """Split a graph into blocks: connected parts of few nodes, each a graph of its own.
 
-What is permitted of a graph of 300 nodes is wide, since every node adds rounding; of a block of
+For a graph of 300 nodes the permitted range is wide, since every node adds rounding; for a block of
 eight nodes it is narrow. A block's inputs are what feeds it from elsewhere, and its outputs are
 what others read.
 """

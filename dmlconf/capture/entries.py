@@ -1,4 +1,4 @@
-"""Compiled operators and graphs as entries of case files, and as keys that tell them apart."""
+"""Compiled operators and graphs as entries of case files, and as keys that identify them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""A key that equal ones share, and what the journal says."""
+"""The key of an operator or graph, equal for equal ones, and its line in the journal."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:

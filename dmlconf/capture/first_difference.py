@@ -1,8 +1,8 @@
 """Find where two providers of ONNX Runtime first differ inside a model.
 
-The outputs of nodes become outputs of the model, some at a time, and both providers run it. A node
-is named if its output is further off than `output_difference` permits and those of all nodes before
-it are not. That changes what ONNX Runtime fuses, so a difference can go away when it is looked at.
+The outputs of nodes become outputs of the model, some at a time, and both providers run it. The
+result is the first node whose output is further off than `output_difference` permits. With more
+outputs ONNX Runtime fuses less, so a difference may disappear in the search.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ class FirstDifference:
     Attributes:
         node: the node.
         output: the first of its outputs that differs.
-        difference: how far it does.
-        inputs: the same of what other nodes compute for it, if that is an output of the model, too.
-        beside_inputs: the same of the output in that run; None if the run failed.
-        alone: the same of the output if the node is a model of its own, which both providers give
-            the CPU provider's inputs; None if it cannot be tried.
+        difference: how far it differs.
+        inputs: how far the node's inputs differ that other nodes compute, when they are outputs of
+            the model as well.
+        beside_inputs: how far the output differs in that run; None if the run failed.
+        alone: how far the output differs if the node is a model of its own, and both providers get
+            the CPU provider's inputs; None if that cannot be tried.
     """
 
     node: OnnxNode
@@ -72,8 +73,8 @@ def first_difference(
     Args:
         graph: the model.
         inputs: its inputs.
-        cpu: opens a session of the provider that is believed.
-        tested: opens one of the provider that is looked at.
+        cpu: opens a session of the provider that is taken as right.
+        tested: opens a session of the provider under test.
     """
     runs = _Runs(graph, inputs, cpu, tested)
     compared = 0

@@ -42,7 +42,7 @@ class JournalWriter:
         self._bytes = 0
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line; of one beyond the limits of journals, only that it is missing.
+        """Write a line, or for one that exceeds the limits of journals, that a line is missing.
 
         Raises:
             OSError: it cannot be written.

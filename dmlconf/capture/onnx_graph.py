@@ -139,8 +139,8 @@ class OnnxGraph:
                     dimension.dim_value = size
         try:
             inferred = onnx.shape_inference.infer_shapes(copy, data_prop=True)
-        except Exception:  # Of several kinds; without sizes a search takes fewer nodes at a time.
-            return {}
+        except Exception:  # onnx raises many types.
+            return {}  # Without sizes, a search takes fewer nodes at a time.
         return dict(_sizes([*inferred.graph.value_info, *inferred.graph.output]))
 
 

@@ -32,7 +32,7 @@ class ModelError(ValueError):
 
 
 class OnnxRuntimeError(Exception):
-    """ONNX Runtime could not load or run a model; the message is the first line of its own."""
+    """ONNX Runtime could not load or run a model; the message is the first line of its error."""
 
 
 class Session(Protocol):

@@ -140,7 +140,7 @@ class _Table:
     def _position(self, slot: int) -> int | None:
         try:
             offset = int(self._table.Offset(slot))
-        except (TypeError, struct.error) as error:  # The list lies before or behind the file.
+        except (TypeError, struct.error) as error:  # The list lies outside the file.
             message = f"its table at byte {self._table.Pos:,} has no list of fields"
             raise _DamageError(message) from error
         return self._table.Pos + offset if offset else None
@@ -231,8 +231,8 @@ class _Partition:
         """Return the graph; a constant whose data is in another file becomes an input."""
         names = Names()
         nodes: list[Node] = []
-        sources: dict[str, tuple[str, str]] = {}  # Of each tensor's name, its node and output.
-        weights: dict[str, str] = {}  # Of each constant's tensor, the constant's name.
+        sources: dict[str, tuple[str, str]] = {}  # Tensor -> its node and output.
+        weights: dict[str, str] = {}  # A constant's tensor -> the constant.
         fed: list[tuple[str, str, str]] = []  # A tensor's name, and the node and input it feeds.
         tables = self._root.tables(4)
         if len(tables) > MOST_NODES:
@@ -241,7 +241,7 @@ class _Partition:
             kind, desc = table.number(4, "<B"), table.table(6)
             if desc is None or kind not in (_OPERATOR, _CONSTANT):
                 raise _DamageError(f"it has a node of the unknown kind {kind}")
-            if kind == _CONSTANT:  # What it feeds gets an input instead.
+            if kind == _CONSTANT:  # Its consumers get an input instead.
                 weights.update(dict.fromkeys(table.texts(12), table.text(8)))
                 continue
             operator = _operator(desc.text(4))
@@ -309,7 +309,7 @@ class _Partition:
                 desc[field.name] = side.pop(0) if side else None
             if not field.optional and not desc[field.name]:
                 raise _DamageError(f"its node {_quoted(name)} has no {field.name}")
-        attributes.pop("", None)  # An optional one that is absent.
+        attributes.pop("", None)  # An optional tensor is absent.
         if attributes:
             unknown = ", ".join(map(_quoted, attributes))
             raise PartitionError(f"{operator.name} has no field {unknown}")

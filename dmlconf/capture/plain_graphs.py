@@ -1,4 +1,4 @@
-"""Leave out what a graph's entry says twice, as a person would."""
+"""Shorten a graph's entry: leave out what its sources already say about its tensors."""
 
 from __future__ import annotations
 

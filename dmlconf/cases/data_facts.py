@@ -29,7 +29,8 @@ DATA_WORDS: Final[Mapping[str, str]] = {
 """The words of `Data`, each with what some input contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
-"""Larger tensors are not examined: they belong to layers, whose data are plain."""
+"""The largest tensor, in elements, that is examined: larger ones belong to layers, whose data are
+ordinary."""
 
 _INDICES: Final = "Indices"
 """Parts of the names of DirectML's fields that hold indices."""

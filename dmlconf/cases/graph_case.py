@@ -42,7 +42,7 @@ class GraphCase(Case):
             for that instead of values; None for other cases.
     """
 
-    graph: Graph = field()  # Not the property of `Case`, which is no default.
+    graph: Graph = field()  # Without field(), the property of `Case` would be its default.
     relation: Relation | None = None
 
     most_variations: ClassVar[int] = 2

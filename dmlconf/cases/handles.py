@@ -27,7 +27,7 @@ def longest_handle(identifier: str) -> str:
     """Return the digest of which a case's handle is the beginning."""
     number = int.from_bytes(sha256(identifier.encode("utf-8", "surrogatepass")).digest())
     number, first = divmod(number, len(_LETTERS))
-    number %= len(_CHARACTERS) ** (_LONGEST - 1)  # Fits a machine word, and the rest has no say.
+    number %= len(_CHARACTERS) ** (_LONGEST - 1)  # Only this part counts; it fits a machine word.
     text = _LETTERS[first]
     while len(text) < _LONGEST:
         number, at = divmod(number, len(_CHARACTERS))

@@ -81,14 +81,14 @@ class Fill:
 
 
 class _Derived(dict[str, Any]):
-    """Values that a case has derived from its desc so far; another process derives them again."""
+    """Cached values that follow from a case's desc; another process derives them again."""
 
     def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
         return _Derived, ()
 
 
 class _Inputs(dict[str, Array]):
-    """What `Case.inputs` returns, so that it need not be computed again."""
+    """The cached result of `Case.inputs`."""
 
 
 REJECTION_HINT: Final = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
@@ -107,8 +107,8 @@ class ExpectedOutputs:
             they come from elsewhere, as the case says; otherwise where they come from.
         others: where the remaining outputs come from, if the case states only some.
         samples: the known elements of outputs that are not known as a whole.
-        computed: outputs that this dmlconf's reference has just computed; all others may
-            contradict it.
+        computed: names of the outputs that the reference of this dmlconf has just computed. Any
+            other expected output may contradict the reference.
         right: what the reference computes, if that is known already.
     """
 
@@ -311,7 +311,7 @@ class Case:
         return violations(self.operator, self.desc, documented=True)
 
     def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:
-        """Return the case with changed tensors; a graph stays as it is: its edges hold descs too.
+        """Return the case with changed tensors; a graph is returned unchanged.
 
         Args:
             change: returns a tensor's replacement, given its name (in arrays `InputTensors[0]`).

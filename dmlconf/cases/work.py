@@ -12,7 +12,7 @@ from dmlconf.catalogue.model import FieldKind, Operator
 __all__ = ["work_of"]
 
 _LITTLE: Final = 1 << 20
-"""So few terms that their exact number does not matter."""
+"""A number of terms below which the estimate need not be exact."""
 
 
 def work_of(case: Case) -> int:

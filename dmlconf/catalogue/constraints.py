@@ -61,7 +61,7 @@ def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> t
         extra = operator.undocumented_data_types.get(field.name, ())
         if not any(tensor.DataType in (*row.data_types, *extra) for row in rows):
             broken["supported-data-type"] = None
-        if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
+        if not any(row.has_rank(tensor.DimensionCount) for row in rows):
             broken["supported-dimension-count"] = None
     broken.update(dict.fromkeys(_broken_by_operator(operator, names, documented=documented)))
     return tuple(broken)

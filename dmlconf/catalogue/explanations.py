@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _LONGEST_SIDE: Final = 60
-"""Characters of what is compared, and of its value, beyond which it is not named."""
+"""The most characters of an expression, and of its value, that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _of_tensors(
                 accepted = f"; DirectML accepts {', '.join(others)} as well" if others else ""
                 yield Explanation(name, label, text + accepted)
         elif name == "supported-dimension-count":
-            if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
+            if not any(row.has_rank(tensor.DimensionCount) for row in rows):
                 count = tensor.DimensionCount
                 text = f"{label} has {count} dimension{'' if count == 1 else 's'}"
                 listed_counts = _listed(_spans(row.ranks for row in rows))
@@ -125,7 +125,7 @@ def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
 
 
 def _written(operator: Operator, field: str) -> str:
-    """Return the array whose length a field is, as case files leave such fields out; else it."""
+    """Return the array of a count field, which case files leave out; any other field as it is."""
     arrays = (each.name for each in operator.fields if each.count == field)
     return next(arrays, field) if field else ""
 
@@ -156,7 +156,7 @@ def _unformed(constraint: Constraint, names: Namespace) -> bool:
 
 def _unmet(require: Expression, names: Namespace) -> str:
     """Return why a requirement is not met: its text, and the values that it compares."""
-    # Where an optional field is present, what is asked for is the rest.
+    # The alternative "the field is omitted" does not help a case that has the field.
     asked = [each for each in alternatives(require) if not str(each).endswith(" is None")]
     if len(asked) == 1:
         require = asked[0]
@@ -165,7 +165,7 @@ def _unmet(require: Expression, names: Namespace) -> str:
         (left, _, value), (right, _, other) = compared
         named = right.names and len(str(right)) <= _LONGEST_SIDE
         return f"{left} is {_shown(value)}, {f'but {right} is' if named else 'not'} {_shown(other)}"
-    if len(compared) == 1 and compared[0][1]:  # What is to be the same.
+    if len(compared) == 1 and compared[0][1]:  # It asks that all of these are equal.
         return f"`{require}` does not hold: {_shown(compared[0][2])}"
     if not compared or any(isinstance(value, bool) for _, _, value in compared):
         compared = [(path, *_value(path, names)) for path in paths(require)]

@@ -1,4 +1,4 @@
-"""The family of each operator, as reports sum them up."""
+"""The family of each operator, such as "Matrix products and attention", for reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dmlconf.catalogue.loader import operator_files
 __all__ = ["OTHER", "families"]
 
 OTHER: Final = "Other"
-"""The family of operators that the catalogue does not have."""
+"""The family of every operator that is not in the catalogue."""
 
 _NAMES: Final = {
     "activation": "Activations",

@@ -162,6 +162,6 @@ def _new_of(form: Form, rows: list[Support]) -> str | None:
         return None
     if not any(form.data_type in row.data_types for row in rows):
         return data_type
-    if not any(row.ranks[0] <= form.rank <= row.ranks[1] for row in rows):
+    if not any(row.has_rank(form.rank) for row in rows):
         return rank
     return f"{data_type} and {rank}"

@@ -63,16 +63,18 @@ class UnknownOperatorError(LookupError):
 
     Attributes:
         name: the unknown name.
+        message: that the name is unknown.
         hint: a hint at the nearest known name, or None.
     """
 
     def __init__(self, name: str, others: Iterable[str] = ()) -> None:
         """Take the unknown name, and other names than the catalogue's that it may resemble."""
         self.name = name
+        self.message = f"the catalogue has no operator {name}"
         near = nearest(name, operator_names()) or nearest(name, others)
         self.hint = f"did you mean {near}?" if near else None
         told = f"; {self.hint}" if near else ""
-        super().__init__(f"the catalogue has no operator {name}{told}")
+        super().__init__(f"{self.message}{told}")
 
 
 def operator_files() -> list[Path]:

@@ -170,6 +170,10 @@ class Support:
     ranks: tuple[int, int]
     data_types: tuple[DataType, ...]
 
+    def has_rank(self, rank: int) -> bool:
+        """Return whether a DimensionCount is among these ranks."""
+        return self.ranks[0] <= rank <= self.ranks[1]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupportTable:

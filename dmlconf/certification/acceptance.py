@@ -72,9 +72,13 @@ def too_many_waived(limit: WaivedLimit | None, verdicts: Mapping[str, Verdict]) 
     if limit is None or not limit.exceeded(waived, len(verdicts)):
         return None
     return (
-        f"waivers of the sender excuse {share_text(waived, len(verdicts))}, more than the {limit} "
-        "allowed: read them, and if you accept them, add --max-waived"
+        f"{_excused(waived, verdicts)}, more than the {limit} allowed: read them, and if you "
+        "accept them, add --max-waived"
     )
+
+
+def _excused(count: int, verdicts: Collection[str]) -> str:
+    return f"waivers of the sender excuse {share_text(count, len(verdicts))}"
 
 
 def share_text(count: int, of: int) -> str:
@@ -117,7 +121,7 @@ def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
         finished = datetime.fromisoformat(log.footer.finished)
         lasted, ago = finished - started, now - finished
     except (ValueError, TypeError, OverflowError):
-        return  # `implausible` says so.
+        return  # `implausible` reports it.
     if lasted > _LONGEST_RUN:
         yield f"the run lasted {lasted.days:,} days, from {started.date()} to {finished.date()}"
     if ago > _OLDEST_RUN:
@@ -152,10 +156,7 @@ def notes_on_waivers(
         return
     messages = [verdicts[case].reason.message for case in cases if verdicts[case].reason]  # type: ignore[union-attr]  # The condition says that it is there.
     used = [w for w in waivers if any(text.startswith(f"{w.name}: ") for text in messages)]
-    yield (
-        f"waivers of the sender excuse {share_text(len(cases), len(verdicts))}; they accept "
-        f"{_widest(used)}"
-    )
+    yield f"{_excused(len(cases), verdicts)}; they accept {_widest(used)}"
     day = datetime.fromisoformat(started).date()
     for waiver in used:
         if waiver.until < now.date():

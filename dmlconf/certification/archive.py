@@ -21,7 +21,7 @@ from dmlconf.documents.files import UnreadableFileError, read_bytes
 __all__ = ["MOST_BYTES", "Archive", "archive_bytes", "read_archive"]
 
 MOST_BYTES: Final = 100_000_000
-"""Of the whole file."""
+"""The most bytes of a certificate's file."""
 
 _MIB: Final = 1 << 20
 

@@ -19,7 +19,7 @@ from dmlconf.certification.json_text import canonical_json, parsed_json
 __all__ = ["PAYLOAD_TYPE", "Envelope", "Signature", "encoded", "envelope_bytes", "read_envelope"]
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
-"""Of in-toto statements."""
+"""The payload type of in-toto statements."""
 
 MOST_SIGNATURES: Final = 32
 

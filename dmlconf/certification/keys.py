@@ -61,7 +61,7 @@ _PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n[^-]*\n-----END PUBLI
 
 
 _KEYS: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----")
-"""A public key in a file of the user's, whatever its line ends are and whatever is around it."""
+"""A public key in a user's file, with any line ends and any text around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def read_private_key(path: Path) -> PrivateKey:
     except TypeError as error:
         message = "is encrypted; `openssl pkey -in FILE -out OTHER` decrypts it"
         raise CertificationError(printable(f"{path} {message}")) from error
-    except Exception as error:  # Of many kinds, by the version of the library.
+    except Exception as error:  # The types depend on the library's version.
         message = "is not a private key: it must be PKCS#8 in PEM, as `dmlconf keygen` writes it"
         raise CertificationError(printable(f"{path} {message}")) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
@@ -175,7 +175,7 @@ def public_key(pem: bytes) -> PublicKey:
     serialization, ed25519 = _library()
     try:
         key = serialization.load_pem_public_key(pem)
-    except Exception as error:  # Of many kinds, by the version of the library.
+    except Exception as error:  # The types depend on the library's version.
         raise ValueError("is not a public key in PEM") from error
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise ValueError("is a public key, but not Ed25519")

@@ -55,7 +55,7 @@ SAMPLE: Final = 4096
 
 _FORMAT: Final = 1
 _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")
-"""A line has one of these, by the kind of outcome."""
+"""The keys that say the kind of outcome; each line has exactly one of them."""
 _FIRST_CASE: Final = 2
 """The line of outcomes.jsonl after its head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20

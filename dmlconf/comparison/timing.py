@@ -3,17 +3,17 @@
 A case's time is that of its fastest dispatch by the device's own clock, since any disturbance of a
 dispatch only adds to it. Two measures of an operator may show that it is slower: the median of its
 cases' ratios, and the ratio of their sums, which the large cases decide. The median of all
-operators is what the whole run is slower by; it is reported separately, and an operator is slower
-only by what exceeds that.
+operators says how much slower the whole run is. It is reported separately, and an operator counts
+as slower only by what exceeds it.
 
-Each measure has a standard error of two parts: how much cases of one operator differ among
-themselves, by which the error falls with their number, and how much operators differ among
-themselves, which any number of cases shares, as where the machine was busy for a while. Both are
-estimated by medians of absolute deviations, from the two runs themselves, so that a few operators
-that are really slower hardly matter. A busy machine has longer tails than that: bursts, in which
-all of an operator's cases take several times as long. They are in either run, and in the base they
-make an operator seem quicker. So an operator must also be slower by more than those at the quick
-end are quicker.
+Each measure has a standard error of two parts: how much the cases of one operator differ, which
+falls with their number, and how much operators differ, which does not, since all cases of an
+operator run while the machine is busy or while it is not. Both are estimated from the two runs by
+medians of absolute deviations, so that a few operators that are really slower hardly matter. A busy
+machine has longer tails than that: bursts, in which all cases of an operator take several times as
+long. A burst in the base run makes an operator seem quicker, and as often one in the new run makes
+an operator seem slower. So an operator must also be slower by more than the quickest operators are
+quicker.
 
 Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
 distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
@@ -62,7 +62,8 @@ some microseconds may have waited for its turn, which takes a hundred times as l
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
-"""Of the operators that seem quicker this share is left out; the next, by this factor, is noise."""
+"""This share of the operators that seem quickest is left out; the next one, times this factor, is
+taken as noise."""
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533

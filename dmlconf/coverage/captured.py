@@ -20,11 +20,11 @@ from dmlconf.coverage.graphs import GraphCoverage
 __all__ = ["CapturedCoverage", "CapturedUses", "Use"]
 
 _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
-"""The kinds of attributes whose values count one by one; there are too many numbers."""
+"""The kinds of attributes whose values are features; numbers would be too many."""
 
 Feature = tuple[str, str]
-"""What a case may use: a kind, which is `operator`, `data type`, `attribute` or `neighbours`, and a
-name, such as `GEMM ATensor FLOAT16`."""
+"""A feature that a case may use: a kind, which is `operator`, `data type`, `attribute` or
+`neighbours`, and a name, such as `GEMM ATensor FLOAT16`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class CapturedUses:
 
         Args:
             plan: cases, of which the captured graphs count.
-            graphs: what all graphs of the suite connect; captured graphs without any of its
-                operators do not count.
+            graphs: which operators all graphs of the suite connect; captured graphs without any of
+                these operators do not count.
         """
         captured: Counter[Feature] = Counter()
         for planned in graphs_in(plan):

@@ -40,7 +40,7 @@ _ABSENT: Mapping[str, Any] = {
     "FilterSizes": None,
     "ConstantBytes": (),
 }
-"""What conditions read of fields that an operator lacks."""
+"""The value that conditions read for a field that an operator lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Question:
         because: what was once wrong.
         operators: the only operators to ask; None for all.
         has_field: one of these fields is needed; empty for none.
-        inputs: the inputs whose data ask.
-        data_types: those to ask for.
-        data: the class of data; None if conditions ask.
+        inputs: the inputs whose data decide whether a case asks the question.
+        data_types: the data types for which it is asked.
+        data: the class of data; None if `conditions` decide instead.
         conditions: for each part, the condition that a case must meet.
         derived: `dimensions` or `in_place` if the parts follow from the catalogue; else empty.
     """

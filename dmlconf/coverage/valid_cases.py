@@ -12,7 +12,7 @@ __all__ = ["valid_cases"]
 def valid_cases(
     cases: Iterable[Case], operators: Container[str], advance: Callable[[], None]
 ) -> Iterator[Case]:
-    """Yield the cases of some operators, but for those that DirectML must refuse.
+    """Yield the cases of some operators, without those that DirectML must refuse.
 
     Args:
         cases: the suite's cases.

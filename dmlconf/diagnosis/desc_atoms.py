@@ -1,7 +1,7 @@
 """List the atoms, or single conditions, that may tell one operator's failures from its passes.
 
-Such as `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` or `FLOAT16 in DataTypes`. Each is added with
-its bits, a measure of complexity that `dmlconf.diagnosis.atoms` explains: 5 for the simplest
+Examples are `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` and `FLOAT16 in DataTypes`. Each is added
+with its bits, a measure of complexity that `dmlconf.diagnosis.atoms` explains: 5 for the simplest
 conditions, 10 for unusual ones. Of conditions that explain failures equally well, the one of the
 fewest bits is shown; a new kind of atom is a new call of `builder.add` with bits in that range.
 """
@@ -64,7 +64,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         groups: indices of verdicts whose lowest and highest numbers become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
-    facts = [dict(verdict.facts) for verdict in verdicts]  # Those of a large log are kept as text.
+    facts = [dict(verdict.facts) for verdict in verdicts]  # A large log keeps facts as text.
     names = list(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, facts)))))
     columns = {name: Column([each.get(name) for each in facts]) for name in names}
     in_place = columns.pop(IN_PLACE, None)

@@ -22,7 +22,7 @@ __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
 _BROKEN_REPETITIONS: Final = 2
-"""For a case that breaks the backend, which costs a process each time."""
+"""Runs of a case that breaks the backend: each costs a process."""
 
 _OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 
@@ -54,14 +54,14 @@ class Diagnosis:
         verdict: the first failing verdict on it; a passing one if none failed.
         failures: how often it failed alone.
         runs: how often it ran alone.
-        in_batch: whether it failed among others; None if that was not tried.
+        in_batch: whether it failed when it ran together with others; None if that was not tried.
         reduced: the smallest case that fails in the same way; None if the case could not be
             reduced.
         reduced_verdict: the verdict on the reduced case.
         trials: the smallest case with each factor changed, and the verdicts.
-        culprit: what is to blame; None if no factor is.
-        rewritten: the graph, otherwise compiled, whose outputs are the wrong ones in every bit;
-            None for operators, and if none is known.
+        culprit: the factor that is to blame; None if no factor is.
+        rewritten: a wrong rewrite of the graph whose outputs are the wrong ones bit by bit; None
+            for operators, and if none is known.
         notes: additional remarks for people.
         interrupted: whether an interrupt ended the reduction or the trials.
     """
@@ -149,7 +149,7 @@ def diagnose(
 
 
 def _rewritten(diagnosis: Diagnosis, bench: Bench, own: Mutant | None) -> Mutant | None:
-    """Return the otherwise compiled graph that gives the wrong outputs in every bit."""
+    """Return the wrong rewrite of the graph whose outputs are the wrong ones bit by bit."""
     case, reason = diagnosis.case, diagnosis.verdict.reason
     if not case.forms or case.relation is not None:
         return None
@@ -192,7 +192,7 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 
 
 class _Again:
-    """Checks whether a case fails like the first one, run among others or again as this needs."""
+    """Checks whether a case fails like the first one, if it runs as often and in such a batch."""
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
         self._bench = bench

@@ -43,9 +43,9 @@ class Experiment:
         blame: what is to blame if the case passes.
         case: the case to run.
         backend: what it runs on; None for the backend under test.
-        tells: whether a pass shows what is to blame. With FLOAT16 for intermediate results more
-            is permitted, a wrong computation may not show with other data, and another backend may
-            differ in anything.
+        tells: whether a pass shows what is to blame. It does not if FLOAT16 is permitted for
+            intermediate results, since the rules then permit more; nor with other data, which may
+            hide the error; nor on another backend, which may differ in anything.
         form: the form in which a graph runs; None for the graph itself.
     """
 

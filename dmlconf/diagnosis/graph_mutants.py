@@ -39,7 +39,7 @@ class Mutant:
 
 
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
-    """Yield the mutants of a graph, those that few graphs have first."""
+    """Yield the mutants of a graph, the rarest kinds first."""
     for mutant in (
         *_merged(graph),
         *_overwritten(graph),

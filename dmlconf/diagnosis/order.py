@@ -6,8 +6,9 @@ others. Parts of that sequence are left out, and the rest runs in a new process,
 fails in the same way (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
 2002).
 
-A case that takes its process down after others passes when it is tried again alone, so no verdict
-tells of it. The log has such a breakdown with the cases that had no outcome then.
+A case that crashes its process only after others passes when it is tried again alone, so no verdict
+shows the crash. The log records such a breakdown, with the cases that had no outcome at that
+moment.
 """
 
 from __future__ import annotations
@@ -48,11 +49,12 @@ class OrderFinding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """What a log says has failed.
+    """A failure in a log: of a case, or of a process without a case to blame.
 
     Attributes:
-        cases: the case that failed; of a breakdown that no case explains, each that may have.
-        before: the cases that ran before them in their process, the first one first.
+        cases: the case that failed; for a breakdown that no case explains, every case that may have
+            caused it.
+        before: the cases that ran before these in their process, in order.
         verdict: the verdict of the case; None for a breakdown that no case explains.
         breakdown: how the process broke down; None where the case failed otherwise.
     """
@@ -65,18 +67,19 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True)
 class OrderResult:
-    """What running a case after others showed.
+    """The result of running a case again after the cases that preceded it.
 
     Attributes:
-        symptom: what the log says.
-        case: the case that failed; where none did again, the first of those that may have.
+        symptom: the failure in the log.
+        case: the case that failed again; if none did, the first of `symptom.cases`.
         finding: whether it fails because of earlier cases.
-        earlier: the smallest sequence of earlier cases after which it fails; where it did not fail
-            again, all that came before it.
+        earlier: the smallest sequence of earlier cases after which it fails; if it did not fail
+            again, all cases that came before it.
         before: how many cases of the suite came before it in its process.
-        missing: how many others did, which the suite does not have.
+        missing: how many other cases came before it that the suite lacks.
         runs: how many sequences were run.
-        minimal: whether the case passes without any one of `earlier`; else time ran out.
+        minimal: whether every case of `earlier` is needed; False if time ran out before that was
+            known.
     """
 
     symptom: Symptom
@@ -130,7 +133,7 @@ def _before_all(log: RunLog, breakdown: UnexplainedBreakdown) -> tuple[str, ...]
 
 
 def _end(log: RunLog, verdict: Verdict) -> int | None:
-    """Return the log's index of a verdict whose process did not number its cases; else None."""
+    """Return a verdict's index in the log, if its process did not number its cases; else None."""
     return log.verdicts.index(verdict) if verdict.execution.sequence is None else None
 
 
@@ -152,7 +155,7 @@ def minimal(
     while len(left) > 1:
         size = -(-len(left) // parts)
         begins = range(0, len(left), size)
-        # What came last is the likeliest cause, so it is tried first.
+        # The latest cases are the likeliest cause, so they are tried first.
         kept = [left[at : at + size] for at in reversed(begins)]
         rests = [left[:at] + left[at + size :] for at in begins] if len(begins) > 2 else []
         for candidate in [*kept, *rests]:
@@ -254,7 +257,7 @@ def search_order(
     if symptom.breakdown is None:
         earlier, whole = minimal(before, lambda part: sequences.fail((*part, *last)), until)
         return result(last[0], OrderFinding.AFTER_OTHERS, earlier, len(before), whole=whole)
-    # Which case breaks down is part of the question: the last of the smallest sequence.
+    # The case that breaks the process is not known: it is the last of the smallest sequence.
     needed, whole = minimal(everything, sequences.fail, until)
     case, earlier = needed[-1], needed[:-1]
     finding = OrderFinding.AFTER_OTHERS if earlier else OrderFinding.ALONE

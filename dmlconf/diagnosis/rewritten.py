@@ -1,4 +1,4 @@
-"""Name the rewrite of a graph compiler that gives a device's wrong outputs in every bit."""
+"""Name the wrong rewrite of a graph whose outputs are a device's wrong outputs bit by bit."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ Outputs = Mapping[str, Array]
 
 _MOST_MUTANTS: Final = 400
 _MOST_RUNS: Final = 12
-"""Of mutants on the device, whose nodes run one by one."""
+"""The most mutants that are tried on the device, node by node."""
 
 _NEAR: Final = 0.02
-"""Share of the largest output by which a mutant that is tried on the device may be off."""
+"""The most by which the reference's outputs of a mutant that is tried on the device may differ from
+the device's, as a share of the largest output."""
 
 
 def own_mutant(planned: PlannedCase) -> Mutant | None:
@@ -46,12 +47,12 @@ def same_as_rewritten(
     own: Mutant | None,
     one_by_one: Callable[[Case], Outputs | None],
 ) -> Mutant | None:
-    """Return the mutant of a graph that gives a device's outputs in every bit; None if none does.
+    """Return the mutant of a graph that gives a device's outputs bit by bit; None if none does.
 
     Args:
         case: the graph, with its data.
-        outputs: what the device gave.
-        own: the mutant that the case has, which is tried first.
+        outputs: the outputs of the device.
+        own: the mutant of the case itself, which is tried first.
         one_by_one: runs the nodes of a graph one by one on the device, whose exponentials are not
             those of the reference.
     """
@@ -91,16 +92,16 @@ def _computed(case: Case) -> Outputs | None:
         with np.errstate(all="ignore"):
             return evaluate(case)
     except (ArithmeticError, KeyError, ValueError, IndexError):
-        return None  # What a node reads there it may not read, such as an index out of range.
+        return None  # A mutant may read what a node must not, such as an index out of range.
 
 
 def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outputs) -> bool:
-    """Return whether what was computed has each of the outputs, and is alike there.
+    """Return whether computed outputs are like those of the device.
 
     Args:
         alike: compares arrays of floats with the same sizes and type; integers must be equal.
-        computed: what was computed.
-        outputs: the outputs.
+        computed: the computed outputs.
+        outputs: the outputs of the device, each of which must be among the computed ones.
     """
 
     def fits(one: Array, other: Array) -> bool:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from dmlconf.cases.facts import element_count
 from dmlconf.cases.model import INVALID_TAG
-from dmlconf.diagnosis.across import SharedGroups, shared_groups
+from dmlconf.diagnosis.common_conditions import SharedGroups, shared_groups
 from dmlconf.diagnosis.groups import Group, operator_failures
 from dmlconf.diagnosis.search import Explanation
 from dmlconf.run_log.log import RunLog

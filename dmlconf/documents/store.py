@@ -119,7 +119,7 @@ class Store:
         content = entry_content(value)
         if content is None:
             return
-        import tempfile  # What is found in the store needs none.
+        import tempfile  # Needed only to add to the store.
 
         with suppress(OSError):
             _make_own_folder(self.folder)

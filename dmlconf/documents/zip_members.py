@@ -1,4 +1,4 @@
-"""Read members of zip archives of strangers: within a size, whatever the archive says of itself."""
+"""Read members of untrusted zip archives, up to a size, whatever size the archive states."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DAMAGES: Final = (
     EOFError,
     LookupError,
     MemoryError,
-    OSError,  # It points to before its own beginning.
+    OSError,  # An offset in it is negative.
     OverflowError,
     RuntimeError,  # It is encrypted, or uses a method that is not implemented.
     TypeError,
@@ -34,7 +34,7 @@ _DAMAGES: Final = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""Exceptions of `zipfile` and of the decompressors at damaged archives."""
+"""What `zipfile` and the decompressors raise for damaged archives."""
 
 
 class DamagedArchiveError(Exception):

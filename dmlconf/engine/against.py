@@ -122,7 +122,7 @@ class RecordingAgainst:
         return self._digests[operator]
 
     def _is_known_to_lack(self, case: Case) -> bool:
-        """Return whether the recording has no such case, as an earlier run has read in its file.
+        """Return whether an earlier run has found that the recording lacks the case.
 
         For 6 of GATHER's 1,004 cases nothing is recorded: two files need not be read for them.
         """
@@ -238,8 +238,8 @@ def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
     """Return the suite's own recordings, in a path's folder or up to two above it.
 
-    They are the files NAME.dmlrec in the operators' folders, each name a recording that is returned
-    as FOLDER/NAME.dmlrec, and the files in the folder `recordings`.
+    They are the files in the folder `recordings` and the files NAME.dmlrec in the operators'
+    folders. Those of one name are one recording, which is returned as FOLDER/NAME.dmlrec.
     """
     from dmlconf.backends.recording.file import SUFFIX
     from dmlconf.backends.recording.store import recording_paths

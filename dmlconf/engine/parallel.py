@@ -72,7 +72,7 @@ class _Judged(NamedTuple):
     Attributes:
         verdict: the judgement on it.
         stale: for each recording, the cases for which it turned out to be stale.
-        found: what is not yet in the cache.
+        found: the records that are not yet in the cache.
     """
 
     verdict: Verdict

@@ -48,7 +48,7 @@ def verdicts(
         BackendError: a process could not be started, or a recording cannot be read.
     """
     if backend.variants:
-        from dmlconf.engine.variants import judged_variants  # Few runs have any.
+        from dmlconf.engine.variants import judged_variants  # Few runs need it.
 
         return judged_variants(plan, backend, expected.against, options)
     execution = execution_of(backend.name, limits, judged=True)

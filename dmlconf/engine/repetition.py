@@ -29,8 +29,8 @@ def repeated(
 ) -> Stream:
     """Run the plan several times over, and yield one verdict on each case.
 
-    That is the first one that fails the run, as soon as it is reached, and says in which
-    repetition; else the last one. A case that failed is not run again.
+    It is the first verdict on the case that fails the run, yielded at once with its repetition's
+    number; if none fails, it is the last one. A case that failed is not run again.
 
     Args:
         plan: what to run.

@@ -446,7 +446,7 @@ def _parts(
 ) -> Iterator[list[PlannedCase]]:
     """Yield the plan in parts: graphs that also run in other forms, and the cases between them."""
 
-    part = "nodes" if compare_unfused else "relation"  # Only graphs have either.
+    part = "nodes" if compare_unfused else "relation"  # Only entries of graphs have these keys.
 
     def apart(planned: PlannedCase) -> bool:
         return part in planned.template.data
@@ -460,7 +460,7 @@ def _parts(
 
 
 def _nothing(case: Case) -> None:
-    """Recall nothing of a case."""
+    """Remember nothing of a case: for runs without a cache."""
 
 
 def runnable(

@@ -56,7 +56,7 @@ class Selected:
     record: Mapping[str, Any] | None
 
     def without(self, names: Container[str]) -> Selected:
-        """Return the same without the cases of these identifiers; the digest is that of all."""
+        """Return the same without the named cases; the digest stays that of all cases."""
         every = range(len(self.cases)) if self.places is None else self.places
         left = [
             (case, place)

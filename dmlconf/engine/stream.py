@@ -27,7 +27,7 @@ Stream = Generator[Verdict | Attempt | Repeated, None, None]
 """Verdicts as they are reached, with the attempts and repetitions that lead to them."""
 
 Judge = Callable[[Sequence[PlannedCase]], Stream]
-"""Runs cases, and yields a verdict on each."""
+"""Runs cases, and yields a verdict on each, with the attempts and repetitions before it."""
 
 Verdicts = Generator[Verdict, None, None]
 """Verdicts alone, as they are reached."""

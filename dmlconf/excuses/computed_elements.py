@@ -30,7 +30,7 @@ def computed_elements(
         formula: computes what the runtime gives.
         actual: what the runtime gave.
         relative: the error as a share of the computed number.
-        absolute: and apart from that.
+        absolute: the error that is permitted in addition, in the output's unit.
     """
     mask = np.zeros(actual.shape, bool)
     for prediction in predictions(case, formula):

@@ -1,4 +1,4 @@
-"""Functions that find the elements of an output that a deviation of a target concerns."""
+"""Find the elements of an output that a deviation of a target, such as WebNN, concerns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _ulp(
 def _sigmoid(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
-    """Sigmoids with an absolute error, and their products with a number: x 1e-7 for x."""
+    """Sigmoids within an absolute error, and products of a number and such a sigmoid."""
     before = activation_of(case)[1]
     if right.dtype.kind != "f" or before is None:
         return np.zeros(right.shape, bool)
@@ -79,7 +79,7 @@ def _nan_before_activation(
 
 
 def _all(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements, for named cases in which memory beyond a tensor is read."""
+    """All elements: for deviations that name cases in which memory beyond a tensor is read."""
     return np.ones(right.shape, bool)
 
 
@@ -103,7 +103,7 @@ def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _infinite(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that an infinity in an input can reach."""
+    """Elements that an infinity in an input can change."""
     return _reached(inputs, right, np.isinf)
 
 
@@ -120,7 +120,7 @@ def _reached(inputs: Mapping[str, Array], right: Array, special: Callable[[Array
 
 
 def _special(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that NaN or an infinity in an input can reach."""
+    """Elements that a NaN or an infinity in an input can change."""
     return _reached(inputs, right, lambda array: ~np.isfinite(array))
 
 
@@ -257,7 +257,7 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
 def _large_angle(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, beyond: float
 ) -> Array:
-    """Elements whose scaled input is beyond a number, as an angle of cos: 1e10."""
+    """Elements whose scaled input exceeds a limit, such as an angle of 1e10 for cos."""
     angle, by = inputs["InputTensor"].astype(np.float64), case.desc["ScaleBias"]
     if by is not None:
         angle = angle * by["Scale"] + by["Bias"]
@@ -325,4 +325,4 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "quotient that is not a number": _nan_quotient,
     "gathered beyond the axis": _gathered_beyond,
 }
-"""The functions by the words of `schemas/targets/*.yaml`."""
+"""The functions by their names in `schemas/targets/*.yaml`."""

@@ -54,8 +54,8 @@ def known_faults(environment: Environment) -> KnownFaults:
 def faults_of_version(version: Version, path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the known faults of a version of DirectML.
 
-    A version that was not tested may have the faults of those beside it: 1.14.0 those of 1.13.1 and
-    of 1.14.1. One that is newer than all has none of theirs, as it may mend them.
+    A version that was not tested may have the faults of its neighbours: 1.14.0 those of 1.13.1 and
+    of 1.14.1. A version newer than all tested ones has no known faults, as it may have fixed them.
 
     Args:
         version: the version.

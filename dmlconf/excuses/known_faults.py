@@ -60,15 +60,15 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Reasons that a known fault explains if its formula leaves elements unwritten that should be
-written, or writes to other elements; `_is_undefined` says whether it does."""
+"""Reasons of failures about unwritten or foreign bytes. A known fault explains them only if its
+formula leaves these elements unwritten or writes to them; `_is_undefined` checks that."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
 _EVERY_BIT: Final = PrecisionRule(RuleKind.EXACT, 0, "what DirectML computes is known in every bit")
 
 _STAGES_IN_GRAPHS: Final = {"CompileOperator": "CompileGraph"}
-"""The calls that do for operators in a graph, one alone too, what others do without a graph."""
+"""The call that compiles an operator in a graph, by the call that compiles it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,10 @@ class NodeCondition:
 
     Attributes:
         operators: the names of operators, one of which the node has.
-        when: a condition over its desc, and over `Consumers`, how many nodes it feeds,
-            `OutputNumbers`, which outputs of the graph it is, counted from 0, and `NumbersWritten`,
-            which ones DirectML writes such nodes to (`numbers_written`).
+        when: a condition over the node's desc and three further names. `Consumers` is how many
+            nodes read it; `OutputNumbers` are the graph's outputs that it gives, counted from 0;
+            `NumbersWritten` are the outputs to which DirectML writes the nodes of this operator
+            (`numbers_written`).
     """
 
     operators: frozenset[str]
@@ -96,7 +97,7 @@ class NodeCondition:
 
 
 def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
-    """Return how a node is joined with the others."""
+    """Return the names by which a condition reads how a node is connected."""
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
     outputs = {edge.graph_output for edge in graph.output_edges if edge.node == node.name}
@@ -112,8 +113,8 @@ class ConstantCondition:
     """A condition on the constants of a graph.
 
     Attributes:
-        when: over `ByteCount`, `ElementCount` and `DataType` of the constant, and `BytesRead`, the
-            most bytes that a consumer reads of it.
+        when: a condition over `ByteCount`, `ElementCount` and `DataType` of the constant, and
+            `BytesRead`, the most bytes that a consumer reads of it.
     """
 
     when: Expression
@@ -156,16 +157,17 @@ class KnownFault:
             refusal such as `E_INVALIDARG by CreateOperator`.
         cases: identifiers of the affected cases; None for all.
         when: a condition on the desc that these cases meet; None for all.
-        node: a node that these cases, graphs, have; None for any.
-        constant: a constant that these cases, graphs, have; None for any.
-        breaks: constraints of which these cases break some and no others; None for any.
+        node: a condition: these cases are graphs with such a node; None for any.
+        constant: a condition: these cases are graphs with such a constant; None for any.
+        breaks: the constraints of which these cases break at least one, and no other constraint;
+            None for any.
         formula: computes the wrong outputs; None if they are not known.
         circumstance: the only circumstance under which it shows; None for any, and for plain runs.
         graph: whether it shows only in operators that are compiled as graphs.
         nodes: whether it shows in nodes of graphs as well.
         alone: whether its cases may harm others in the same process.
         title: what DirectML does, in a few words that fit after its version.
-        kernels: the devices on which it was seen.
+        kernels: whose kernels have it: the devices on which it was seen.
         instead: what an application can do to get right results.
         example: the identifier of a small case that shows it.
         not_computed: why the wrong outputs are not known, if they are not.
@@ -201,7 +203,7 @@ class KnownFault:
 
     @property
     def span(self) -> str:
-        """The subject of `title`: `DirectML 1.8.0 to 1.15.4`."""
+        """The subject of the sentence that `title` continues: `DirectML 1.8.0 to 1.15.4`."""
         return f"DirectML {self.releases}"
 
     def concerns(self, case: Case, *, as_graph: bool = True) -> bool:
@@ -279,7 +281,7 @@ class KnownFault:
         return False
 
     def may_cause(self, reason: ReasonKind, case: Case) -> bool:
-        """Return whether a failure for this reason may be the fault's: no other misconduct is."""
+        """Return whether the fault can cause a failure for this reason."""
         if self.formula is not None:
             return reason in _OF_VALUES or reason in _OF_UNDEFINED
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
@@ -297,7 +299,7 @@ class KnownFault:
 
 
 def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
-    """Return whether outputs are what some faults together make of a case."""
+    """Return whether the outputs of a case are those that several faults together cause."""
 
     def formula(part: Case) -> Computed | None:
         computed = (fault.computed(part) for fault in faults)
@@ -313,12 +315,11 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
 
 
 def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
-    """Return whether a fault concerns elements alone that the wrong or the right graph leaves open.
+    """Return whether an observed fault is at elements that the known fault leaves open.
 
-    Or a guard band, where the wrong graph is written past the end of an output.
-
-    A sum before an activation may leave one element that is not zero fewer, so that
-    NONZERO_COORDINATES has a row less to write.
+    These are elements that the right or the wrong outputs leave undefined, and the guard band if
+    the wrong outputs are longer than the buffer. For example, with one nonzero element fewer
+    NONZERO_COORDINATES writes one row less.
     """
     if fault.kind is FaultKind.GUARD_BAND:
         return prediction.spills
@@ -429,8 +430,8 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.INPUT_COPIED,
     }
 )
-"""Reasons of failures that a wrong formula explains; misconduct it does not."""
+"""Reasons of failures that a wrong formula can explain."""
 
 
 NO_KNOWN_FAULTS: Final = KnownFaults()
-"""For backends that are not DirectML."""
+"""The faults of backends that are not DirectML: none."""

@@ -20,7 +20,7 @@ def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
 
 
 def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """An index is outside [-s, s-1] of its axis of size s."""
+    """An index is outside [-s, s-1], where s is the size of its axis."""
     desc, indices = case.desc, inputs["IndicesTensor"]
     if "Axis" in desc:
         return _outside(indices, desc["InputTensor"].Sizes[desc["Axis"]])
@@ -57,4 +57,4 @@ REFUSALS: Final[Mapping[str, Callable[[Case, Mapping[str, Array]], bool]]] = {
     "batch out of bounds": _batch_out_of_bounds,
     "sequence too long": _sequence_too_long,
 }
-"""The functions by the words of `schemas/targets/*.yaml`."""
+"""The functions by their names in `schemas/targets/*.yaml`."""

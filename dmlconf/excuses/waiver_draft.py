@@ -43,8 +43,8 @@ def draft(
 ) -> str | None:
     """Return a waiver file for failed and broken cases; None if there are none.
 
-    There is a waiver for each operator and kind of failure. It names the cases and holds on the
-    adapter, driver and DirectML of the run, as far as each case was off.
+    There is a waiver for each operator and kind of failure. It names the cases, and holds on the
+    adapter, driver and DirectML of the run, for errors no larger than those of the run.
 
     Args:
         log: the run's log.
@@ -124,7 +124,7 @@ def _waiver(
 
 
 def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Return the maximum of each figure, without those that have no bound, as with NaN."""
+    """Return the maximum of each figure, without maximums that are infinite."""
     figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
     bound: dict[str, Any] = {"elements": max([1, *(each.differing for each in figures)])}
     ulp = max(map(_ulp, figures), default=0)

@@ -50,7 +50,7 @@ def record(
     Args:
         engine: has a run whose outcomes are not judged.
         substrate: the layers below DirectML; failures caused by their limits are not recorded.
-        on_case: is called after every case, with whether it broke.
+        on_case: is called after every case, with whether the backend broke down or misbehaved.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -81,7 +81,8 @@ def record(
 def recording_head(backend: OpenBackend) -> Recording:
     """Return a recording of a backend that has no entries yet.
 
-    It has the capabilities, which determine the cases that the backend can run, as a file does.
+    It has the feature level and the data types of the backend, as a recording in a file has, since
+    these decide which cases the recording can answer.
     """
     capabilities = backend.capabilities
     return Recording(

@@ -1,4 +1,4 @@
-"""Case files of which `validate` has found that nothing is wrong with any case.
+"""Remember the case files in which `validate` has found nothing wrong.
 
 Checking 50,000 cases takes a minute, and nearly all files are the same as the last time. A file is
 kept by a digest of its name, its content and all that its check depends on.
@@ -40,7 +40,10 @@ class ValidFiles:
 
 
 def _key(path: Path, content: bytes) -> str:
-    """Return the key of a file; tags follow from its name, and judging from the memory."""
+    """Return the key of a file.
+
+    Its name decides the tags of its cases, and the machine's memory which cases can be judged.
+    """
     path = path.absolute()
     about = f"valid\0{path.parent.name}/{path.name}\0{os.environ.get(LIMIT_VARIABLE)}\0"
     return sha256(fingerprint() + about.encode("utf-8", "surrogateescape") + content).hexdigest()

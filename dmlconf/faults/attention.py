@@ -17,7 +17,7 @@ _OUTPUT = "OutputTensor"
 
 @of_operators("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1")
 def mask_divided_by_scale(case: Case) -> Computed | None:
-    """Return NaN for a BOOLEAN mask with a bias of positions and a Scale of 0.
+    """Return outputs of NaN for a BOOLEAN mask with a bias of positions and a Scale of 0.
 
     The products, the bias and the mask divided by Scale are added up and multiplied by Scale, so
     that with a Scale of 0 each score is 0 / 0. A subnormal Scale counts as 0.

@@ -1,4 +1,4 @@
-"""The bounds of CLIP, as a kernel holds them."""
+"""Faults of CLIP and its gradient: wrong bounds, or integers compared in another order."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 def clipped(
     case: Case, held: Callable[[str, Array], Array], key: Callable[[Array], Array]
 ) -> Array:
-    """Return clipped integers whose kernel has other bounds, or compares in another order.
+    """Return clipped integers of a kernel with other bounds, or with another order of numbers.
 
     Args:
         case: the operator.
-        held: gives the bound of a name that a kernel has instead of the right one.
-        key: gives numbers whose order is the kernel's; its own inverse.
+        held: returns the bound, `Min` or `Max`, that the kernel uses instead of the right one.
+        key: maps numbers to numbers whose order is that of the kernel; it is its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
     wide = {
@@ -44,7 +44,7 @@ def passed_gradient(case: Case, key: Callable[[Array], Array]) -> Array:
 
     Args:
         case: the operator.
-        key: gives numbers whose order is the kernel's.
+        key: maps numbers to numbers whose order is that of the kernel.
     """
     inputs, desc = case.inputs(), case.desc
     clip = {
@@ -62,7 +62,7 @@ def passed_gradient(case: Case, key: Callable[[Array], Array]) -> Array:
 
 
 def _bound(case: Case, name: str) -> Array:
-    """Return a bound in the tensor's type: what bounds make of any element if both are this one."""
+    """Return a bound in the tensor's type: the result of clipping to this bound on both sides."""
     bound = case.desc[name]
     return evaluate(replace(case, desc={**case.desc, "Min": bound, "Max": bound}))["OutputTensor"]
 

@@ -19,15 +19,16 @@ class Computed:
     """The outputs of a case on a DirectML with a fault.
 
     Attributes:
-        outputs: the outputs by tensor; an output that the fault leaves right is the reference's.
-        around: another case whose right outputs equal these; its rules give the permitted errors.
-            None if every bit is known.
-        terms: the error scales, FLOAT64, by tensor, for sums that are the right outputs of no case.
+        outputs: the outputs by tensor; an output that the fault does not change is the reference's.
+        around: another case whose right outputs are these; its rules say how far DirectML's outputs
+            may be from them. None if every bit is known, or if `terms` or `allowance` say it.
+        terms: the error scales of the outputs, FLOAT64, by tensor, for sums that no case computes.
         allowance: gives the allowance of each output that has neither `around` nor `terms`.
-        unknown: which elements may have any value, by tensor; tensors without any are left out.
+        unknown: which elements may have any value, by tensor; tensors without such elements are
+            left out.
         spills: whether something is written past the end of an output.
-        others: yields further outputs that a DirectML with the fault may compute, if it is not
-            known which kernel runs; None if there are none. Nodes of graphs do not use these.
+        others: yields the outputs of other kernels with the fault, if it is not known which kernel
+            runs; None if there are none. They are not used for nodes of graphs.
     """
 
     outputs: Mapping[str, Array]
@@ -40,7 +41,8 @@ class Computed:
 
 
 Formula = Callable[[Case], Computed | None]
-"""Computes the outputs of a DirectML with one fault; None if the fault does not concern the case.
+"""Computes the outputs of a case on a DirectML with one fault; None if the fault does not concern
+it.
 
 The case is one operator with its inputs, which may be a node of a graph. A formula for several
 nodes together takes the whole graph.
@@ -48,7 +50,7 @@ nodes together takes the whole graph.
 
 
 def activation_of(case: Case) -> tuple[str, Array | None]:
-    """Return the activation that an operator is or has, and what it is applied to, if any."""
+    """Return the activation that an operator is, or has fused, and the activation's input."""
     if case.operator_name.startswith("ACTIVATION_"):
         return case.operator_name, case.inputs().get("InputTensor")
     fused = case.desc.get("FusedActivation")

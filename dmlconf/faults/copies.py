@@ -79,7 +79,7 @@ class _Axis:
 def _merged_axes(
     sizes: Sequence[int], desc: Mapping[str, Any], counts: Sequence[int]
 ) -> list[_Axis]:
-    """Return the axes, each that the window holds whole as one with the axis before it."""
+    """Return the axes; each axis that the window covers whole is merged with the axis before it."""
     windows = zip(
         sizes,
         desc["InputWindowOffsets"],
@@ -208,13 +208,14 @@ def _scattered(case: Case, *, other_tuples: bool, compiled_as_graph: bool) -> Co
 
 
 def _read_by_three_axes(updates: Array, strides: Sequence[int]) -> tuple[Array, Array]:
-    """Return the updates as the kernel reads them that counts on along the second axis.
+    """Return the updates as a kernel reads them that merges the first two axes.
 
     Element 15 of 2x2x2x2 is read at 3 times the second stride, plus the third and the last one, and
-    not at the sum of all four strides. Behind the last element zeros are read.
+    not at the sum of all four strides. Past the last element, zeros are read.
 
     Returns:
-        The updates in their order, and whether each lies between elements, where anything may be.
+        The updates in their order, and which of them lie in gaps between elements, whose content is
+            unknown.
     """
     addresses = np.zeros(updates.shape, np.intp)
     for axis, (size, stride) in enumerate(zip(updates.shape, strides, strict=True)):

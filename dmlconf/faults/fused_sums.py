@@ -13,7 +13,7 @@ from dmlconf.reference.evaluation import evaluate
 __all__ = ["sum_before_the_activation"]
 
 _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
-"""The other operand of ELEMENT_WISE_ADD."""
+"""The other operand of ELEMENT_WISE_ADD, by the operand that the GEMM feeds."""
 
 
 def sum_before_the_activation(case: Case) -> Computed | None:

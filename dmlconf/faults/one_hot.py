@@ -1,4 +1,4 @@
-"""ONE_HOT, which misreads indices or its second value."""
+"""Faults of ONE_HOT: it misreads indices or its second value."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def second_value_after_the_first(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs if it steps from the first value by the last dimension's stride.
 
     Where the last dimension has 1 element, its stride need not lead to the second element, but
-    between elements, where anything may lie, or behind the buffer, where zeros are read.
+    between elements, where anything may lie, or beyond the buffer, where zeros are read.
     """
     tensor = case.desc["ValuesTensor"]
     if tensor.Sizes[-1] != 1 or tensor.Strides is None:

@@ -27,7 +27,8 @@ class Prediction:
     Attributes:
         outputs: arrays by tensor.
         changed: the names of the outputs that the fault makes wrong.
-        allowance: gives what the rule of an output permits around them; None if every bit is known.
+        allowance: returns what the rule of an output permits around them; None if every bit is
+            known.
         unknown: which elements may have any value, by tensor.
         spills: whether something is written past the end of an output.
     """

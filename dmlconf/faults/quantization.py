@@ -110,7 +110,7 @@ def unsigned_without_zero_points(case: Case) -> Computed | None:
 
 
 def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:
-    """Return those of each element that ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE has."""
+    """Return a parameter of ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE, repeated for each element."""
     inputs = case.inputs()
     tensor = inputs.pop("InputTensor")
     scale, zero_point = by_element(list(inputs.values()), tensor.shape, 0)
@@ -141,4 +141,4 @@ _QUOTIENTS: Final = {
     "QUANTIZE": _single_quotient,
     "QUANTIZED_LINEAR_AVERAGE_POOLING": _quantized_mean,
 }
-"""What gives the numbers that are rounded, and the zero points that are added, by operator."""
+"""Functions that return the quotients to round and the zero points to add, by operator."""

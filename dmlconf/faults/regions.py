@@ -1,4 +1,4 @@
-"""ROI_POOLING, which computes the ends of parts in 32 bits."""
+"""A fault of ROI_POOLING: it computes the ends of parts in 32 bits."""
 
 from __future__ import annotations
 

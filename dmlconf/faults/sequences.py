@@ -1,4 +1,4 @@
-"""Graphs in which DirectML writes sequences to each other's outputs."""
+"""A fault of graphs with several FILL_VALUE_SEQUENCE: DirectML exchanges their outputs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _SEQUENCE: Final = "FILL_VALUE_SEQUENCE"
 
 
 def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
-    """Return which output of the graph DirectML writes each sequence to, by the node's name.
+    """Return the index of the graph output to which DirectML writes each sequence, by node.
 
-    The number, from 0, is that of the graph's inputs, constants and earlier sequences. All
-    sequences count, but only those that are outputs of the graph are written.
+    DirectML numbers the inputs of the graph, then its constants, then its sequences, from 0, and
+    takes the number of a sequence for the index of an output. A sequence that is no output of the
+    graph has a number too, but is not written.
 
     Args:
         graph: the graph.
@@ -40,7 +41,7 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
 
 
 def sequences_in_place_of_each_other(case: Case) -> Computed | None:
-    """Return the outputs of a graph whose sequences are written to each other's outputs.
+    """Return the outputs of a graph if DirectML writes its sequences to the wrong outputs.
 
     With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs is 1, 3, 5, although
     the second sequence feeds it. Each sequence is laid out by its own desc. If the output has
@@ -89,11 +90,11 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """A tensor that is written to the buffer of another one.
+    """A sequence in the buffer of another output.
 
     Attributes:
-        tensor: what is written.
-        seen_as: how it is read.
+        tensor: the desc by which the sequence is written.
+        seen_as: the desc of the output, by which the buffer is read.
     """
 
     tensor: TensorDesc
@@ -101,15 +102,16 @@ class _Image:
 
     @property
     def spills(self) -> bool:
-        """Whether the buffer ends before the last element written."""
+        """Whether the sequence is longer than the buffer."""
         end = (int(_offsets(self.tensor).max()) + 1) * self.tensor.DataType.bits // 8
         return end > self.seen_as.TotalTensorSizeInBytes
 
     def seen(self, values: Array) -> Array:
-        """Return the elements that the output's desc sees; zeros where nothing is written.
+        """Return the elements of the output; zeros where the sequence writes nothing.
 
         Args:
-            values: what is written; ends of intervals may be of a wider type.
+            values: the sequence; if it is the end of an interval, its type may be wider than the
+                tensor's.
         """
         wide = values.dtype.itemsize * 8 // self.tensor.DataType.bits
         tensors = (self.tensor, self.seen_as)
@@ -122,18 +124,19 @@ class _Image:
         return read
 
     def unwritten(self) -> Array:
-        """Return which elements read are not written whole."""
+        """Return which elements of the output have bytes that the sequence does not write."""
         ones = np.full(self.tensor.Sizes, -1, f"i{self.tensor.DataType.bits // 8}")
         unwritten: Array = self.seen(ones).view(f"i{self.seen_as.DataType.bits // 8}") != -1
         return unwritten
 
     def intervals(self, ends: Interval, right: Array) -> Iterator[Interval]:
-        """Yield the intervals in one of which each written element lies.
+        """Yield intervals of the output's elements; each element lies in at least one of them.
 
         Args:
-            ends: the ends of an interval that holds what is written.
-            right: the reference's value in it: numbers that are read as those of another type may
-                be what this one or an end becomes.
+            ends: the least and the greatest right values of the sequence.
+            right: the reference's values of the sequence. If the output has another data type, its
+                elements are the bits of these values or of an end, so there is an interval of one
+                value for each.
         """
         if self.tensor.DataType == self.seen_as.DataType:
             yield self.seen(ends[0]), self.seen(ends[1])
@@ -144,6 +147,6 @@ class _Image:
 
 
 def _offsets(tensor: TensorDesc) -> Array:
-    """Return where each element lies in its buffer, in elements."""
+    """Return the offset of each element in its buffer, counted in elements."""
     count = np.arange(tensor.ElementCount).reshape(tensor.Sizes)
     return count if tensor.Strides is None else element_offsets(tensor.Sizes, tensor.Strides)

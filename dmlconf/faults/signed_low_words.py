@@ -86,7 +86,7 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return the number with which a kernel first compares all elements, and how; None for none.
+    """Return the number from which a kernel's comparison starts, and the comparison; None for none.
 
     In the wrong order some elements are beyond that number: 0x7fffffff00000000 is more than the
     greatest INT64, whose low word is -1.

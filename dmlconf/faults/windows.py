@@ -26,11 +26,11 @@ __all__ = [
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
-    """Return the outputs of CONVOLUTION for a filter with the sizes of the input, for one element.
+    """Return CONVOLUTION's outputs where the filter has the input's sizes, and fits once.
 
-    It multiplies input and filter as they lie, without the dilation; with padding before the input
-    it multiplies nothing. Of an input {3, 5} and a filter {7, 11} that reaches 1 element before it,
-    the output is 0, not 3 * 11.
+    It multiplies the first element of the input by the first of the filter and so on, without the
+    dilation; with padding before the input the result is 0. Of an input {3, 5} and a filter {7, 11}
+    that reaches 1 element before it, the output is 0, not 3 * 11.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -65,9 +65,9 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def _is_one_product(desc: Desc) -> bool:
-    """Return whether the filter has the sizes of the input, and one element of the output windows.
+    """Return whether the filter has the sizes of the input, and the output has one window.
 
-    OutputPadding adds zeros behind it.
+    OutputPadding adds zeros after it.
     """
     forward = desc["Mode"] == "CROSS_CORRELATION" and desc["Direction"] == "FORWARD"
     whole = desc["FilterTensor"].Sizes[2:] == desc["InputTensor"].Sizes[2:]
@@ -155,7 +155,7 @@ def _first_slices(squares: Array, size: int) -> Iterator[Array]:
 
 
 def _shifted(step: int, size: int) -> slice:
-    """Return the indices of an axis from which one that many steps back is on the axis."""
+    """Return the indices of an axis that are still on it after that many steps back."""
     return slice(max(step, 0), size + min(step, 0))
 
 

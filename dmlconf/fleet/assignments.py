@@ -86,7 +86,7 @@ class Assignments:
         self._singles.extend(self._given.pop(worker, ()))
 
     def reassign(self, worker: str, name: str) -> list[Loss]:
-        """Give the cases of a lost worker to others, and return those that no other may get.
+        """Give the cases of a lost worker to others; return those that have ended too many workers.
 
         Args:
             worker: the worker.

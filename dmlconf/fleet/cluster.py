@@ -159,10 +159,10 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End what still runs for this connection, and close it; no interrupt ends that halfway."""
+        """End what still runs for this connection, and close it; interrupts wait meanwhile."""
         with discarded_interrupts():
             self._ended.set()
-            with suppress(Exception):  # What is gone need not be ended.
+            with suppress(Exception):  # Processes that are gone need not be ended.
                 for future in self._futures.values():
                     future.release()
             with suppress(Exception):
@@ -350,11 +350,11 @@ class _LocalCluster:
         self.address: str = self._cluster.scheduler_address
 
     def close(self) -> None:
-        """End the processes; no interrupt ends that halfway."""
+        """End the processes; interrupts wait meanwhile."""
         with discarded_interrupts():
             if self._cluster is not None:
                 close = partial(self._cluster.close, timeout=_FAREWELL_SECONDS)
-                with suppress(Exception):  # What is gone need not be ended.
+                with suppress(Exception):  # Processes that are gone need not be ended.
                     within(2 * _FAREWELL_SECONDS, close)
 
 

@@ -17,7 +17,7 @@ __all__ = ["ARITHMETIC"]
 
 
 class _Solver(Protocol):
-    """The part of the solver that these rules call, to give parts of a term a value."""
+    """The part of the solver that these rules call to give the parts of a term other values."""
 
     @property
     def chance(self) -> Chance:

@@ -62,7 +62,7 @@ def _ordinary(tensor: TensorDesc, longest: int, chance: Chance) -> Mapping[str, 
 
 
 def _limits(longest: int, chance: Chance) -> tuple[int, int]:
-    """Return limits of integers, often so that they can be indices of some dimension."""
+    """Return random limits for integers, often those of indices along some dimension."""
     match chance.below(6):
         case 0 | 1:
             return 0, chance.below(longest)
@@ -82,7 +82,7 @@ def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     if kind == 0:
         return {"ends": {"seed": seed % 64}}
     if kind < 3:
-        # With few or no ordinary numbers in between, or many.
+        # The more ordinary numbers lie between, the rarer are the special ones.
         every = chance.pick((1, 2, 3, 7, 16))
         return {"specials": {"seed": seed % 64, "every": every}}
     if not data_type.is_float:

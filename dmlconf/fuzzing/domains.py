@@ -1,4 +1,4 @@
-"""The initial values of a desc's fields, and their frequencies."""
+"""The random initial values of a desc's fields, and how often each is chosen."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def attribute(field: Field, operator: Operator, chance: Chance) -> Any:
         case AttributeKind.INT:
             return chance.weighted(_SIGNED)
         case AttributeKind.FLOAT:
-            # Not among the items of an array: scales and offsets that are not finite test nothing.
+            # Not in an array: scales and offsets that are not finite test nothing.
             return chance.weighted(_REALS) if field.is_array else _real(chance)
         case AttributeKind.BOOL:
             return bool(chance.below(2))

@@ -1,4 +1,4 @@
-"""Descs that are not valid yet: their initial values, and changes to their fields."""
+"""Random descs that need not be valid yet: their creation, and changes to their fields."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _MOST_DIMENSIONS: Final = 8
 
 
 class UnfitError(ValueError):
-    """A change that a desc cannot have."""
+    """A change that cannot be applied to a desc."""
 
 
 class Drafts:
     """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Take the operator and a table of support.
+        """Prepare.
 
         Args:
             operator: the operator.
-            table: gives the initial data types and ranks of the tensors.
+            table: the support table with the initial data types and ranks of the tensors.
             chance: makes the choices.
         """
         self._operator, self._table, self._chance = operator, table, chance
@@ -48,7 +48,7 @@ class Drafts:
         self._rank = domains.rank(chance, *first.ranks)
 
     def first(self) -> Desc:
-        """Return a desc that fits the tables and the types of fields, but no constraint yet."""
+        """Return a random desc that fits the support table and the fields' types."""
         chance = self._chance
         desc: dict[str, Any] = {}
         for field in self._operator.fields:
@@ -139,7 +139,7 @@ class Drafts:
             draft[name] = self._checked(field, value)
 
     def _checked(self, field: Field, value: Any) -> Any:
-        """Return the value in a form that an attribute, or an item of an array, can have."""
+        """Return the value in the form of an attribute, or of an item of an array."""
         if value is PRESENT:
             return self._item(field)
         if value is ANOTHER:
@@ -285,7 +285,7 @@ def _known_operator(value: Any) -> str:
 
 
 def _with_item(items: Any, path: Sequence[str | int], value: Any) -> tuple[Any, ...]:
-    """Return the array of a nested operator with another whole number at an index."""
+    """Return a nested operator's array with another whole number at an index."""
     [index] = path
     if not isinstance(items, tuple) or not isinstance(index, int) or not index < len(items):
         raise UnfitError

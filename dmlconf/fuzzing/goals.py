@@ -1,4 +1,4 @@
-"""The goals of cases: each documented part of an operator is the goal of some cases.
+"""Goals of random cases: each documented part of an operator is the goal of some cases.
 
 A random case seldom has a rare property, such as a rank of 8 or the last of 20 activations. So
 every second case starts from a goal; the goals take turns.
@@ -26,7 +26,7 @@ __all__ = ["Goal", "Part", "goals_of"]
 _NO_GOAL: Final = "any"
 
 _LAYOUTS: Final = tuple(name for name in LAYOUTS if name != "channels-last")
-"""Without the layout that was added last, so that a seed still gives the same cases."""
+"""All layouts but the one that was added last, so that a seed still gives the same cases."""
 
 
 class Part:
@@ -65,7 +65,7 @@ class Goal:
         if self.part == Part.DATA_TYPE:
             return row is not None and self.value in row.data_types
         if self.part == Part.RANK:
-            return row is not None and row.ranks[0] <= self.value <= row.ranks[1]
+            return row is not None and row.has_rank(self.value)
         return True
 
     def holds(self, desc: Desc) -> bool:

@@ -59,14 +59,14 @@ def planted_case(
     nodes: int,
     rewrites: Sequence[CaseTemplate],
 ) -> PlannedCase:
-    """Return a valid graph in which a rewrite of the catalogue is planted.
+    """Return a valid graph that contains the graph of a case of a rewrite.
 
     Args:
         operators: names of the operators that random nodes may have.
         seed: the seed of all cases of a run.
         number: the number of the case, from 0.
         nodes: the largest number of random nodes, in addition to those of the rewrite.
-        rewrites: the cases from which the rewrite is chosen; at least one.
+        rewrites: the cases of rewrites, one of which is chosen; at least one.
     """
     chance = Chance(seed, GRAPHS, "rewrites", number, nodes, *operators)
     growth = _Growth(chance)
@@ -100,8 +100,8 @@ class _Growth:
         nodes: entries of the nodes by name.
         values: the tensors of inputs and nodes' outputs.
         unused: sources of node outputs that feed nothing yet.
-        parts: further parts of the graph's entry.
-        seen: sources that are outputs of the graph in any case.
+        parts: the other parts of the graph's entry, such as constants.
+        seen: sources that must be outputs of the graph.
     """
 
     chance: Chance
@@ -113,7 +113,7 @@ class _Growth:
     seen: set[str] = field(default_factory=set)
 
     def plant(self, pattern: Pattern) -> None:
-        """Begin with the graph of a rewrite, whose outputs feed later nodes or are outputs."""
+        """Begin with the graph of a rewrite, whose outputs feed later nodes or leave the graph."""
         self.inputs.update({name: dict(entry) for name, entry in pattern.inputs.items()})
         self.nodes.update({name: dict(entry) for name, entry in pattern.nodes.items()})
         for source, tensor in pattern.outputs.items():
@@ -169,7 +169,7 @@ class _Growth:
         table = self.chance.pick(operator.support)
         if feeder is not None:
             row = table.tensors[name]
-            in_ranks = row.ranks[0] <= len(feeder.tensor.Sizes) <= row.ranks[1]
+            in_ranks = row.has_rank(len(feeder.tensor.Sizes))
             if not in_ranks or feeder.tensor.DataType not in row.data_types:
                 return None
         return valid_desc(operator, table, self.chance, fits, begin)
@@ -262,7 +262,7 @@ def _if_valid(operator: Operator, desc: Desc, name: str, **changes: Any) -> Desc
 
 @cache
 def _fed_fields(operator: Operator) -> tuple[str, ...]:
-    """Return the inputs that another node may feed: not indices, whose values must fit."""
+    """Return the inputs that another node may feed: all but indices, whose values must be valid."""
     return tuple(
         entry.name
         for entry in operator.of_kind(FieldKind.INPUT)

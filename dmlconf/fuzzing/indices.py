@@ -1,4 +1,4 @@
-"""Indices and lengths for which the documentation defines results."""
+"""Random indices and lengths for which the documentation defines results."""
 
 from __future__ import annotations
 

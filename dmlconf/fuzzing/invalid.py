@@ -101,7 +101,7 @@ def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) ->
 
 
 def _other_types(operator: Operator, desc: Desc, chance: Chance) -> Iterator[Desc]:
-    """Yield descs in which all tensors of one data type have one that no table lists."""
+    """Yield descs in which all tensors of one data type get a type that no support table lists."""
     tensors = {f.name: desc[f.name] for f in operator.fields if f.is_tensor and desc[f.name]}
     present = [each for value in tensors.values() for each in _all(value)]
     for old in dict.fromkeys(tensor.DataType for tensor in present):
@@ -120,7 +120,7 @@ def _other_types(operator: Operator, desc: Desc, chance: Chance) -> Iterator[Des
 def _type_attributes(
     operator: Operator, desc: Desc, old: DataType, new: DataType
 ) -> Mapping[str, Any]:
-    """Return the attributes that name a data type, and scalars of it, changed accordingly."""
+    """Return the changed attributes: those that name the data type, and scalars of it."""
     changed: dict[str, Any] = {}
     for field in operator.of_kind(FieldKind.ATTRIBUTE):
         if field.attribute_kind is AttributeKind.ENUM and desc[field.name] == str(old):

@@ -16,8 +16,8 @@ from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
-from dmlconf.fuzzing.dressing import dressed, in_place_pairs
 from dmlconf.fuzzing.goals import Goal, Part, goals_of
+from dmlconf.fuzzing.layouts import in_place_pairs, with_random_layouts
 from dmlconf.fuzzing.search import valid_desc
 
 __all__ = [
@@ -77,7 +77,7 @@ def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> F
     for wanted in (goal, Goal(Part.ANY)):
         desc = _attempts(operator, wanted, chance)
         if desc is not None:
-            return FuzzedDesc(dressed(operator, desc, wanted, chance), wanted)
+            return FuzzedDesc(with_random_layouts(operator, desc, wanted, chance), wanted)
     raise AssertionError(f"no desc of {operator.name} meets its constraints")
 
 

@@ -1,8 +1,9 @@
-"""Plant rewrites of the catalogue in random graphs.
+"""Insert cases of rewrites into random graphs.
 
-A case of a rewrite is a small graph, and what a compiler computes that rewrites it nevertheless.
-Planted, its inputs may come from nodes that copy them, and its outputs feed random nodes. The
-generated case keeps the rewrite, so that `dmlconf diagnose` can tell whether a device did it.
+A case of a rewrite has a small graph, the pattern, and the mutant: the graph that a compiler runs
+if it applies a rewrite of `schemas/rewrites.yaml` where it must not. In a random graph, nodes that
+copy may feed the pattern, and random nodes read its outputs. The generated case keeps the mutant,
+so that `dmlconf diagnose` can tell whether a device ran it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["Pattern", "pattern_of", "plantable", "rewrite_files"]
 
 _MOST_NODES: Final = 12
 _PREFIX: Final = "p_"
-"""Of names of the pattern, which the names of random nodes do not have."""
+"""The beginning of all names of the pattern; no name of a random node begins with it."""
 
 _COPIED: Final = frozenset({"FLOAT32", "FLOAT16", "INT32", "UINT32"})
 
@@ -42,8 +43,8 @@ class Pattern:
         inputs: entries of its inputs, by name.
         constants: entries of its constants.
         nodes: entries of its nodes.
-        outputs: the tensors that it gives, by their source.
-        rewrite: what a compiler runs that rewrites it nevertheless.
+        outputs: the descs of its outputs, each by its source, `NODE.TENSOR`.
+        rewrite: the entry `rewrite` of a case: the parts in which the mutant differs.
     """
 
     inputs: Mapping[str, Mapping[str, Any]]
@@ -61,7 +62,7 @@ def rewrite_files() -> list[Path]:
 def plantable(
     templates: Iterable[CaseTemplate], operators: Collection[str]
 ) -> tuple[CaseTemplate, ...]:
-    """Return the small cases of rewrites among some whose nodes have only these operators."""
+    """Return the templates that are small cases of rewrites with only these operators."""
     return tuple(
         template
         for template in templates
@@ -80,7 +81,7 @@ def _is_small(entry: Mapping[str, Any]) -> bool:
 
 
 def _operators(entry: Mapping[str, Any]) -> frozenset[str]:
-    """Return the operators of a graph's nodes; of a matrix all that it names."""
+    """Return the operators of a graph's nodes; for a parameter of a matrix, all its values."""
     names: set[str] = set()
     for node in entry["nodes"].values():
         name = node["operator"]
@@ -89,7 +90,7 @@ def _operators(entry: Mapping[str, Any]) -> frozenset[str]:
 
 
 def pattern_of(template: CaseTemplate, chance: Chance) -> Pattern:
-    """Return the graph of one case of a rewrite, where nodes that copy may feed it."""
+    """Return the pattern of one case of a template, perhaps with nodes that copy its inputs."""
     return _with_copies(_pattern(chance.pick(list(expand(template)))), chance)
 
 
@@ -122,7 +123,7 @@ def _parts(case: Case) -> dict[str, dict[str, Any]]:
     data = {**case.inputs(), **{each.name: each.data for each in case.graph.constants}}
     values = {name: array.ravel().tolist() for name, array in data.items()}
     parts = graph_parts(case.graph, values, tensor_entry, attribute_entry)
-    # A node that has the name of an output has another one in the entry.
+    # `graph_parts` renames a node that has the name of an output.
     own = zip(parts["nodes"], case.graph.operator_nodes, strict=True)
     names = {written: _named(node.name) for written, node in own}
     names |= {
@@ -142,7 +143,7 @@ def _renamed(source: str, names: Mapping[str, str]) -> str:
 
 
 def _fed_by(entry: Any, names: Mapping[str, str]) -> Any:
-    """Return an entry in which each tensor comes from where these names say."""
+    """Return an entry with its sources, the values of `from`, replaced by these names."""
     if isinstance(entry, Mapping):
         return {
             key: _renamed(value, names)
@@ -156,7 +157,7 @@ def _fed_by(entry: Any, names: Mapping[str, str]) -> Any:
 
 
 def _with_copies(pattern: Pattern, chance: Chance) -> Pattern:
-    """Return the pattern where nodes that copy give it some of its inputs."""
+    """Return the pattern with some of its inputs copied by nodes of ELEMENT_WISE_IDENTITY."""
     read = set(_sources(pattern.nodes))
     copied = [
         name

@@ -23,7 +23,7 @@ _CHANGES: Final = 20
 _NOISE: Final = 10
 
 MOST_ELEMENTS: Final = 6000
-"""Of one tensor; most defects show in small ones, and small ones are quick."""
+"""The most elements of a tensor; most defects show in small ones, and small ones are quick."""
 
 _LONG_AXIS: Final = 1 << 16
 """A tensor along one axis may have about as many elements: a dispatch has fewer groups."""
@@ -48,7 +48,7 @@ def valid_desc(
         table: the table of support from which the tensors' data types and ranks come.
         chance: makes the choices.
         goal: what else the desc must meet.
-        begin: changes the first desc so that it meets the goal.
+        begin: returns changes of the first desc that lead to the goal.
         broken: the name of a constraint to break while all others hold.
     """
     drafts = Drafts(operator, table, chance)
@@ -61,7 +61,7 @@ def valid_desc(
         desc = begin(drafts.first(), drafts)
     except UnfitError:
         return None
-    # A number without a constant may break a constraint on its field alone.
+    # To break a constraint on an enum field, its value may have to be no constant of the enum.
     beyond = any(each.name == broken and len(each.fields) == 1 for each in conditions)
     solver = Solver(chance, beyond_enums=beyond)
     walk = _Walk(operator, table, drafts, conditions, chance, goal, solver)
@@ -152,7 +152,7 @@ class _Walk:
             value = desc[name]
             row = self._table.tensors[name]
             for tensor in (value,) if isinstance(value, TensorDesc) else value or ():
-                if not row.ranks[0] <= len(tensor.Sizes) <= row.ranks[1]:
+                if not row.has_rank(len(tensor.Sizes)):
                     return False
                 if tensor.DataType not in row.data_types and not self._extra(name, tensor):
                     return False

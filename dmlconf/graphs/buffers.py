@@ -37,7 +37,7 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
     """Return the inputs after the first that DirectML may own: every consumer permits it.
 
-    The first is left out because an application computes it anew each time.
+    The first is left out because an application computes it again each time.
     """
     consumers: dict[str, list[Slot]] = {}
     for edge in graph.input_edges:

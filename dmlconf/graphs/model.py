@@ -19,8 +19,8 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "CONSTANT_TENSOR",
-    "CircleError",
     "Constant",
+    "CycleError",
     "Graph",
     "GraphNode",
     "InputEdge",
@@ -222,7 +222,7 @@ class Graph:
         """Return the nodes in an order in which each comes after those that feed it.
 
         Raises:
-            CircleError: the edges form a cycle.
+            CycleError: the edges form a cycle.
         """
         return self._in_order
 
@@ -251,7 +251,7 @@ class Graph:
                 (name for name in consumers if not missing[name]), key=indices.__getitem__
             )
         if len(order) < len(by_name):
-            raise CircleError(tuple(name for name, count in missing.items() if count))
+            raise CycleError(tuple(name for name, count in missing.items() if count))
         return tuple(order)
 
     def content(self) -> Mapping[str, Any]:
@@ -276,7 +276,7 @@ class Graph:
         }
 
 
-class CircleError(ValueError):
+class CycleError(ValueError):
     """Nodes that feed each other in a cycle.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import Final
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.explanations import explanations
-from dmlconf.graphs.model import CircleError, Graph, Node
+from dmlconf.graphs.model import CycleError, Graph, Node
 
 __all__ = ["WIRING_RULES", "WiringProblem", "edge_problems", "graph_problems", "wiring_problems"]
 
@@ -202,7 +202,7 @@ def _owned(graph: Graph) -> Iterator[WiringProblem]:
 def _order(graph: Graph) -> Iterator[WiringProblem]:
     try:
         graph.in_order()
-    except CircleError as error:
+    except CycleError as error:
         message = f"the nodes {', '.join(error.nodes)} wait for each other"
         yield WiringProblem("acyclic", error.nodes[0], "", message)
 

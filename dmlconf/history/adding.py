@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,11 +12,10 @@ from sqlalchemy import Table, bindparam, delete, func, insert, select, update
 
 from dmlconf.backends.subject import device_details
 from dmlconf.documents.problems import printable
+from dmlconf.history.case_sets import packed, set_digest
 from dmlconf.history.errors import HistoryError
 from dmlconf.history.inserting import insert_rows
-from dmlconf.history.members import packed, set_digest
-from dmlconf.history.moments import utc_text
-from dmlconf.history.states import (
+from dmlconf.history.stored_verdicts import (
     Extent,
     Position,
     State,
@@ -35,6 +33,8 @@ from dmlconf.history.tables import (
     run_operator,
     suite,
 )
+from dmlconf.history.timestamps import utc_text
+from dmlconf.run_log.headers import without_folder
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.record import record_of
 from dmlconf.verdicts.verdict import Status, Verdict
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "add"]
 
 _LONGEST_MESSAGE: Final = 500
-
-_FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
-"""The folder of a file in a backend's name; it differs between machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def add(connection: Connection, log: RunLog) -> Addition:
         "case_set_id": _only(_ids(connection, case_set, "digest", sets)),
         "dmlconf": log.header.dmlconf,
         "catalogue_digest": log.header.catalogue_digest,
-        "against": _FOLDER.sub(r"\1", log.header.against),
+        "against": without_folder(log.header.against),
         "complete": extent.complete,
         "shard": "" if log.header.shard is None else _shard(log.header.shard),
         "cases": extent.cases,
@@ -189,7 +186,7 @@ def _environment(header: Header) -> dict[str, dict[str, str]]:
         **device_details(facts.get("details") or {}),
     }
     row = {
-        "backend": _FOLDER.sub(r"\1", header.backend),
+        "backend": without_folder(header.backend),
         "adapter": str(facts.get("adapter") or ""),
         "driver": str(facts.get("driver") or ""),
         "version": str(facts.get("version") or ""),

@@ -6,7 +6,7 @@ those of several writers follow each other: SQLite locks the file, PostgreSQL an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from dmlconf.history.errors import HistoryError
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
-__all__ = ["NEWEST", "Database", "default_database", "opened"]
+__all__ = ["NEWEST", "Database", "default_database", "opened", "parts_of"]
 
 NEWEST: Final = "2"
 """The revision of the tables that this version reads and writes."""
@@ -30,6 +30,9 @@ _NO_ADDRESS: Final = (
 
 _PATIENCE: Final = 120
 """Seconds for which a writer waits for another one."""
+
+_MOST_PARAMETERS: Final = 500
+"""Maximum number of values in one condition, which databases limit."""
 
 _LOCK: Final = 0x646D6C636F6E66
 """The advisory lock of writers to PostgreSQL: `dmlconf` in ASCII."""
@@ -50,6 +53,13 @@ def default_database() -> Path:
     if not folder.is_absolute():
         raise HistoryError("this account has no data folder; name a file with --database FILE")
     return folder / "history.sqlite"
+
+
+def parts_of(ids: Iterable[int]) -> Iterator[Sequence[int]]:
+    """Yield ids in parts, each of which fits into one condition."""
+    listed = sorted(ids)
+    for begin in range(0, len(listed), _MOST_PARAMETERS):
+        yield listed[begin : begin + _MOST_PARAMETERS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ class Database:
                     if writer.dialect.name == "postgresql":
                         writer.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
                     yield writer
-        except UnicodeEncodeError as error:  # Half a surrogate pair, which JSON may spell.
+        except UnicodeEncodeError as error:  # A text has half a surrogate pair, as JSON may.
             raise HistoryError(printable(f"{self.name}: {error}")) from error
         except SQLAlchemyError as error:
             raise _failed(self.name, error) from error

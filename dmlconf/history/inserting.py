@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["insert_rows"]
 
 _MANY: Final = 100
-"""Rows for which a copy is worth the statement."""
+"""The least number of rows for which COPY is quicker than INSERT."""
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

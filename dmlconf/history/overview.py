@@ -32,7 +32,7 @@ __all__ = ["LineNews", "Overview", "Target", "Total", "news_of", "overview_of", 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """What runs tested.
+    """The software and the device that runs tested.
 
     Attributes:
         backend: the backend, as named on the command line.
@@ -48,7 +48,7 @@ class Target:
 
     @property
     def key(self) -> str:
-        """Twelve characters that stand for it in addresses, in every history the same."""
+        """Twelve characters that identify it in addresses, the same in every history."""
         data = [self.backend, self.version, self.adapter, self.driver]
         return sha256(json.dumps(data).encode()).hexdigest()[:12]
 

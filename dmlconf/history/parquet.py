@@ -13,7 +13,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.extras import install_command
 from dmlconf.history.database import NEWEST, Database, opened
 from dmlconf.history.errors import HistoryError
-from dmlconf.history.keeping import copy_runs
+from dmlconf.history.maintenance import copy_runs
 from dmlconf.history.tables import METADATA
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["export_tables", "import_tables"]
 
 _ROWS: Final = 50_000
-"""Rows that are in memory at once."""
+"""The most rows that are in memory at once."""
 
 _MARK: Final = b"dmlconf-history"
 """The key in each file's metadata whose value is the revision of the tables."""

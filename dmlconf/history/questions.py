@@ -94,7 +94,7 @@ class Story:
 
     @property
     def unexplained(self) -> tuple[Transition, ...]:
-        """Changes between failing and not failing with which nothing else changed."""
+        """Changes between failing and not failing while nothing else changed."""
         return tuple(each for each in self.transitions if each.flips and not each.causes)
 
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from dmlconf.documents.problems import printable
+from dmlconf.history.case_sets import Members, holds, unpacked
+from dmlconf.history.database import parts_of
 from dmlconf.history.errors import HistoryError
-from dmlconf.history.members import Members, holds, unpacked
 from dmlconf.history.tables import case, case_set, change, environment, outcome, run, suite
 from dmlconf.history.tables import operator as operators
 from dmlconf.verdicts.status import Status
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 __all__ = ["Environment", "Line", "RunRow", "Timeline", "Transition", "VerdictAt", "verdicts_along"]
-
-_MOST_PARAMETERS = 500
-"""Maximum number of values in one condition, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class VerdictAt:
-    """A verdict, as a history keeps it."""
+    """A verdict as the history stores it: only what questions need."""
 
     status: Status
     reason: str
@@ -272,7 +270,7 @@ class Timeline:
         )
         parts = [query]
         if among is not None:
-            parts = [query.where(case.c.id.in_(part)) for part in _parts(among)]
+            parts = [query.where(case.c.id.in_(part)) for part in parts_of(among)]
         rows = [tuple(row) for part in parts for row in self.connection.execute(part).all()]
         return sorted(rows, key=itemgetter(1))
 
@@ -285,7 +283,7 @@ class Timeline:
             .all()
         )
         cases: set[int] = set()
-        for part in _parts(numbers):
+        for part in parts_of(numbers):
             cases.update(
                 self.connection.execute(
                     select(change.c.case_id).where(change.c.outcome_id.in_(part)).distinct()
@@ -303,7 +301,7 @@ class Timeline:
         }
         environments = self.connection.execute(select(environment.c.id)).scalars().all()
         changes: dict[int, dict[int, list[tuple[int, VerdictAt]]]] = {}
-        for part in _parts(numbers):
+        for part in parts_of(numbers):
             rows = self.connection.execute(
                 select(
                     change.c.case_id,
@@ -318,13 +316,6 @@ class Timeline:
                 entry = run_id, VerdictAt(*outcomes[verdict], outputs, definition)
                 changes.setdefault(number, {}).setdefault(environment_id, []).append(entry)
         return changes
-
-
-def _parts(numbers: Iterable[int]) -> Iterator[Sequence[int]]:
-    """Yield ids in parts, each of which fits into one condition."""
-    listed = sorted(numbers)
-    for begin in range(0, len(listed), _MOST_PARAMETERS):
-        yield listed[begin : begin + _MOST_PARAMETERS]
 
 
 def verdicts_along(

@@ -34,19 +34,19 @@ __all__ = [
 ]
 
 INAPPLICABLE: Final = "not applicable"
-"""What the log says of a circumstance that does not apply to a case."""
+"""The log's word for a circumstance that does not apply to a case."""
 
 JudgeOne = Callable[[Case, Outcome], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What is wrong with a case under a circumstance.
+    """A wrong dispatch of a case under a circumstance.
 
     Attributes:
         verdict: the judgement on it.
         outcome: what was judged.
-        variation: which inputs it had.
+        variation: which inputs it had: the number that `varied` takes.
     """
 
     verdict: Verdict

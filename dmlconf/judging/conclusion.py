@@ -63,7 +63,7 @@ class Conclusion:
         options: further excuses and runs.
         deviations: the deviations of the backend's target from DirectML's documentation.
         findings: the known mistakes of the backend's runtime, which verdicts name.
-        is_reference: whether the outcomes are this dmlconf's own reference's.
+        is_reference: whether this dmlconf's own reference computes the outcomes.
         source_of: returns a digest of what `against` gives for an operator's cases, which the
             cache needs; None if that is unknown.
     """
@@ -96,7 +96,7 @@ class Conclusion:
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, or another if a known fault, limit or waiver explains the failure.
 
-        Nothing explains a case that is wrong itself.
+        Nothing excuses a case that is itself wrong.
         """
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.CONTRADICTION:
             return verdict
@@ -177,7 +177,7 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
         item: the case or exercise; an `Exercise` runs plainly first, and the verdict names the
         first
             circumstance under which it fails.
-        execute: as in `OpenBackend`, while nothing else is running.
+        execute: as in `OpenBackend`; nothing else may be running.
         conclusion: judges the outcome.
     """
     run_one = alone_on(execute)

@@ -24,7 +24,7 @@ from dmlconf.reference.evaluation import MissingFunction
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 
-__all__ = ["Contradiction", "contradiction_of"]
+__all__ = ["Contradiction", "contradiction_of", "spread_text"]
 
 _FEWEST_DIGITS: Final = 7
 _MOST_DIGITS: Final = 17
@@ -96,19 +96,24 @@ def _contradiction(
     return Contradiction(output, comparison, _message(output, comparison, allowed), differences)
 
 
+def spread_text(output: str, comparison: Comparison) -> str:
+    """Return what is wrong with an output each of whose elements is right by itself."""
+    return (
+        f"each element of {output} is near enough, but the mean of their squared errors is "
+        f"{comparison.spread:,.1f} times what rounding can explain"
+    )
+
+
 def _message(output: str, comparison: Comparison, allowed: Sequence[Sequence[Ends]]) -> str:
     subject = "the expected value and the reference contradict each other"
     if not comparison.first:
-        return (
-            f"{subject}: each element of {output} is near enough, but the mean of their squared "
-            f"errors is {comparison.spread:,.1f} times what rounding can explain"
-        )
+        return f"{subject}: {spread_text(output, comparison)}"
     first = comparison.first[0]
     value, intervals = _spelled(first.actual, allowed[0])
     where = f"at {list(first.coordinates)} of {output}"
     more = comparison.differing - 1
     others = f" (and {more:,} more)" if more else ""
-    if intervals == [f"[{value}, {value}]"]:  # The values are equal: what differs is a zero's sign.
+    if intervals == [f"[{value}, {value}]"]:  # Only a zero's sign differs.
         return f"{subject}: {value} is not the same bits as {first.expected!r}, {where}{others}"
     return f"{subject}: {value} is not {_within(intervals)}, {where}{others}"
 

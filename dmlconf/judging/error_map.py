@@ -16,7 +16,8 @@ MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
 
 _DECADES: Final = 8
-"""Level 1 is an error up to 1e-8 of the largest expected number, level 9 one beyond its tenth."""
+"""Level 1 is an error of up to 1e-8 of the largest expected number, level 9 one of more than
+0.1."""
 
 
 def error_map(actual: Array, expected: Array) -> ErrorMap:

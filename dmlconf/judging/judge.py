@@ -31,7 +31,7 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Proven
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.documents.wording import counted
-from dmlconf.judging.contradictions import Contradiction, contradiction_of
+from dmlconf.judging.contradictions import Contradiction, contradiction_of, spread_text
 from dmlconf.judging.error_map import error_map
 from dmlconf.judging.figure_cache import FigureCache, KnownJudgement
 from dmlconf.judging.figures import figures_of
@@ -498,10 +498,7 @@ def _form_finding(
 
 def _difference_text(name: str, comparison: Comparison, rule: PrecisionRule) -> str:
     if not comparison.differing:
-        return (
-            f"each element of {name} is near enough, but the mean of their squared errors is "
-            f"{comparison.spread:,.1f} times what rounding can explain"
-        )
+        return spread_text(name, comparison)
     elements = counted(comparison.elements, "element")
     verb = "differs" if comparison.differing == 1 else "differ"
     count = f"{comparison.differing:,} of {elements} of {name} {verb}"

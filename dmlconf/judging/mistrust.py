@@ -23,13 +23,13 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["suspicions"]
 
 _LEAST_ELEMENTS: Final = 8
-"""Number of elements from which on such a similarity is no coincidence."""
+"""The least number of elements at which such a similarity is no coincidence."""
 
 _NEAR_ULP: Final = 16
-"""Steps up to which a value may equal the input that it is almost equal to."""
+"""Distance in ULP up to which a right value may equal an input by rounding."""
 
 _CANCELLED: Final = 2.0**-10
-"""Share of its terms, or of an interval's length, below which a value may come out as zero."""
+"""A right value may be 0 if it is below this share of its terms or of its interval's length."""
 
 
 def suspicions(
@@ -61,9 +61,9 @@ def _same_bits(one: Array, other: Array) -> bool:
 
 
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
-    """Return which elements a right kernel never gives as 0.
+    """Return which elements a right kernel never returns as 0.
 
-    These are none that it may flush to 0, that may cancel to 0, or of which 0 is a candidate.
+    It cannot flush them to 0, their terms cannot cancel to 0, and 0 is not among their candidates.
     """
     expected, kind = allowance.right, case.rule(name).kind
     is_float = expected.dtype.kind == "f"
@@ -86,7 +86,7 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
 
 
 def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> Array:
-    """Return which elements a right kernel never gives as they are in the input."""
+    """Return which elements a right kernel never returns equal to the input's."""
     expected, rule = allowance.right, case.rule(name)
     apart = _apart(expected, source)
     if rule.kind == RuleKind.EXACT:

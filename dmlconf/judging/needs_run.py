@@ -1,4 +1,4 @@
-"""Judging that may need another run: it returns that as a value, and gets the result back."""
+"""Judging that may need another run: it returns the run as a value, and gets the result back."""
 
 from __future__ import annotations
 

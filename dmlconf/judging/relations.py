@@ -52,12 +52,12 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.ANY_VALUE_PERMITTED,
     }
 )
-"""Reasons about values, which count only where the relation holds."""
+"""Reasons about values: such a failure stands only if the relation holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Another form of a graph that did not run to its end.
+    """Another form of a graph that broke down or was refused.
 
     Attributes:
         step: what did not run.

@@ -25,7 +25,7 @@ _NEVER_OPEN: Final = (RuleKind.EXACT, RuleKind.ULP, RuleKind.ABSOLUTE, RuleKind.
 def may_judge_nothing(operator: Entry) -> bool:
     """Return whether cases of an operator may judge nothing, by the kinds of its rules alone.
 
-    Those of a graph may: its rules are its nodes'.
+    Cases of graphs may, since their rules are those of their nodes.
     """
     return not isinstance(operator, Operator) or not any(
         all(entry.kind in _NEVER_OPEN for entry in entries)
@@ -53,7 +53,7 @@ def judges_nothing(case: Case) -> bool:
     def is_open(name: str, expected: Array) -> bool:
         return room(expected, rules[name], allowances.of(name)).open == expected.size
 
-    # Zeros do as well as other values here, and the reference is seldom needed.
+    # Outputs of zeros do here as well as others, and rarely need the reference.
     tensors = case.outputs()
     if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
         return False

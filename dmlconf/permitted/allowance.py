@@ -20,7 +20,7 @@ __all__ = ["CaseAllowances"]
 
 
 class CaseAllowances:
-    """Gives the allowance of each output of one case; each part is computed when first needed.
+    """The allowances of one case's outputs; each part is computed when first needed.
 
     Attributes:
         permitted: expected values by output that are known to be permitted around the reference's.
@@ -53,7 +53,7 @@ class CaseAllowances:
 
     @property
     def right(self) -> dict[str, Array]:
-        """What the reference computes, by tensor."""
+        """The reference's outputs, by tensor."""
         return self._limits.right
 
     @property
@@ -69,7 +69,7 @@ class CaseAllowances:
 
 
 class _Limits:
-    """What the allowances of one case are computed from.
+    """The parts from which the allowances of one case are computed.
 
     An allowance refers to these limits, and they refer to no allowance. Without such a cycle their
     arrays are freed with the last allowance, and not when garbage is next collected.
@@ -102,7 +102,7 @@ class _Limits:
 
     @cached_property
     def right(self) -> dict[str, Array]:
-        """What the reference computes, by tensor."""
+        """The reference's outputs, by tensor."""
         if self._right is not None:
             return dict(self._right)
         return evaluate(self._case, self._case.inputs())
@@ -121,7 +121,7 @@ class _Limits:
 
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
-        """The intervals of which an element lies in at least one, by output."""
+        """Intervals by output; each right element lies in at least one of them."""
         if isinstance(self._case, GraphCase):
             from dmlconf.permitted.graphs.allowance import graph_candidates  # For graphs alone.
 
@@ -131,7 +131,7 @@ class _Limits:
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
-        """The outputs, and those with zeros for subnormal inputs and attributes; None without."""
+        """The outputs as they are, and with zeros for subnormal operands; None without these."""
         without = without_subnormals(self._case)
         return None if without is self._case else (self.right, evaluate(without))
 

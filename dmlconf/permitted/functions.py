@@ -16,9 +16,10 @@ Part = Literal["error_scale", "interval", "candidates"]
 def permitted_function(name: str, part: Part) -> Callable[..., Any]:
     """Return the function that computes what an operator's rule permits.
 
-    The catalogue entry names its module as `family`. Its name is the operator's, in lower case, and
-    the part: the error scale of GEMM is `products.gemm.gemm_error_scale`. An operator that is a
-    special case of another one, such as AVERAGE_POOLING of AVERAGE_POOLING1, uses the other one's.
+    The catalogue entry names its module as `family`. The function's name is the operator's, in
+    lower case, and the part: the error scale of GEMM is `products.gemm.gemm_error_scale`. An
+    operator that is a special case of another one, such as AVERAGE_POOLING of AVERAGE_POOLING1,
+    uses the other one's.
 
     Args:
         name: the operator's name.

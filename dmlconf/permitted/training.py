@@ -56,11 +56,12 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
         shortest = abs(rate) * least_alpha * (numerator - m_reach) / np.abs(divisors).max(0)
         errors = longest * (1 + 4 * STEP) - np.abs(steps), np.abs(steps) - shortest * (1 - 4 * STEP)
         parameters = desc.InputParametersTensor - steps
-        # Where the divisor may be 0 but need not, a step may have any length and either sign.
+        # If the divisor may be 0 but need not, a step may have any length and either sign.
         undefined = (divisors[0] <= 0) & (divisors[1] >= 0) & (divisors[0] != divisors[1])
         # Measured: infinity less an infinite step is NaN: 3e38 in M, a LearningRate of 65504.
         undefined |= np.isinf(desc.InputParametersTensor) & (longest > LARGEST_FLOAT32)
-        # M may be 0 where it is not quite 0, and 0 / 0 is NaN: 0.25 of -2^24 + (0.25 + 2^24).
+        # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, or 0 if
+        # rounded.
         may_vanish = (m_reach > 0) & (numerator <= m_reach)
         undefined |= may_vanish & (divisors[0] <= 0) & (divisors[1] >= 0)
         overflowing = np.isinf(m_error) | np.isinf(v_error)

@@ -53,7 +53,7 @@ _VARIANCE: Final = 0.8
 """The greatest mean of squared errors for each term: twice the 0.4 that TOSA gives."""
 
 _ROUNDS: Final = 3
-"""Iterations for the end of a limit that depends on its own end."""
+"""Iterations to find the end of an interval whose limit depends on that end."""
 
 _TOSA_VARIANCE: Final = 1.6
 
@@ -118,7 +118,7 @@ class Accumulation:
             ends = []
             for side in (-1.0, 1.0):
                 end = values + side * near
-                # Where the limit has the ULP of the value itself, it depends on its own end.
+                # The limit may contain the ULP of the value at its end, and so depend on that end.
                 for _ in range(_ROUNDS - 1 if limits.stores else 0):
                     before, end = end, values + side * reach(end)
                     if np.array_equal(before, end):
@@ -192,10 +192,10 @@ class Accumulation:
         return share, apart
 
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
-        """Return the numbers that errors are shares of, limited to the largest that a sum can hold.
+        """Return the scale of the errors, limited to the largest number that a sum can have.
 
         Args:
-            expected: FLOAT64 values, which count where inputs were not finite.
+            expected: FLOAT64 values, which replace the scale where inputs were not finite.
             dtype: the output's type.
         """
         sums = self.errors.sums
@@ -268,7 +268,7 @@ class Accumulation:
         likely = roundings(terms)
         if likely >= most or self.terms_vary:
             return likely
-        # Equal terms have equal errors: each is a share of the sum of the terms before it.
+        # Equal terms have equal errors, each proportional to the sum of the terms before it.
         size: Array = np.divide(
             expected, error_scale, out=np.ones_like(expected), where=error_scale > 0
         )

@@ -12,7 +12,7 @@ import numpy as np
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Allowance", "Interval", "SumErrors", "permitted_intervals"]
+__all__ = ["Allowance", "Interval", "SumErrors", "elements_at", "permitted_intervals"]
 
 Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
@@ -23,12 +23,12 @@ _MOST_TOGETHER: Final = 1 << 15
 _Part = TypeVar("_Part")
 
 _Lazy: TypeAlias = _Part | Callable[[], _Part]
-"""A part of an allowance, or what computes it."""
+"""A part of an allowance, or the function that computes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SumErrors:
-    """What the errors of an output that is made of sums are shares of; arrays have its sizes.
+    """The scale of the errors of an output that consists of sums; arrays have the output's sizes.
 
     Derived in docs/bounds.md, The error scale. Of the sum 1 + 2 - 3 in FLOAT32, which is 0, `sums`
     is 6, and each of its roundings is at most 6 * 2^-24.
@@ -42,7 +42,7 @@ class SumErrors:
         deviation: the root of the sum of the squares of these sizes, which is less than `stored`
             for several stores, since their errors rarely add up. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
-            FLOAT32 in any order. 0 where there is none, or where it tells nothing.
+            FLOAT32 in any order. 0 if there is none, or if it is of no use.
         overflows: the elements for which an intermediate may overflow, so that infinities and NaN
             are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None for none.
         others: outputs in their data type whose elements are as right as the reference's.
@@ -68,18 +68,21 @@ class SumErrors:
         def part(array: Array | None) -> Array | None:
             if array is None:
                 return None
-            return _at(np.broadcast_to(array, self.sums.shape), indices)
+            return elements_at(np.broadcast_to(array, self.sums.shape), indices)
 
         return SumErrors(
-            _at(self.sums, indices),
+            elements_at(self.sums, indices),
             part(self.stored),
             part(self.deviation),
             self.quantum,
             part(self.overflows),
-            tuple(_at(other, indices) for other in self.others),
+            tuple(elements_at(other, indices) for other in self.others),
             self.terms_vary,
             self.sums_shared,
-            tuple((_at(least, indices), _at(most, indices)) for least, most in self.spans),
+            tuple(
+                (elements_at(least, indices), elements_at(most, indices))
+                for least, most in self.spans
+            ),
         )
 
     def stacked_spans(self) -> Iterator[Interval]:
@@ -129,7 +132,7 @@ class Allowance:
 
     @cached_property
     def errors(self) -> SumErrors | None:
-        """What the errors of sums are shares of, for the rule `accumulate`."""
+        """The scale of the errors of sums, for the rule `accumulate`."""
         return _value(self._errors)
 
     @cached_property
@@ -144,7 +147,7 @@ class Allowance:
 
     @cached_property
     def candidates(self) -> Sequence[Interval]:
-        """Intervals in one of which each element lies at least, for the rule `one of`."""
+        """Intervals for the rule `one of`; each right element lies in at least one of them."""
         return _value(self._candidates)
 
     @cached_property
@@ -159,7 +162,7 @@ class Allowance:
         """Return the allowance of some elements of the output, in one row."""
 
         def both(ends: Interval) -> Interval:
-            return _at(ends[0], indices), _at(ends[1], indices)
+            return elements_at(ends[0], indices), elements_at(ends[1], indices)
 
         def errors() -> SumErrors | None:
             return None if self.errors is None else self.errors.at(indices)
@@ -171,7 +174,7 @@ class Allowance:
             return None if self.flushed is None else both(self.flushed)
 
         return Allowance(
-            right=lambda: _at(self.right, indices),
+            right=lambda: elements_at(self.right, indices),
             errors=errors,
             interval=interval,
             candidates=lambda: [both(ends) for ends in self.candidates],
@@ -185,13 +188,14 @@ def _value(part: _Lazy[_Part]) -> _Part:
     return part() if callable(part) else part
 
 
-def _at(array: Array, indices: Array | slice) -> Array:
+def elements_at(array: Array, indices: Array | slice) -> Array:
+    """Return some elements of an array, by their indices in row-major order."""
     elements: Array = np.ascontiguousarray(array).ravel()[indices]
     return elements
 
 
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
-    """Return the intervals of which a right element lies in at least one.
+    """Return intervals; each right element lies in at least one of them.
 
     Args:
         kind: the rule's kind; any other than `interval` and `one of` has none.

@@ -59,8 +59,8 @@ def off_by(
 ) -> tuple[float | int | None, str]:
     """Return how far a value is from the expected one, and the unit.
 
-    The unit is `ULP` for a rule of ULP, `relative` for a relative one, and that of the values,
-    which has no name, for any other. There is no distance to NaN and infinity.
+    The unit is `ULP` for a rule of the kind `ulp`, `relative` for a relative rule, and otherwise
+    empty: the unit of the values themselves. There is no distance to NaN and infinity.
 
     Args:
         actual: the value.

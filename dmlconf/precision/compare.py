@@ -134,7 +134,7 @@ class _AppliedRule:
         if self.accumulation is not None:
             errors = self.accumulation.errors
             if errors.others or errors.spans or self.accumulation.may_overflow:
-                # A right expected value may be another device's choice among these.
+                # An expected value may be another right result that another device chose.
                 self.others = (allowance.right.ravel(), *errors.others)
         self.intervals = [
             (lowest.ravel(), highest.ravel())
@@ -261,7 +261,7 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
         errors=errors,
         half=allowance.half_precision,
         varied=varied,
-        # FLOAT16 shares of many elements are alike, and the FLOAT64 sizes of their sums are not.
+        # Many FLOAT16 elements are equal although the FLOAT64 magnitudes of their sums differ.
         terms_vary=varied or errors.terms_vary or _varied(errors.sums),
     )
 

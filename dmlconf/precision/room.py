@@ -71,7 +71,8 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
         loose = width > limit
     open_elements = undefined(lowest, highest)
     if rule.kind == RuleKind.ONE_OF:
-        # Between two candidates at the ends of a data type no value is permitted.
+        # If one candidate is at each end of the data type, the values between them are not
+        # permitted.
         candidates = permitted_intervals(rule.kind, allowance)
         open_elements = np.any([undefined(a.ravel(), b.ravel()) for a, b in candidates], axis=0)
     return Room(int(np.count_nonzero(open_elements)), int(np.count_nonzero(loose)))
@@ -188,7 +189,7 @@ def _around(expected: Array, error: Array) -> _Ends:
 
 
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
-    """Return the distances of the ends; infinity counts as the largest number, NaN as 0 room."""
+    """Return the distances of the ends; infinity counts as the largest number, NaN as no room."""
     width = np.subtract(highest, lowest, dtype=np.float64)
     if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
         special = np.flatnonzero(~np.isfinite(width))

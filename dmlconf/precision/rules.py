@@ -1,4 +1,4 @@
-"""The rules: how much of its limit each element uses."""
+"""Evaluate precision rules: what share of its limit each element uses."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def used(
 def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
     """Return 0 for the expected value itself, up to 1 within the interval, infinity outside.
 
-    For undefined elements all values are equally right. An expected value that is outside
-    itself, such as one recorded elsewhere, permits only values equal to it.
+    For undefined elements all values are equally right. An expected value that is itself outside
+    the interval, such as one recorded elsewhere, permits only values equal to it.
     """
     within = (actual >= lowest) & (actual <= highest)
     within &= (expected >= lowest) & (expected <= highest)

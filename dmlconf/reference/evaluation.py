@@ -22,14 +22,14 @@ __all__ = ["MissingFunction", "arguments", "evaluate", "operator_function", "ref
 
 
 class MissingFunction(LookupError):
-    """There is no function of an operator, or none of what is permitted of it.
+    """An operator has no reference function, or no function for what its rule permits.
 
     Attributes:
-        name: what there is no function of, such as GEMM.
+        name: the operator without a function, such as GEMM.
     """
 
     def __init__(self, name: str) -> None:
-        """Say what there is no function of."""
+        """Take the name."""
         self.name = name
         super().__init__(f"the reference has no function of {name}")
 
@@ -92,13 +92,13 @@ def reference_function(name: str) -> Callable[..., Any]:
 def operator_function(package: str, name: str, ending: str = "") -> Callable[..., Any]:
     """Return a function of an operator's fields.
 
-    It is in the package's module that the operator's catalogue entry names as its `family`. That
-    of a special case passes its fields on to the function of the more general operator.
+    It is in the package's module that the operator's catalogue entry names as its `family`. The
+    function of a special case passes its fields on to the function of the more general operator.
 
     Args:
         package: the package.
         name: the operator's name; the function's name is the same in lower case.
-        ending: what the function's name has behind that.
+        ending: the end of the function's name, such as `_error_scale`.
 
     Raises:
         MissingFunction: the package has no such function.
@@ -118,7 +118,7 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
 def _special_case(
     entry: Operator, of: Specialisation, general: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the function of a special case: that of the general operator with its fields."""
+    """Return the function of a special case, which calls the general operator's function."""
     counts = entry.count_fields
     names = [field.name for field in entry.fields if field.name not in counts]
     shared = {field.name for field in operator(of.operator).fields}

@@ -33,11 +33,11 @@ The node comes as a case of its own as well, with its inputs.
 
 @dataclass(frozen=True, slots=True)
 class NodeValues:
-    """What the nodes of a graph compute.
+    """The results of a graph's nodes.
 
     Attributes:
         cases: each operator node as a case of its own, with its inputs, by name.
-        outputs: what each output tensor of a node is, shaped like its Sizes.
+        outputs: the array of each output tensor of a node, shaped like its Sizes.
         sources: what feeds each input tensor of a node, as `Graph.sources` has it.
     """
 
@@ -63,9 +63,9 @@ def evaluate_nodes(
         case: the graph, which breaks no rule of wiring.
         evaluate: computes one operator.
         inputs: arrays by graph input instead of the case's own.
-        store: what edges hold of the outputs; None for the outputs themselves.
-        known: what the same nodes computed from the case's own inputs, perhaps wired otherwise,
-            where edges held their outputs; what reads the same data is not computed again.
+        store: returns the values of an edge, given an output; None for the outputs themselves.
+        known: an earlier evaluation of the same nodes from the case's own inputs, perhaps with
+            other edges; nodes that read the same data as there are not computed again.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs

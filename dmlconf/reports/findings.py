@@ -18,10 +18,10 @@ few lines of the runtime's own API. What a specification leaves open is not here
 
 `schemas/findings/` has this page's content as data. A case that fails as a finding says stays
 `failed`, and its reason begins with the finding's name: `known finding where-loses-the-sign-of-zero
-(...): 1 of 7 elements of OutputTensor differs`. For wrong values that holds only if the outputs are
-right without the elements that the finding concerns: those that are what a formula of the finding
-gives, such as 2147483647 for 2147483647 + 1, or what it describes, such as refusals with a message.
-A failure that names no finding is new: a fault of the runtime that is not listed, or a mistake of
+(...): 1 of 7 elements of OutputTensor differs`. Findings about wrong values explain a failure only
+if each wrong element is what the formula of a finding gives, such as 2147483647 for 2147483647 + 1,
+or fits the description of one. A finding about refusals explains the refusals with its message. A
+failure that names no finding is new: a fault of the runtime that is not listed, or a mistake of
 dmlconf.
 """
 

@@ -1,4 +1,4 @@
-"""Run logs that contradict themselves, such as logs that were edited or joined from two.
+"""Find contradictions in a run log, such as one that was edited or joined from two.
 
 This finds mistakes, not forgeries. A log that ends early is no contradiction: its run died.
 """
@@ -8,11 +8,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dmlconf.cases.identifiers import cases_digest
+from dmlconf.documents.problems import printable
+from dmlconf.run_log.lines import InvalidLogError
 from dmlconf.verdicts.verdict import Status, Verdict
 
-__all__ = ["Contradiction", "LoggedVerdict", "contradiction", "other_cases"]
+__all__ = [
+    "Contradiction",
+    "LoggedVerdict",
+    "contradiction",
+    "contradiction_error",
+    "other_cases",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,12 @@ class Contradiction:
 
     line: int
     message: str
+
+
+def contradiction_error(path: Path, problem: Contradiction) -> InvalidLogError:
+    """Return the error of a log that contradicts itself."""
+    message = f"the log contradicts itself: {problem.message}"
+    return InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
 
 
 def contradiction(

@@ -12,7 +12,7 @@ from typing import Final
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LONGEST_LOG_LINE
-from dmlconf.run_log.consistency import LoggedVerdict, contradiction
+from dmlconf.run_log.consistency import LoggedVerdict, contradiction, contradiction_error
 from dmlconf.run_log.lines import InvalidLogError, LogLine, log_lines
 from dmlconf.run_log.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.verdicts.verdict import Status, Verdict
@@ -25,7 +25,7 @@ _BEGINNING: Final = b'{"record":"header"'
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """The part of a run that its log has.
+    """The part of an interrupted run that is in its log.
 
     Attributes:
         header: the header of the log.
@@ -35,7 +35,7 @@ class EarlierRun:
         footer: the footer of the log; None where the run died.
         end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
         size: how many bytes it has.
-        processes: the number of the last worker process that it names; 0 for none.
+        processes: the number of the last worker process that the log names; 0 for none.
     """
 
     header: Header
@@ -76,8 +76,7 @@ def read_earlier(path: Path) -> EarlierRun | None:
     verdicts = list(reader.verdicts(lines))
     problem = contradiction(header.selected, verdicts, None, header.planned)
     if problem is not None:
-        message = f"the log contradicts itself: {problem.message}"
-        raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
+        raise contradiction_error(path, problem)
     kept = [each for each in verdicts if each.verdict.status is not Status.NOT_RUN]
     places = {each.verdict.case: each.line if each.place is None else each.place for each in kept}
     summary = Counter(each.verdict.status for each in kept)
@@ -88,7 +87,7 @@ def read_earlier(path: Path) -> EarlierRun | None:
 
 
 class _Reader:
-    """Reads the lines behind the header.
+    """Reads the lines after the header.
 
     Attributes:
         attempts: the attempts by case, without what only reports need.

@@ -1,4 +1,4 @@
-"""Differences between the headers of two logs; logs of one run have none."""
+"""Find the differences between the headers of two logs; logs of one run have none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import Any, Final
 from dmlconf.backends.subject import device_details
 from dmlconf.run_log.log import Header
 
-__all__ = ["Difference", "environment_differences", "plan_differences", "selection_differences"]
+__all__ = [
+    "Difference",
+    "environment_differences",
+    "plan_differences",
+    "selection_differences",
+    "without_folder",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class Difference:
     other: Any
 
     def text(self, one: str, other: str) -> str:
-        """Return it as text; the arguments name the runs."""
+        """Return the difference as text; the arguments are the names of the runs."""
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
 
@@ -83,7 +89,7 @@ def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
     mine, theirs = _plain(one.environment), _plain(other.environment)
     details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
     for environment in (mine, theirs):
-        del environment["backend"]  # The headers name it with its options.
+        del environment["backend"]  # The header's `backend` has the name and its options.
     yield from _unequal("", mine, theirs)
     yield from _unequal("", *details)
 
@@ -94,9 +100,14 @@ def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> I
             yield Difference(f"{prefix}{key}", one.get(key), other.get(key))
 
 
+def without_folder(backend: str) -> str:
+    """Return a backend's name without the folders of the files in it."""
+    return _FOLDER.sub(r"\1", backend)
+
+
 def _anywhere(value: Any) -> Any:
     """Return a value without the folders in it."""
-    return _FOLDER.sub(r"\1", value) if isinstance(value, str) else value
+    return without_folder(value) if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:

@@ -15,8 +15,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final
 
-from dmlconf.documents.problems import ExpectedError, printable
-from dmlconf.run_log.consistency import LoggedVerdict, contradiction, other_cases
+from dmlconf.documents.problems import ExpectedError
+from dmlconf.run_log.consistency import (
+    LoggedVerdict,
+    contradiction,
+    contradiction_error,
+    other_cases,
+)
 from dmlconf.run_log.lines import FORMAT, InvalidLogError, log_lines
 from dmlconf.run_log.packed import MANY, packing
 from dmlconf.verdicts.record import record_of, value_of
@@ -281,12 +286,11 @@ def _check_consistency(
     if problem is None and footer is not None and footer[1].cases_digest is not None:
         problem = other_cases(logged, footer[0], footer[1].cases_digest)
     if problem is not None:
-        message = f"the log contradicts itself: {problem.message}"
-        raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
+        raise contradiction_error(path, problem)
 
 
 def read_back(header: Header) -> Header:
-    """Return a header as it is once it was written and read: its options are plain values."""
+    """Return a header as it is after being written and read: its options are plain values."""
     return header_of(json.loads(_ENCODER.encode(record_of(header))))
 
 

@@ -50,10 +50,11 @@ class Merger:
     Attributes:
         parts: the logs.
         owners: for each case that ran, the number of the first log that has a verdict on it.
-        unreached: for each case that ran in none, the number of the first log that has it.
+        unreached: for each case that ran in no log, the number of the first log with a verdict on
+            it, `not run`.
         shared: the cases that ran in several logs.
         named: whether each verdict names its log, because the environments differ.
-        missing: how many cases had a verdict in none of the logs when they were written.
+        missing: how many cases no log has a verdict on.
         processes: the number of the last worker process that each log names.
     """
 

@@ -49,7 +49,7 @@ def _unpacked(content: bytes) -> Mapping[str, Any]:
 
 
 def packing() -> Callable[[Verdict], Verdict]:
-    """Return a function that packs verdicts; verdicts with equal parts share them."""
+    """Return a function that packs verdicts; equal parts of several verdicts are kept once."""
     known: dict[bytes, Packed] = {}
     tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 

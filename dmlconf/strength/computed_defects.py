@@ -1,4 +1,4 @@
-"""Defects of the computation: the reference computes something other than the case."""
+"""Defects of the computation: the reference computes another case instead, such as another axis."""
 
 from __future__ import annotations
 

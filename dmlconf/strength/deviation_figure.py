@@ -1,4 +1,4 @@
-"""The figure of deviations: how many errors pass because a target promises less than DirectML.
+"""The strength figure "by deviation": how many errors the deviations of a target excuse.
 
 The targets are ONNX and WebNN. An output is perturbed so that it fails by DirectML's documentation,
 such as 1.001 in place of 1; a deviation that permits it, as ONNX's own tests do, excuses it.
@@ -43,7 +43,7 @@ class DeviationFigure:
     by_deviation: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, later: DeviationFigure) -> None:
-        """Add what is excused of later cases."""
+        """Add the counts of later cases."""
         self.failing.update(later.failing)
         self.excused.update(later.excused)
         self.by_deviation.update(later.by_deviation)

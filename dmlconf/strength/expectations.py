@@ -1,7 +1,8 @@
-"""The figure by expectation: stated and recorded outputs spoiled a little, and what cases notice.
+"""The strength figure "by expectation": whether cases notice that an expected output is wrong.
 
-A case must notice that it expects something wrong, whatever a backend returns; here that is what
-the reference computes. Each output is spoiled as outputs are for the figure by perturbation.
+One element of each stated or recorded output is changed a little, as the figure "by perturbation"
+changes outputs of a backend. A case notices the change if it fails while the backend returns what
+the reference computes.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ _MOST_MISSED: Final = 3
 
 @dataclass(slots=True)
 class ExpectationTally:
-    """What the cases of one operator notice of one kind of spoiling.
+    """How many expected outputs of an operator were changed in one way, and how many were noticed.
 
     Attributes:
-        tried: how many expected outputs were spoiled.
+        tried: how many expected outputs were changed.
         noticed: how many of these cases fail.
-        permitted: how many spoiled outputs the rule permits, by the source that says so.
-        missed: the first of the others, as case and output.
+        permitted: how many changed outputs the rule permits, by the source that says so.
+        missed: the first changes that neither a case noticed nor a rule permits, as case and
+            output.
     """
 
     tried: int = 0
@@ -53,7 +55,7 @@ class ExpectationTally:
 
     @property
     def counted(self) -> int:
-        """How many must be noticed: all but those that the source of a rule permits."""
+        """How many changes must be noticed: all that no rule permits."""
         return self.tried - self.permitted.total()
 
     def add(self, later: ExpectationTally) -> None:
@@ -66,7 +68,7 @@ class ExpectationTally:
 
 @dataclass(slots=True)
 class ExpectationFigure:
-    """What a suite notices of spoiled expectations.
+    """How many changed expectations a suite notices.
 
     Attributes:
         tallies: the tallies, by operator and kind of perturbation.
@@ -88,11 +90,11 @@ class ExpectationFigure:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a rule that permits some spoiled outputs.
+    """The source of a rule that permits some changed outputs.
 
     Attributes:
-        text: the source of a rule.
-        any_value: whether it also leaves elements open, of which any value is right.
+        text: the source, such as a section of a specification.
+        any_value: whether it also permits any value of some elements.
     """
 
     text: str
@@ -101,7 +103,7 @@ class Source:
 
 @cache
 def sources() -> Mapping[tuple[str, str], Sequence[Source]]:
-    """Return the sources of rules that permit spoiled outputs, by operator and perturbation."""
+    """Return the sources of rules that permit changed outputs, by operator and perturbation."""
     facts = read_document(Path(__file__).with_name("perturbations.yaml")).data["permitted"]
     by_key: dict[tuple[str, str], list[Source]] = {}
     for entry in facts:
@@ -118,13 +120,13 @@ def measure_expectations(
     advance: Callable[[], None] = lambda: None,
     seed: int = 0,
 ) -> ExpectationFigure:
-    """Return which spoiled expectations cases notice, each output spoiled in each way.
+    """Change each expected output in each way, and return which changes the cases notice.
 
     Args:
         cases: the suite; those that state nothing and were not recorded are not used.
         against: gives the recorded outcome of cases that state none.
         advance: is called after each case.
-        seed: decides which elements are spoiled.
+        seed: decides which elements are changed.
     """
     figure = ExpectationFigure()
     for case in cases:
@@ -151,14 +153,14 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
         return
     figure.cases += 1
     for name, target in own.items():
-        for kind, spoiled in _spoilings(case, name, target, allowances, seed):
+        for kind, changed in _changes(case, name, target, allowances, seed):
             key = case.operator_name, kind
             tally = figure.tallies.setdefault(key, ExpectationTally())
             tally.tried += 1
-            if trial.notices(name, spoiled):
+            if trial.notices(name, changed):
                 tally.noticed += 1
                 continue
-            source = _permitting(sources().get(key, ()), case, name, (target, spoiled), allowances)
+            source = _permitting(sources().get(key, ()), case, name, (target, changed), allowances)
             if source is not None:
                 tally.permitted[source.text] += 1
             elif len(tally.missed) < _MOST_MISSED:
@@ -167,7 +169,7 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A case whose expectation is spoiled, on a backend that returns what the reference computes.
+    """Judges a case with a changed expectation, on a backend that returns the reference's outputs.
 
     Attributes:
         case: the case.
@@ -179,14 +181,14 @@ class _Trial:
     expected: ExpectedOutputs
     allowances: CaseAllowances
 
-    def status(self, name: str = "", spoiled: Array | Sample | None = None) -> Status:
-        """Return the status of the case, with its expectation as it is or spoiled."""
+    def status(self, name: str = "", changed: Array | Sample | None = None) -> Status:
+        """Return the status of the case, perhaps with one expected output changed."""
         outputs, samples = dict(self.expected.outputs), dict(self.expected.samples)
-        if isinstance(spoiled, Sample):
-            samples[name] = spoiled
+        if isinstance(changed, Sample):
+            samples[name] = changed
             outputs.pop(name, None)
-        elif spoiled is not None:
-            outputs[name] = spoiled
+        elif changed is not None:
+            outputs[name] = changed
         expectation = replace(self.expected, outputs=outputs, samples=samples)
         outcome = Outputs(self.allowances.right)
         verdict = judge(
@@ -198,17 +200,17 @@ class _Trial:
         )
         return verdict.status
 
-    def notices(self, name: str, spoiled: Array | Sample) -> bool:
-        """Return whether the case fails with a spoiled expectation of one output."""
-        if contradiction_of(self.case, name, spoiled, self.allowances) is not None:
-            return True  # The verdict could be no other, and takes longer.
-        return self.status(name, spoiled) is not Status.PASSED
+    def notices(self, name: str, changed: Array | Sample) -> bool:
+        """Return whether the case fails with a changed expectation of one output."""
+        if contradiction_of(self.case, name, changed, self.allowances) is not None:
+            return True  # The case then fails; to judge it would take longer.
+        return self.status(name, changed) is not Status.PASSED
 
 
-def _spoilings(
+def _changes(
     case: Case, name: str, target: Array | Sample, allowances: CaseAllowances, seed: int
 ) -> Iterator[tuple[str, Array | Sample]]:
-    """Yield an expected output spoiled in each way; the seed and the names decide which element."""
+    """Yield an expected output changed in each way; the seed and the names decide which element."""
     defined = defined_elements(Site(case, allowances.right, name), allowances)
     if isinstance(target, Sample):
         values, defined = target.values, defined[target.indices]
@@ -223,7 +225,7 @@ def _spoilings(
         if changed is None:
             continue
         if isinstance(target, Sample):
-            # Nothing else has the digest of an output that was spoiled.
+            # The old digest would say that the sample is of the unchanged output.
             yield kind, replace(target, values=changed, digest="")
         else:
             yield kind, changed.reshape(target.shape)
@@ -236,16 +238,15 @@ def _permitting(
     outputs: tuple[Array | Sample, Array | Sample],
     allowances: CaseAllowances,
 ) -> Source | None:
-    """Return the first source whose rule permits a spoiled output; None if there is none.
+    """Return the first source whose rule permits a changed output; None if there is none.
 
-    A rule that permits any value of a spoiled element measures nothing there: only a source that
-    says so of the operator counts.
+    If a rule permits any value of a changed element, only a source with `any_value` counts.
 
     Args:
-        candidates: the sources that permit some of these spoilings.
+        candidates: the sources that permit some changes of this kind.
         case: the case.
         name: the output.
-        outputs: its values as expected, and spoiled.
+        outputs: its expected values, before and after the change.
         allowances: what the case's rules permit.
     """
     if not candidates:
@@ -253,8 +254,8 @@ def _permitting(
     before, after = (
         each.values if isinstance(each, Sample) else np.ravel(each) for each in outputs
     )
-    spoiled = outputs[1]
-    indices = spoiled.indices if isinstance(spoiled, Sample) else slice(None)
+    output = outputs[1]
+    indices = output.indices if isinstance(output, Sample) else slice(None)
     inside, bounded = _within_ends(case, name, after, indices, allowances)
     if not inside.all():
         return None
@@ -266,9 +267,9 @@ def _permitting(
 def _within_ends(
     case: Case, name: str, values: Array, indices: Array | slice, allowances: CaseAllowances
 ) -> tuple[Array, Array]:
-    """Return which values are between the ends of a rule, and which of them between finite ends.
+    """Return which values a rule permits, and where it does not permit every number.
 
-    One finite end is enough: between two infinite ones is every number.
+    A rule permits every number if both ends of its interval are infinite.
     """
     allowance, rule = allowances.of(name), case.rule(name)
     errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None

@@ -22,7 +22,7 @@ from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Sl
 from dmlconf.graphs.relations import alike_descs
 from dmlconf.graphs.wiring import edge_problems
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.permitted.graphs.wider import wider
+from dmlconf.permitted.graphs.float32_edges import with_float32_edges
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import permitted_ends
 from dmlconf.reference.evaluation import evaluate
@@ -118,7 +118,7 @@ def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     uses.update(edge.node for edge in graph.output_edges)
     for number, link in enumerate(graph.intermediate_edges):
         if uses[link.from_node] < 2:
-            continue  # It would feed nothing.
+            continue  # The node would feed nothing.
         own = nodes[link.from_node].outputs[link.from_tensor]
         for node, name in site.intermediates:
             if (node, name) == (link.from_node, link.from_tensor):
@@ -135,7 +135,7 @@ def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _dropped_nodes(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """A node is left out: what it would compute is one of its inputs."""
+    """A node is left out: its readers get one of its inputs."""
     graph = site.case.graph
     cases = site.nodes.cases
     ends = {slot: name for name, slot in graph.output_sources().items()}
@@ -156,7 +156,7 @@ def _always(values: Array) -> Callable[[Array], Array]:
 
 
 def _stale_data(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Data of a constant or an owned input are of another moment: zeros, or moved by one."""
+    """A constant or an owned input has stale data: zeros, or its elements moved by one."""
     case, graph = site.case, site.case.graph
     stale = (("zeros", np.zeros_like), ("moved by one", _moved))
     for name, tensor in graph.inputs.items():
@@ -217,7 +217,7 @@ def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """A node has a defect that leaves marks on what it gives to the next."""
+    """A node has a defect that changes its output, which later nodes read."""
     right = site.nodes
     for node, tensor in site.intermediates:
         case = right.cases[node]
@@ -227,7 +227,7 @@ def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
                 continue
             for note, wrong in defect.inject(Site(case, outputs, tensor)):
                 if _permits(case, tensor, wrong, outputs[tensor]):
-                    continue  # No defect of this node.
+                    continue  # The defect does not apply to this node.
                 text = f"{node}.{tensor}: {defect.name}{note and ', ' + note}"
                 yield text, site.stored((node, tensor), _always(wrong))
 
@@ -242,12 +242,14 @@ _HARMLESS: Final = frozenset(
         "rounded through float16",
     }
 )
-"""Defects of values that a rule may permit, and one that `_more_roundings` has."""
+"""Defects that nodes do not get: a rule may permit them, or `_more_roundings` injects them."""
 
 
 def _held_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     with np.errstate(all="ignore"):
-        wide = graph_outputs(site.case.graph, evaluate_nodes(wider(site.case), evaluate).outputs)
+        wide = graph_outputs(
+            site.case.graph, evaluate_nodes(with_float32_edges(site.case), evaluate).outputs
+        )
     yield "", {name: wide[name].astype(right.dtype) for name, right in site.outputs.items()}
 
 
@@ -263,7 +265,7 @@ def _computed_in_float32(
         rounded: rounds values to a data type.
         held: outputs of nodes that are not rounded.
     """
-    whole = wider(site.case)
+    whole = with_float32_edges(site.case)
     dtypes = {
         (node.name, name): tensor.DataType.dtype
         for node in site.case.graph.operator_nodes
@@ -337,9 +339,10 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _alike_for_equal(steps: Array, values: Array, low: Array, high: Array) -> Array:
-    """Return the same step for all elements that have the same value and the same room.
+    """Return steps that are equal for elements with equal values and permitted ranges.
 
-    They are sums of the same terms, as where one row is repeated, and no device tells them apart.
+    Such elements are sums of the same terms, for example if a row is repeated, and have equal
+    errors on any device.
     """
     forms = np.stack([each.astype(np.float64).ravel() for each in (values, low, high)], axis=1)
     _, first, of_element = np.unique(forms, axis=0, return_index=True, return_inverse=True)
@@ -348,7 +351,7 @@ def _alike_for_equal(steps: Array, values: Array, low: Array, high: Array) -> Ar
 
 
 def _partly_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Some edges are held in FLOAT32, as in a kernel of a few nodes, and others are stored."""
+    """Some edges keep FLOAT32 values, as in a kernel of a few nodes, and others FLOAT16."""
     for seed in range(2):
         for name, rounded in (("to nearest", _nearest), ("truncated", _truncated)):
             generator = np.random.Generator(np.random.PCG64([2, seed]))

@@ -1,4 +1,4 @@
-"""The figure of graphs: which defects are noticed, and which legitimate differences fail."""
+"""The strength figure "by graph": which defects are noticed, which legitimate differences fail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GraphTally:
     """The results for one defect, or for one legitimate difference.
 
     Attributes:
-        tried: how often it changed a graph's outputs, or was computed.
+        tried: how often it was tried: for a defect, how often it changed a graph's outputs.
         failed: how often the verdict failed.
         unexpected: the graphs whose verdict is wrong, with the change: a defect that passes, or a
             legitimate difference that fails.
@@ -45,7 +45,7 @@ class GraphTally:
 
 @dataclass(slots=True)
 class GraphFigure:
-    """What a suite's graphs notice.
+    """The results for all defects and legitimate differences in a suite's graphs.
 
     Attributes:
         cases: how many graphs were used.

@@ -43,7 +43,7 @@ class Site:
 
 
 def _has_inputs(site: Site) -> bool:
-    """Return whether the operator has inputs; without any, only attributes make elements differ."""
+    """Return whether the operator has inputs, so that data can make its elements differ."""
     return bool(site.case.data)
 
 

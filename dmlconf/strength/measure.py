@@ -47,13 +47,13 @@ class Mutant:
 
 @dataclass(slots=True)
 class Tally:
-    """The cases' results for one mutant.
+    """The results of all cases for one mutant.
 
     Attributes:
         injected: cases whose output the defect put outside the rule.
         caught: cases among these that fail.
         within: cases whose output it changed within the rule.
-        hidden: cases that it applies to, but whose output it does not change.
+        hidden: cases to which the defect applies, but whose output it does not change.
         missed: the first case that should have caught it and did not.
     """
 
@@ -157,7 +157,7 @@ def measure(
     advance: Callable[[], None] = lambda: None,
     method: Method = _EVERYTHING,
 ) -> Strength:
-    """Return how strong the cases are.
+    """Inject the defects into the cases, and return which of them the cases notice.
 
     Args:
         cases: the suite; those that expect a rejection are not used.

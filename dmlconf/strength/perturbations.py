@@ -246,7 +246,7 @@ def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
 
 
 def _spread(zero: Array, shape: tuple[int, ...]) -> Array:
-    """Return which elements of an output a zero may concern, flat."""
+    """Return which elements of an output an input's zeros may affect, flat."""
     if zero.shape == shape:
         return zero.ravel()
     return np.full(int(np.prod(shape)), bool(zero.any()))

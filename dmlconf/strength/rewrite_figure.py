@@ -1,7 +1,8 @@
-"""The figure of rewrites: whether the cases of `schemas/rewrites.yaml` prove what they are for.
+"""The strength figure "by rewrite": whether the cases of rewrites prove what they are for.
 
-A rewrite is a change that a graph compiler makes, such as dropping a transposition that is followed
-by its inverse. It is right under conditions. There are two kinds of cases:
+A rewrite (`schemas/rewrites.yaml`) is a change that a graph compiler makes, such as dropping a
+transposition that is followed by its inverse. It is right under conditions. There are two kinds of
+cases:
 
 - one in which the conditions hold; it proves the rewrite if the rewritten graph passes too
 - a near miss, in which one condition does not hold; it proves the condition if the graph itself

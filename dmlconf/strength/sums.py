@@ -23,7 +23,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["ORDERS", "added_up", "partial_sums", "summed_axis"]
 
 _MOST_PARTS: Final = 64
-"""Parts that a sum is divided into; with more terms, a part is the sum of several."""
+"""The most parts that a sum is divided into; with more terms, a part is the sum of several."""
 
 _LEAST_TERMS: Final = 8
 """Number of terms below which every order and precision gives about the same."""
@@ -75,7 +75,7 @@ def partial_sums(site: Site) -> list[Array] | None:
         where: list[Any] = [slice(None)] * array.ndim
         where[axis] = slice(start, start + step)
         chosen[tuple(where)] = array[tuple(where)]
-        with np.errstate(invalid="ignore"):  # Infinity less infinity: `total` is not finite then.
+        with np.errstate(invalid="ignore"):  # Infinity minus infinity: `total` is not finite then.
             parts.append(_output(site, {**inputs, first: chosen}) - nothing)
     if np.max(np.count_nonzero(parts[1:], axis=0), initial=0) < _LEAST_PARTS:
         return None  # Nothing is added up: each element of the output depends on one part at most.

@@ -34,7 +34,7 @@ def _float_defect(
                 yield "", change(site.correct)
 
     def shows(site: Site) -> bool:
-        """Whether the operator shows a rounding: one that returns only ones and zeros does not."""
+        """Whether rounding can show in an operator's outputs; in ones and zeros it cannot."""
         output = recomputed(site, _unround(site.case.inputs())) if everywhere else None
         if output is None:
             return False
@@ -45,7 +45,7 @@ def _float_defect(
 
 
 def _unround(inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return floating-point inputs with other numbers, near 1 and of many digits."""
+    """Return the inputs with floating-point numbers near 1 that have many digits."""
     return {
         name: (0.5 + np.arange(1, array.size + 1) * _GOLDEN_RATIO % 1)
         .reshape(array.shape)

@@ -41,7 +41,7 @@ def _draw(seed: int, count: int, first: int) -> Array:
     return result
 
 
-# Consecutive cases of a matrix differ in other things than their seeds.
+# Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
 """Drawing longer rows again costs little compared with everything else done with them."""

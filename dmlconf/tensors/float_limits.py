@@ -1,4 +1,4 @@
-"""The numbers at which FLOAT32 and FLOAT16 end, and how far apart FLOAT16 numbers are."""
+"""Limits of FLOAT32 and FLOAT16: the largest and the least normal numbers, and an epsilon."""
 
 from __future__ import annotations
 
@@ -27,4 +27,5 @@ LEAST_NORMAL_FLOAT16: Final = float(np.finfo(np.float16).tiny)
 """The least positive FLOAT16 number that is not subnormal, 2^-14."""
 
 FLOAT16_EPSILON: Final = 2.0**-10
-"""The distance from 1 to the next FLOAT16 number; a store toward zero loses less, relative to 1."""
+"""The distance from 1 to the next FLOAT16 number, 2^-10; a truncated number of about 1 loses
+less."""

@@ -1,4 +1,4 @@
-"""A program: the operators of a target that a case becomes, in order."""
+"""A program: a case as operators of a target such as ONNX, in order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["BOOL", "NotExpressibleError", "Program", "Step", "TensorType", "together"]
 
 BOOL = "BOOL"
-"""The type of truth values, which targets have and DirectML has not."""
+"""The data type of truth values, which targets have and DirectML lacks."""
 
 
 class NotExpressibleError(Exception):
-    """A target has no counterpart of a case; the message says of what."""
+    """A target cannot express a case; the message says which part."""
 
 
 @dataclass(frozen=True, slots=True)

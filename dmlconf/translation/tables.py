@@ -27,7 +27,7 @@ class Form:
         statements: the formulas, each an assignment; empty if the operator cannot be expressed.
         declined: why it cannot be expressed; empty if it can.
         wide: whether FLOAT16 tensors are FLOAT32 between the operators of the target, since one
-            operator of DirectML rounds only once. With a ScaleBias they are in any form.
+            operator of DirectML rounds only once. With a ScaleBias they always are.
     """
 
     when: Expression | None

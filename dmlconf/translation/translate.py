@@ -64,7 +64,7 @@ def _type(tensor: TensorDesc) -> TensorType:
 
 
 def _add_graph(builder: _Builder, case: Case) -> None:
-    """Add the nodes of a graph; what an edge joins is one tensor, which each end may see anew."""
+    """Add the nodes of a graph; each edge becomes one tensor, which both ends may reshape."""
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
     for node in graph.in_order():
@@ -93,7 +93,7 @@ def _add_graph(builder: _Builder, case: Case) -> None:
 
 
 class _Builder:
-    """Collects the steps and constants of a program."""
+    """Builds a program: collects its steps and constants."""
 
     def __init__(self, target: Table) -> None:
         self.table = target
@@ -102,7 +102,7 @@ class _Builder:
         self._count = 0
 
     def fresh(self) -> str:
-        """Return a name that no tensor has."""
+        """Return a new name for a tensor."""
         self._count += 1
         return f"#{self._count}"
 
@@ -465,7 +465,7 @@ _MAKERS: Final[Mapping[str, Callable[[_Scope, ast.Call], str]]] = {
     "to": _Scope.cast,
     "fused": _Scope.fused,
 }
-"""What a table cannot say: constants, sizes, types, and operators within operators."""
+"""Functions that formulas of a table may call, for constants, sizes, types and nested operators."""
 
 
 def _whole(value: float, kind: DataType) -> bool:

@@ -1,4 +1,4 @@
-"""Breakdowns of worker processes for which no case got the blame, as a log tells of them."""
+"""Find the breakdowns of worker processes in a log that are blamed on no case."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["UnexplainedBreakdown", "unexplained_breakdowns"]
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedBreakdown:
-    """A worker process that broke down, and every case that may be the cause then ran through.
+    """A worker process that broke down, although each suspected case later ran well.
 
-    What ran before in the process may have left something that a case broke down on.
+    Earlier cases in the process may have left a state that made a case break down.
 
     Attributes:
         kind: how it broke down.
@@ -39,7 +39,7 @@ def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreak
 
     A case explains one if it was among the cases that may be the cause and got the blame for a
     breakdown, of that process or of a later one. Of two breakdowns with the same case, that of
-    fewer cases counts. Cases that take too long together and not one at a time are left out.
+    fewer cases counts. Time limits that cases exceeded only together are left out.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

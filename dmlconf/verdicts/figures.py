@@ -31,7 +31,7 @@ class ErrorMap:
 
 @dataclass(frozen=True, slots=True)
 class Figures(Positional):
-    """What the comparison of an output has measured. `schemas/run-log.schema.json` has the form.
+    """The measurements of the comparison of an output. `schemas/run-log.schema.json` has the form.
 
     Attributes:
         elements: how many elements were compared.

@@ -1,4 +1,4 @@
-"""Limits of the control groups that this process is in, as containers and batch systems set them.
+"""Read the limits of this process's control groups, which containers and batch systems set.
 
 A limit of a group holds for the groups below it, so the lowest on the way to the root counts.
 

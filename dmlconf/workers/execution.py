@@ -23,13 +23,13 @@ WORKER_MEMORY: Final = 2048 << 20
 """Bytes by which a worker process may grow, unless the user says otherwise."""
 
 _CASES: Final = 2000
-"""For fewer cases another process is not worth its start and its reading of a recording."""
+"""The least cases for which another process is worth its start and its reading of a recording."""
 
 _PROCESS_BYTES: Final = 400 << 20
 """Memory for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
 
 _MOST_PROCESSES: Final = 8
-"""More would wait for this process, which loads the suite and writes the log."""
+"""The most processes: more would wait for this one, which loads the suite and writes the log."""
 
 
 @dataclass(frozen=True, slots=True)

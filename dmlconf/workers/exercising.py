@@ -1,4 +1,4 @@
-"""In the worker process: run cases plainly, and then under circumstances."""
+"""The task of a worker process that runs cases plainly, and then under circumstances."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from dmlconf.workers.worker import run_batch
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""With longer dispatches, a dozen more would take longer than the time limit of a case."""
+"""The longest dispatch, in seconds, of which a dozen more fit into the time limit of a case."""
 
 LONG_DISPATCH_SECONDS: Final = 0.01
-"""The same of `long`, which dispatches a thousand times, a hundred in each submission: Windows may
-remove a device whose submission takes more than 2 s."""
+"""The longest dispatch, in seconds, for the circumstance `long`: it dispatches a hundred times in
+each submission, and Windows may remove a device whose submission takes more than 2 s."""
 
 _TOGETHER: Final = 8
 """Cases that run plainly as one batch before each runs under circumstances."""

@@ -50,7 +50,7 @@ class _Requests:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    if _Requests.overdue:  # The timer speaks, and nobody asked again.
+    if _Requests.overdue:  # Called by the timer: nobody has asked again.
         _Requests.overdue = False
         if _Requests.pending:
             _deliver()
@@ -78,7 +78,7 @@ def _deliver() -> NoReturn:
 
 
 def forget_interrupt() -> None:
-    """Forget an interrupt that is yet to be raised: there is nothing left for it to end."""
+    """Forget an interrupt that has not been raised yet, since nothing is left for it to end."""
     _Requests.pending = False
     if _Requests.timer is not None:
         _Requests.timer.cancel()
@@ -168,7 +168,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Heed no interrupts; for what ends soon anyway, when there is nothing left to end."""
+    """Ignore interrupts from now on, for a program that ends anyway."""
     with _noted_interrupts([], inherited=False):
         yield
 

@@ -11,7 +11,7 @@ from typing import Final
 __all__ = ["FileLock", "LockedError"]
 
 _BYTE: Final = 1 << 40
-"""On Windows other processes cannot read locked bytes, so this is one far behind the end."""
+"""On Windows other processes cannot read locked bytes, so this is one far after the end."""
 
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 """The error numbers of a lock that another process holds."""

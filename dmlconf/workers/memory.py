@@ -36,7 +36,7 @@ LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
 
 _ELEMENT: Final = 64
-"""Bytes that an element of a case takes where it is judged as well, as measured."""
+"""Bytes that an element of a case takes in a process that also judges it, as measured."""
 
 MUCH: Final = 250 << 20
 _SHARE: Final = 8
@@ -130,7 +130,7 @@ def may_take_much(case: Case) -> bool:
     Such a case runs in a process of its own, so that its end leaves the run's log alone.
     """
     if isinstance(case.expectation, ExpectedRejection):
-        return False  # No tensor of it is made.
+        return False  # Its tensors are never created.
     return judged_bytes(case) > min(MUCH, machine_memory() // _SHARE)
 
 

@@ -308,7 +308,7 @@ class WorkerPool:
                     if isinstance(outcome, Raised):
                         raise outcome.error
                     if isinstance(outcome, Breakdown) and outcome.device_lost:
-                        break  # Not a result yet: the case would be tried again.
+                        break  # No result: the case would be tried again.
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:

@@ -341,7 +341,8 @@ def _isolate(diagnostics: Path) -> None:
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)  # Processes that the backend starts are in this group, and end with it.
     _end_with_parent()
-    with suppress(OSError):  # Only Linux has it: where memory runs out, the log's process lives.
+    # Where memory runs out, Linux then ends this process, not the one that writes the log.
+    with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     with diagnostics.open("ab") as stream:
         os.dup2(stream.fileno(), 1)

@@ -33,7 +33,7 @@ def findings_in(runtime: str, **details: str) -> Findings:
 
 
 def of_values(findings: Findings) -> list[Finding]:
-    """Return the findings of wrong values, but for those that say nothing of what they are."""
+    """Return the findings about wrong values that say which values are wrong."""
     return [
         each
         for each in findings.findings
@@ -64,7 +64,7 @@ class FindingChecks:
         assert _names(reached, finding) or is_fixed, reached
 
     def check_defects(self, finding: Finding) -> None:
-        """Check that a wrong element besides those of the finding is named by none."""
+        """Check that no finding explains another wrong element besides those of this finding."""
         of = case(finding.example)
         outcome, right = self._outcome(of), run_case(of)
         assert isinstance(outcome, Outputs)
@@ -106,7 +106,7 @@ def _names(verdict: Verdict, finding: Finding) -> bool:
 
 
 def defect(array: Array, index: int) -> Array:
-    """Return the array with another number as one element: 21 more than there is, or 9."""
+    """Return the array with one element changed: 21 added, or 9."""
     changed = array.copy()
     number = changed.reshape(-1)[index]
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Small recordings, and files that are nearly recordings."""
+"""Small recordings, and files that are almost valid recordings."""
 
 from __future__ import annotations
 

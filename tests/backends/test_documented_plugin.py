@@ -1,4 +1,4 @@
-"""The plugin that docs/backends.md shows works as it stands there."""
+"""The example plugin in docs/backends.md works."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _known(level: FeatureLevel, case: Case) -> bool:
 
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
 def test_a_device_of_the_level_lacks_what_is_unsupported_there(level: FeatureLevel) -> None:
-    """The walk over tables and notes, and the level that the desc needs, come to the same."""
+    """The faulty backend's walk over the tables and the catalogue's levels agree."""
     for case in sample():
         if case.required_level is None or isinstance(case.expectation, ExpectedRejection):
             continue

@@ -1,4 +1,4 @@
-"""Plugins that share a name with another backend: an error names who has it."""
+"""Plugins that share a name with another backend are refused with the names of both owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first difference inside a model is found, between two providers that run other models."""
+"""The first node of a model whose output differs between two providers is found."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_node_that_is_wrong_only_among_its_neighbours_is_right_alone() -> None
 
 
 @needs_onnx
-def test_a_difference_that_goes_away_when_it_is_looked_at_is_a_fusion_s() -> None:
+def test_a_difference_that_disappears_in_the_search_comes_from_fusion() -> None:
     def change(graph: Any) -> None:
         if not is_seen(graph, "c"):
             replaced("Relu", "Neg")(graph)

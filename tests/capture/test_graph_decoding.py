@@ -1,9 +1,8 @@
-"""A graph that is encoded for CompileGraph is read back as it was."""
+"""A graph that is encoded for CompileGraph is decoded unchanged."""
 
 from __future__ import annotations
 
 import ctypes
-from contextlib import ExitStack
 from itertools import count
 from typing import Any
 
@@ -72,7 +71,7 @@ def compiled(case: GraphCase, rename: bytes | None = None) -> Device:
     device = Device(rename)
     native = plan(case)
     assert isinstance(native, GraphPlan)
-    with compile_graph(device.com, native, dml.DML_EXECUTION_FLAGS.NONE), ExitStack():
+    with compile_graph(device.com, native, dml.DML_EXECUTION_FLAGS.NONE):
         return device
 
 
@@ -142,7 +141,7 @@ def test_names_become_unique_ones_that_a_case_file_may_have(
         assert graph.names[nodes[0]] == own.decode("utf-8", "replace")
 
 
-def test_an_operator_from_before_is_reported() -> None:
+def test_an_operator_created_before_capturing_began_is_reported() -> None:
     case = suite_graphs("chains.yaml")[0]
     device = Device()
     device.known = Forgetful()
@@ -153,7 +152,7 @@ def test_an_operator_from_before_is_reported() -> None:
 
 
 class Forgetful(dict[int, Any]):
-    """Keeps nothing."""
+    """A table of operators that forgets each one at once."""
 
     def __setitem__(self, key: int, value: Any) -> None:
-        """Do not keep it."""
+        """Forget it."""

@@ -1,4 +1,4 @@
-"""Cases of several models: what they share is there once, with their names."""
+"""Cases of several models: what models share becomes one case, which names them."""
 
 from __future__ import annotations
 

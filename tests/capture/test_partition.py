@@ -136,7 +136,7 @@ def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
     ],
     ids=["empty", "short", "text", "zeros", "vtable", "truncated", "data type", "tensor", "output"],
 )
-def test_a_file_that_is_something_else_is_told_what_is_wrong(
+def test_a_file_that_is_something_else_is_refused_with_the_reason(
     tmp_path: Path, content: bytes, reason: str
 ) -> None:
     (tmp_path / "model.bin").write_bytes(content)

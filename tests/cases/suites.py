@@ -1,4 +1,4 @@
-"""Small case files, and what becomes of them."""
+"""Small case files, and the cases or problems that loading them gives."""
 
 from __future__ import annotations
 
@@ -30,6 +30,44 @@ cases:
       OutputTensor: {Sizes: "=(2 * A,)", DataType: FLOAT32}
       Repeats: [2]
 """
+
+PRODUCT = """\
+operator: GEMM
+cases:
+  - name: product
+    desc:
+      ATensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1.1, 2.2, 3.3, 4, 5, 6]}
+      BTensor: {Sizes: [1, 1, 3, 2], DataType: FLOAT32, values: [0.5, 1, 2.5, 2, 4, 3]}
+      OutputTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1.0
+      Beta: 0.0
+"""
+"""A matrix product without expected outputs."""
+
+MEAN = """\
+operator: REDUCE
+cases:
+  - name: mean
+    desc:
+      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 5]}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      Function: AVERAGE
+      Axes: [3]
+"""
+"""A mean without an expected output."""
+
+SUM = """\
+operator: ELEMENT_WISE_ADD
+cases:
+  - name: sum
+    desc:
+      ATensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 3}}}
+      BTensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 4}}}
+      OutputTensor: {Sizes: [7], DataType: FLOAT32}
+"""
+"""A sum of generated data without an expected output."""
 
 
 def changed(text: str, old: str, new: str) -> str:

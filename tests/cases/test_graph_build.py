@@ -204,7 +204,7 @@ def test_a_graph_that_was_checked_before_is_the_same(tmp_path: Path) -> None:
 
 
 def chain(count: int, feeder: Callable[[int], str]) -> str:
-    """Return a graph of nodes n0, n1 and so on, each fed by what the function says."""
+    """Return a graph of nodes n0, n1 and so on; a function returns the source of each."""
     nodes = "".join(
         f"  n{n}: {{operator: ELEMENT_WISE_IDENTITY, desc: "
         f"{{InputTensor: {feeder(n)}, OutputTensor: {{}}}}}}\n"

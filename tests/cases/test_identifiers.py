@@ -58,7 +58,7 @@ def test_wildcards_take_what_lets_the_rest_fit() -> None:
 
 
 def test_no_pattern_takes_long() -> None:
-    # With wildcards that give back what they took, this takes longer than anybody waits.
+    # With backtracking, these would take practically forever.
     assert not fits("*a" * 40 + "!", "a" * 10_000)
     assert not fits("*?" * 40 + "!", "a" * 10_000)
 
@@ -78,7 +78,7 @@ def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
     assert str(raised.value).startswith(actual)
 
 
-def test_what_no_case_has_is_reported() -> None:
+def test_names_that_no_case_has_are_returned_apart() -> None:
     assert resolved(["example-3", "roi_*", "gather/*"], CASES) == (
         ["gather/*"],
         ["example-3", "roi_*"],

@@ -36,7 +36,7 @@ def matrix(parameters: str, **entry: str) -> str:
 
 
 def identifiers(directory: Path, parameters: str, **entry: str) -> list[str]:
-    """Return what stands in brackets of each case's identifier."""
+    """Return the text in brackets of each case's identifier."""
     path = write(directory, matrix(parameters, **entry))
     result = [case.identifier for case in load_suite([path]).plan()]
     assert all(name.startswith("tile/f[") and name.endswith("]") for name in result)

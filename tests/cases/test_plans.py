@@ -55,7 +55,7 @@ def test_operator_is_compiled_as_it_is_or_as_a_graph_of_one_node() -> None:
     assert actual.output_edges == ((0, 0, 0),)
 
 
-def test_tensors_behind_an_absent_one_keep_their_number() -> None:
+def test_tensors_after_an_absent_one_keep_their_number() -> None:
     absent = case(
         "CONVOLUTION", InputTensor=ROW, FilterTensor=None, BiasTensor=ROW, OutputTensor=ROW
     )
@@ -90,7 +90,7 @@ def test_graph_input_without_an_edge_is_bound_to_nothing() -> None:
     assert [made and made.name for made in placement_of(actual).inputs] == [None, "y"]
 
 
-def test_what_a_graph_lacks_has_a_number_behind_the_last() -> None:
+def test_names_that_a_graph_lacks_get_a_number_after_the_last() -> None:
     actual = planned(
         graph(
             GEMM,

@@ -89,7 +89,7 @@ def test_another_content_is_checked_again(store: Store, file: Path) -> None:
         load_suite([file], store=store)
 
 
-def test_other_sources_or_schemas_are_asked_anew(
+def test_other_sources_or_schemas_are_checked_again(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)

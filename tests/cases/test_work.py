@@ -1,4 +1,4 @@
-"""The amount of work that a case is for a device, by which batches are formed."""
+"""The estimated work of a case, by which batches are formed."""
 
 from __future__ import annotations
 

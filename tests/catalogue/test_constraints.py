@@ -103,7 +103,7 @@ BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("TILE", "output-sizes", {"OutputTensor": tensor(2, 5)}),
 ]
 
-# What else is broken by the changes above, since one condition rests on another.
+# Other constraints that the changes above break as well.
 BESIDES: Final = {
     ("ARGMIN", "same-dimension-count"): {"output-sizes"},
     ("GATHER", "same-dimension-count"): {"output-sizes"},

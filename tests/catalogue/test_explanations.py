@@ -212,7 +212,7 @@ cases:
 
 
 def rejected() -> Iterator[tuple[Case, str]]:
-    """Yield the first case of each operator that each constraint must have refused."""
+    """Yield the first rejected case for each constraint of each operator."""
     seen = set()
     for planned in load_suite([cases_directory()]).plan():
         if "invalid" not in planned.template.tags or planned.template.operator_name == "GRAPHS":

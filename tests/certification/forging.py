@@ -69,14 +69,14 @@ class Forgery:
         return np.frombuffer(self.blobs[digest], dtype).copy()
 
     def store(self, output: Json, elements: np.ndarray[Any, Any]) -> None:
-        """Put other elements instead of an output's, under their right digest."""
+        """Replace the elements of an output by others, with the right digest of these."""
         content = elements.tobytes()
         digest = sha256(content).hexdigest()
         self.blobs[digest] = content
         output["stored" if "stored" in output else "sha256"] = digest
 
     def remove(self, case: str, *, of_log: bool = True, of_outcomes: bool = True) -> None:
-        """Remove a case, and have all counts fit again."""
+        """Remove a case, and correct all counts."""
         if of_outcomes:
             self.outcomes[1:] = [line for line in self.outcomes[1:] if line["case"] != case]
         if of_log:
@@ -85,7 +85,7 @@ class Forgery:
             self.count_again()
 
     def count_again(self) -> None:
-        """Have the places and the footer of the log fit its verdicts."""
+        """Correct the places and the footer of the log."""
         summary = dict.fromkeys(self.log[-1]["summary"], 0)
         for place, line in enumerate(self.verdicts):
             line["place"] = place
@@ -111,10 +111,10 @@ class Forgery:
     def content(
         self, key: Ed25519PrivateKey | None = None, members: Mapping[str, bytes] | None = None
     ) -> bytes:
-        """Return the file with digests that fit.
+        """Return the file with correct digests.
 
         Args:
-            key: signs it anew, and is enclosed; without one the old signatures stay.
+            key: signs it again, and is enclosed; without one the old signatures stay.
             members: members that replace those that the parts make.
         """
         signed = self.members() if members is None else dict(members)

@@ -1,4 +1,4 @@
-"""A verifier allows backends and keys, and the first lines of a page say what it relies on."""
+"""A verifier allows backends and keys, and the first lines of its report say what it relies on."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_refuses_every_changed_byte_of_the_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda c: b"x" + c, lambda c: c + b"x", lambda c: c[:-1]])
-def test_refuses_bytes_before_or_behind_and_a_cut_end(tmp_path: Path, change: object) -> None:
+def test_refuses_bytes_before_or_after_and_a_cut_end(tmp_path: Path, change: object) -> None:
     assert callable(change)
     with pytest.raises(RefusedError):
         read(tmp_path, change(archive_bytes(MEMBERS)))

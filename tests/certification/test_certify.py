@@ -145,7 +145,7 @@ def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedP
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
-def test_a_journal_on_a_full_disk_is_gone_on_with(folder: Path) -> None:
+def test_a_journal_is_continued_after_a_full_disk(folder: Path) -> None:
     done = on_a_full_disk(folder, 4096)
     assert done.returncode == 6, done.stderr
     assert "it.dmlcert.partial can no longer be written: File too large" in done.stderr

@@ -12,20 +12,11 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import ExpectedOutputs
 from tests.backends.recordings import recording
+from tests.cases.suites import MEAN
 from tests.certification.suite import PROFILE
 from tests.cli.process import dmlconf_here
 
-SUITE = """
-operator: REDUCE
-cases:
-  - name: mean
-    desc:
-      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 5]}
-      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
-      Function: AVERAGE
-      Axes: [3]
-    expect: {OutputTensor: [999]}
-"""
+SUITE = MEAN + "    expect: {OutputTensor: [999]}\n"
 
 
 def test_outputs_as_wrong_as_their_expectations_are_not_certified(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ INSIDE: Final = ("circumstances", "isolation", "peer_directml")
 
 
 def run(*command: str) -> str:
-    """Return what a command prints that must end well and complain of nothing."""
+    """Return what a command prints; it must succeed without a warning."""
     done = subprocess.run(
         command,
         cwd=ROOT,

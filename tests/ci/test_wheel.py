@@ -1,4 +1,4 @@
-"""The wheel: it holds its suite checked, and what it holds is used as long as nothing differs."""
+"""A wheel contains its suite already checked, for use as long as nothing has changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def package(wheel: Path, tmp_path: Path) -> Path:
-    """The folder of a wheel that is unpacked."""
+    """The folder of an unpacked wheel."""
     folder = tmp_path / "installed"
     with ZipFile(wheel) as archive:
         archive.extractall(folder)

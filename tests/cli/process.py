@@ -18,6 +18,9 @@ from dmlconf.cli import main
 
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 
+RIGHT = "faulty:slow,on=nothing"
+"""A backend that is right and not the reference."""
+
 TILE = """
 operator: TILE
 cases:

@@ -220,7 +220,7 @@ def test_dispatches_are_judged_in_order_and_followers_name_their_source(tmp_path
 
 
 @pytest.mark.parametrize(("flags", "status"), [(0, "1 failed"), (1, "1 passed")])
-def test_sums_in_float16_are_right_of_what_was_compiled_so(
+def test_float16_sums_are_right_of_operators_compiled_to_permit_them(
     tmp_path: Path, flags: int, status: str
 ) -> None:
     """In FLOAT16, 2048 + 1 is 2048, so a sum of 4,096 ones may end there."""

@@ -44,7 +44,7 @@ def test_the_suspect_follows_from_the_verdicts_on_dispatches(
     assert suspect in printed.err
 
 
-def test_without_data_it_says_how_to_learn_the_suspect(
+def test_without_data_it_says_how_to_find_the_suspect(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     report_difference(tmp_path, PROGRAM, has_dispatches=False)

@@ -1,4 +1,4 @@
-"""`dmlconf devices --check`, with what the checks come to played; tests/lab runs them for real."""
+"""`dmlconf devices --check` with simulated results of the checks; tests/lab runs real ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PASSED = CheckResult("data types", CheckStatus.PASSED, "13 of 13 data types", 0.
 
 
 def play(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
-    """Let the checks of an adapter come to these results; return the cases that they get."""
+    """Simulate these results of an adapter's checks, and return the cases that the checks get."""
     given: list[Case] = []
 
     def check(

@@ -30,7 +30,7 @@ def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
 def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "--tag", "documented")
     assert done.returncode == 0, done.stdout + done.stderr
-    # What only a device with shader model 6 computes is in no recording yet.
+    # Recordings lack what only a device with shader model 6 computes.
     closing = re.search(r"PASSED: (\d+) passed(?:, (\d+) unchecked)? of (\d+) cases", done.stdout)
     assert closing is not None
     passed, unchecked, cases = closing.groups(default="0")
@@ -185,7 +185,7 @@ def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
 
 
 def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
-    """A library that fails unexpectedly, in place of an unforeseen fault."""
+    """A library that fails unexpectedly, as a bug in dmlconf would."""
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise RuntimeError('foul')\n", "utf-8")
     done = dmlconf(tmp_path, "run", write(tmp_path), PYTHONPATH=str(tmp_path))

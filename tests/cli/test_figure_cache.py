@@ -75,12 +75,12 @@ def change_figures(folder: Path, **figures: Any) -> int:
 
 
 def change_judgements(folder: Path) -> int:
-    """Say of every cached judgement that the values expected are recorded."""
+    """Mark the expected values of every cached judgement as recorded."""
     return change_cache(folder, "judged", lambda record: record.__setitem__(1, "recorded"))
 
 
 def origins(verdicts: Verdicts) -> set[str]:
-    """Return where the values expected of the cases are from."""
+    """Return where the expected values of the cases come from."""
     return {each["expectation"] for each in verdicts.values()}
 
 

@@ -1,4 +1,4 @@
-"""Modules in the working folder that have the names of others: nothing of them is executed."""
+"""Modules in the working folder with the names of imported ones are never executed."""
 
 from __future__ import annotations
 

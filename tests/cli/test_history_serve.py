@@ -111,7 +111,7 @@ def test_the_pages_show_runs_as_they_come(history: Database) -> None:
     assert b"Run #2 of" in ask(application, "/", cookie=cookie)[2]
 
 
-def test_a_database_that_cannot_be_read_is_said_so_and_no_traceback(
+def test_a_database_that_cannot_be_read_is_reported_without_a_traceback(
     history: Database, tmp_path: Path
 ) -> None:
     said: list[str] = []

@@ -15,7 +15,7 @@ import pytest
 
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.cli.process import TILE, beginning, dmlconf, environment, text_of
+from tests.cli.process import RIGHT, TILE, beginning, dmlconf, environment, text_of
 from tests.engine import witness
 from tests.workers.processes import running
 
@@ -88,7 +88,7 @@ def test_once_ends_with_a_verdict_for_every_case(
 def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: float) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     _, actual = interrupted(process, [pause])
-    # Where the second Ctrl-C meets Python as it ends, it may die of the signal itself.
+    # If the second Ctrl-C arrives while Python ends, the signal itself may end it.
     assert process.returncode in (6, -signal.SIGINT), actual
     records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
     assert [record["record"] for record in records[:3]] == ["header", "verdict", "verdict"]
@@ -209,8 +209,8 @@ def test_while_an_error_is_told_is_an_interrupt_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("run", "case.yaml", "-b", "faulty:slow,on=nothing"), 0),
-        (("run", "case.yaml", "-b", "faulty:slow,on=nothing", "-j", "2"), 0),
+        (("run", "case.yaml", "-b", RIGHT), 0),
+        (("run", "case.yaml", "-b", RIGHT, "-j", "2"), 0),
         (("devices",), 4),
         (("strength", "case.yaml", "-j", "2"), 0),
     ],

@@ -9,10 +9,7 @@ import pytest
 import yaml
 
 from dmlconf.cases.writing.insertion import number_text
-from tests.cli.process import dmlconf_here, write
-
-RIGHT = "faulty:slow,on=nothing"
-"""A backend that is right and not the reference."""
+from tests.cli.process import RIGHT, dmlconf_here, write
 
 CASES = """\
 # Corner cases of my kernel.

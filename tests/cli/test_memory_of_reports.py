@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cli.options.outcome import Demands
+from dmlconf.cli.options.run_exit_code import Demands
 from dmlconf.cli.output.hints import outside_the_bundled_suite
 from dmlconf.cli.runs import run_target
 from dmlconf.cli.runs.run_target import Presentation, run_and_report
@@ -23,7 +23,7 @@ from tests.engine.runs import run_of
 
 
 class Plan(list[PlannedCase]):
-    """A plan that can be watched."""
+    """A plan whose deletion can be observed."""
 
 
 @pytest.mark.parametrize("many", [1, 1000])

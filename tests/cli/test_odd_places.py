@@ -37,7 +37,7 @@ def test_a_file_whose_name_is_no_text_runs_and_is_reported(tmp_path: Path, odd: 
     assert r"odd-\udcff" in dmlconf(tmp_path, "list", odd).stdout
 
 
-def test_a_folder_with_more_than_files_reports_each(tmp_path: Path) -> None:
+def test_each_entry_of_a_folder_that_is_no_regular_file_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     (folder / "folder.yaml").mkdir(parents=True)
     os.mkfifo(folder / "pipe.yaml")

@@ -10,7 +10,7 @@ import pytest
 from dmlconf.backends.recording.file import read_recording
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
-from tests.cli.process import dmlconf_here, write
+from tests.cli.process import RIGHT, dmlconf_here, write
 
 MIXED = """
 operator: TILE
@@ -32,9 +32,6 @@ cases:
       OutputTensor: {Sizes: [10], DataType: FLOAT16}
       Repeats: [2]
 """
-
-RIGHT = "faulty:slow,on=nothing"
-"""A backend that is right and not the reference."""
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,7 @@ import pytest
 
 from dmlconf.backends.recording.file import read_recording
 from dmlconf.run_log.log import read_log
-from tests.cli.process import dmlconf_here
-
-RIGHT = "faulty:slow,on=nothing"
-"""A backend that is right and not the reference."""
+from tests.cli.process import RIGHT, dmlconf_here
 
 TILE = """
 operator: TILE
@@ -181,7 +178,7 @@ def test_entries_of_other_files_stay_where_one_file_is_recorded(suite: Path) -> 
     assert cases(suite, "tile") == names
 
 
-def test_entries_of_cases_that_are_gone_go(suite: Path) -> None:
+def test_entries_of_removed_cases_are_removed(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
     record(suite, "suite")
     (suite / "tile" / "y.yaml").unlink()

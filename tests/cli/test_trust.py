@@ -14,7 +14,7 @@ from tests.fleet.lab_backend import install
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a folder with a case, next to a folder that is none of its business."""
+    """Return a folder with a case, next to a folder that its configuration must not write to."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     write(folder)

@@ -111,7 +111,7 @@ def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
 def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
     tmp_path: Path, backend: str, code: int
 ) -> None:
-    """The limit on the size of files plays the full disk; Python's own files are not for it."""
+    """A limit on the size of files simulates the full disk; Python writes no files of its own."""
     limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
     done = to_shell(tmp_path, f"{limited}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
     assert done.returncode == code

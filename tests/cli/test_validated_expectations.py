@@ -12,6 +12,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.documents.store import Store
 from dmlconf.expectations.valid_files import ValidFiles
+from tests.cases.suites import MEAN
 from tests.cli.process import dmlconf_here, write
 from tests.engine.test_against import recorded
 
@@ -32,18 +33,7 @@ cases:
     expect: {OutputTensor: "=(Mean,)"}
 """
 
-UNSTATED = """
-operator: REDUCE
-cases:
-  - name: mean
-    desc:
-      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 5]}
-      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
-      Function: AVERAGE
-      Axes: [3]
-"""
-
-MATRIX = UNSTATED.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").replace(
+MATRIX = MEAN.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").replace(
     "[3]\n", "[=Axis]\n"
 )
 """The mean of the last axis, and then of another one, where the output's sizes are wrong."""
@@ -75,11 +65,11 @@ def test_a_dispute_is_no_problem_unless_it_is_none(tmp_path: Path) -> None:
 def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
     folder = tmp_path / "reduce"
     folder.mkdir()
-    case = build(next(load_suite([write(folder, UNSTATED, "mean.yaml")]).plan()))
+    case = build(next(load_suite([write(folder, MEAN, "mean.yaml")]).plan()))
     wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
     recorded(folder / "x.dmlrec", case, wrong)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
-    for _ in range(2):  # At first nothing is known about the file, and then it is.
+    for _ in range(2):  # The first run checks the file, and the second one uses the cache.
         assert dmlconf_here(tmp_path, "validate", "reduce", **settings).returncode == 0
         done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
         assert done.returncode == 3
@@ -102,8 +92,8 @@ def test_what_is_known_about_a_file_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
-    """The second case of the matrix is wrong, and nobody looks where the file counts as valid."""
-    right, wrong = UNSTATED, MATRIX
+    """The second case of the matrix is wrong, and is not checked if the file counts as valid."""
+    right, wrong = MEAN, MATRIX
     store = Store(tmp_path / "cache")
     settings = {"DMLCONF_CACHE": str(store.folder)}
     path = write(tmp_path, right, "reduce.yaml")

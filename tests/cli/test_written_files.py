@@ -156,7 +156,7 @@ def test_other_commands_overwrite_neither(tmp_path: Path) -> None:
     [
         ("mv {log} old; cp other.jsonl {log}", "was replaced"),
         ("rm {log}", "was removed"),
-        # As long as what the run has yet to write, which would cover less of it up.
+        # Longer than what the run still writes, so that this cannot overwrite it.
         ('yes "$(cat other.jsonl)" | head -c 4000000 >> {log}', "was changed by something else"),
         (": > {log}", "was changed by something else"),
     ],

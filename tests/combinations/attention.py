@@ -1,4 +1,4 @@
-"""Other tensors and sizes of attention, with sizes that fit.
+"""Variants of MULTIHEAD_ATTENTION descs: other tensors and sizes that fit together.
 
 All sizes follow from a few numbers: 2 batches of 3 queries with 2 heads of 4 numbers are a
 QueryTensor of 2x3x8, or a part of a StackedQueryKeyTensor of 2x3x2x2x4.
@@ -28,7 +28,7 @@ _FORMS: Final = (
 _PAST: Final = {"PastKeyTensor", "PastValueTensor"}
 _PRESENT: Final = {"OutputPresentKeyTensor", "OutputPresentValueTensor"}
 MOST_SCORES: Final = 1_100_000
-"""Those of 1031 queries and keys; with more of them, judging takes more than 250 MiB."""
+"""The scores of 1031 queries and keys; with more, judging takes more than 250 MiB."""
 
 _LENGTHS: Final = "PastSequenceLengthsTensor"
 """All are 0, since keys fill the present tensors: what these held before belongs to no case."""

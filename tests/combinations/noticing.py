@@ -1,4 +1,4 @@
-"""Check that a made case notices mistakes: with a spoiled expectation it must fail."""
+"""Check that a generated case notices mistakes: with a changed expectation it must fail."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dmlconf.strength.expectations import measure_expectations
 __all__ = ["notices", "notices_gross_mistakes"]
 
 _SEEDS: Final = 3
-"""How often each output is spoiled in each way, each time at other elements."""
+"""How often each output is changed in each way, each time at other elements."""
 
 _LEAST: Final = 0.95
 
 
 def notices(case: Case) -> bool:
-    """Return whether a case notices all but a few spoiled elements of its outputs.
+    """Return whether a case notices all but a few changed elements of its outputs.
 
     It does not if most elements are open, as beside infinities, or if sums leave small rests.
     What the source of a rule permits does not count.
@@ -38,7 +38,7 @@ def notices(case: Case) -> bool:
 
 
 def notices_gross_mistakes(case: Case) -> bool:
-    """Return whether some output shows it if all its elements are 0, are 1, or are NaN.
+    """Return whether the case fails if all elements of an output are 0, are 1, or are NaN.
 
     Infinities may leave nothing but NaN, or a scale besides open numbers: a case of that still
     says whether a kernel accepts them, and where it must give NaN or what is finite.

@@ -1,8 +1,8 @@
 """Choose cases one at a time, each with as many missing pairs as can be found.
 
-A missing pair is laid over a case that the suite has, since most of a desc is bound: sizes follow
-from each other. Then the other parameters take the values that bring most missing pairs, as long as
-the catalogue permits the desc. The same suite gives the same cases: nothing is random.
+A missing pair is put into a case of the suite, since most of a desc is fixed: sizes follow from
+each other. Then the other parameters take the values that bring most missing pairs, as long as the
+catalogue permits the desc. The same suite gives the same cases: nothing is random.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Other sizes for descs whose tensors all have the same ones, as those of element-wise operators.
+"""Other sizes for descs whose tensors all have the same sizes, such as element-wise operators.
 
 Of a desc of 2x3x5 elements, each tensor has these sizes, or one element, such as a scale.
 """

@@ -1,4 +1,4 @@
-"""Descs to start from whose sizes no change of one parameter reaches, made of one that holds.
+"""Starting points of the search: valid descs whose sizes no change of one parameter reaches.
 
 A TOP_K along the last of seven axes, with 1031 elements, needs outputs of K elements there. Each
 operator says how its sizes follow from the sizes of one tensor. The catalogue refuses what does not

@@ -53,7 +53,7 @@ _MOST_CHANNELS: Final = 120
 
 @dataclass(frozen=True)
 class _Windows:
-    """What is chosen of each spatial dimension; `wide` are the elements that windows move over."""
+    """The choices for each spatial dimension; windows move over `wide` elements."""
 
     wide: _Sizes
     window: _Sizes

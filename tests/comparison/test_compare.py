@@ -87,7 +87,9 @@ A = "gather/a"
         (verdict(A, PASSED), verdict(A, PASSED), Change.SAME),
     ],
 )
-def test_what_became_of_a_case(base: Verdict | None, new: Verdict | None, change: Change) -> None:
+def test_the_change_of_each_case_is_named(
+    base: Verdict | None, new: Verdict | None, change: Change
+) -> None:
     [entry] = compare(run(*filter(None, (base,))), run(*filter(None, (new,)))).changes
     assert entry.change is change
 

@@ -29,7 +29,7 @@ cases:
 """
 
 
-def test_neighbours_in_captured_graphs_of_the_operators_count(tmp_path: Path) -> None:
+def test_only_captured_graphs_with_a_chosen_operator_count(tmp_path: Path) -> None:
     other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
     plan = list(load_suite([graph_file(tmp_path, CAPTURED + TWO_NODES, other)]).plan())
     relu = CapturedUses().coverage(plan, graph_coverage(plan, ["ACTIVATION_RELU"]))

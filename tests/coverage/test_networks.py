@@ -1,4 +1,4 @@
-"""The layers of networks that a suite has are found."""
+"""The layers of published networks in a suite are counted."""
 
 from __future__ import annotations
 

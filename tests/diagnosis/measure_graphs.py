@@ -23,7 +23,7 @@ _OF_ONE_KIND: Final = ("-element-wise/", "-activation/")
 
 @dataclass(frozen=True)
 class MeasuredGraph:
-    """What became of a graph: elements of its inputs and outputs, before and after."""
+    """The reduction of a graph: elements of its inputs and outputs, before and after."""
 
     identifier: str
     before: int
@@ -43,7 +43,7 @@ def measured_graphs() -> Iterator[MeasuredGraph]:
         if len(operators) > _MOST_NODES:
             continue
         began = perf_counter()
-        reduced = reduce_case(own, lambda candidate: _operators(candidate) == operators)  # noqa: B023  # Called here.
+        reduced = reduce_case(own, lambda candidate: _operators(candidate) == operators)  # noqa: B023  # Called at once.
         yield MeasuredGraph(
             planned.identifier,
             element_count(case),

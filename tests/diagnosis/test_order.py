@@ -115,7 +115,7 @@ def test_the_smallest_sequence_is_found_and_repeats_the_failure(
         ),
     ],
 )
-def test_cases_that_the_suite_has_no_more_are_told(
+def test_cases_that_the_suite_now_lacks_are_reported(
     tmp_path: Path, variables: dict[str, str], kept: list[str], told: str
 ) -> None:
     run = ("run", "-b", "keeping", "-q", "-j", "1", "tile.yaml", "--log", "run.jsonl")
@@ -134,7 +134,7 @@ def test_cases_that_the_suite_has_no_more_are_told(
     ("last", "together"),
     [(["fragile"], 1), ([*(f"later-{n}" for n in range(3)), "fragile", "last"], 5)],
 )
-def test_a_crash_that_needs_earlier_cases_is_told_and_its_cases_are_found(
+def test_a_crash_that_needs_earlier_cases_is_reported_with_these(
     tmp_path: Path, variables: dict[str, str], last: list[str], together: int
 ) -> None:
     # Batches are of 16 cases: `first` and `second` are in the one before that of `fragile`.

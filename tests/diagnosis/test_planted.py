@@ -21,10 +21,10 @@ from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 FIRST_LINES: Final = 10
 
 SAMPLE: Final = tuple(defect for defect in DEFECTS if len(defect.operators) == 1)[::6]
-"""So many take seconds, the quick one in each run; `python -m tests.diagnosis` measures all."""
+"""The number of defects that are tried; `python -m tests.diagnosis` tries all."""
 
 QUICK: Final = "gather beyond the first axis"
-"""One of the sample whose cases run in a third of the time of a convolution's."""
+"""A defect whose cases run in a third of the time of a convolution's."""
 
 
 def run_log(defect: Defect) -> RunLog:

@@ -1,4 +1,4 @@
-"""The part of docs/runtimes.md that says what comes of ONNX's own node tests."""
+"""The part of docs/runtimes.md with the results of ONNX's own node tests."""
 
 from __future__ import annotations
 

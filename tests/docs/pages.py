@@ -28,7 +28,7 @@ _WIDTH: Final = 96
 
 
 def write(names: Iterable[str]) -> None:
-    """Write pages and tutorials anew, by the names of their files."""
+    """Write pages and tutorials again, by the names of their files."""
     for name in names:
         path = DOCS / name
         text = PAGES[name]() if name in PAGES else retyped(path.read_text("utf-8"))

@@ -16,7 +16,7 @@ from tests.each import for_each
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_what_the_program_says(name: str) -> None:
-    # `python -m tests.docs NAME` writes it anew.
+    # `python -m tests.docs NAME` writes it again.
     assert (DOCS / name).read_text("utf-8") == PAGES[name]()
 
 
@@ -25,7 +25,7 @@ def test_the_page_is_what_the_program_says(name: str) -> None:
 def test_the_tutorial_is_as_it_was_typed(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
     assert lasting(retyped(page)) == lasting(page)
-    # What would not differ if nothing was run or compared:
+    # A check that the comparison can fail:
     assert re.search("^(BROKEN|FAILED): ", page, re.M)
     assert re.search("^PASSED: ", page, re.M)
 

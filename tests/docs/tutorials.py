@@ -1,4 +1,4 @@
-"""Type the tutorials again."""
+"""Run the commands of the tutorials again, and update what they print."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _installed(folder: Path, arguments: Sequence[str]) -> str:
-    """Do what pip does, in an environment of its own beside the folder."""
+    """Run pip, in an environment of its own next to the folder."""
     python = _python_beside(folder)
     uv = [sys.executable, "-m", "uv"]
     subprocess.run(
@@ -155,7 +155,7 @@ def _python_beside(folder: Path) -> Path:
 
 
 def lasting(page: str) -> list[str]:
-    """Return the lines but for times, versions and the machine, which differ from run to run."""
+    """Return the lines without times, versions and the machine, which differ from run to run."""
     lines = [line for line in page.splitlines() if not _CHANGING.match(line)]
     for pattern, stands_for in _STAND_INS:
         lines = [re.sub(pattern, stands_for, line) for line in lines]

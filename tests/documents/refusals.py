@@ -1,4 +1,4 @@
-"""Read the message with which a file is refused."""
+"""Return the messages with which files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files of strangers: how much of them, whatever they say about their size."""
+"""Reading files of strangers is limited, whatever size the files claim to have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 
 PROC_STATUS = Path("/proc/self/status")
-"""A file whose size is said to be 0, as that of one that grows between two looks."""
+"""A file that grows between stat and read: stat says 0 bytes."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")

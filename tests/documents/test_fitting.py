@@ -1,4 +1,4 @@
-"""The quick check of schemas says yes only where jsonschema does."""
+"""The quick check accepts only data that jsonschema accepts."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_problem_of_a_whole_file_shows_no_line() -> None:
     assert str(Problem(Path("a.yaml"), "is empty")) == "a.yaml: is empty"
 
 
-def test_caret_stands_under_its_column_behind_escaped_characters() -> None:
+def test_caret_stands_under_its_column_after_escaped_characters() -> None:
     rows = str(Problem(Path("a"), "m", 1, 3, "\x1b\u202eX", 1)).split("\n")
     assert rows[1] == r"     1 | \x1b\u202eX"
     assert rows[1][rows[2].index("^")] == "X"

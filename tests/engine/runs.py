@@ -20,7 +20,22 @@ from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
 from tests.engine.cases import write
 
-__all__ = ["logged_run", "run_of"]
+__all__ = ["Interrupt", "logged_run", "run_of"]
+
+
+class Interrupt:
+    """Takes verdicts, and is interrupted as by Ctrl-C at one of them."""
+
+    def __init__(self, number: int) -> None:
+        """Take the number of the verdict, from 1."""
+        self.number = number
+        self.seen: list[Verdict] = []
+
+    def __call__(self, verdict: Verdict) -> None:
+        """Take a verdict."""
+        self.seen.append(verdict)
+        if len(self.seen) == self.number:
+            raise KeyboardInterrupt
 
 
 def run_of(

@@ -25,7 +25,7 @@ from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
 from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
-from tests.engine.runs import logged_run, run_of
+from tests.engine.runs import Interrupt, logged_run, run_of
 from tests.engine.test_against import recorded
 
 pytestmark = pytest.mark.breakdown
@@ -178,17 +178,11 @@ def test_errors_of_files_come_whole_out_of_a_process(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
-    seen: list[Verdict] = []
-
-    def interrupt(verdict: Verdict) -> None:
-        seen.append(verdict)
-        if len(seen) == 5:
-            raise KeyboardInterrupt
-
+    interrupt = Interrupt(5)
     planned = many(tmp_path, 400)
     log = logged(tmp_path, planned, on_verdict=interrupt)
     assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
-    reached = {verdict.case for verdict in seen[:5]}
+    reached = {verdict.case for verdict in interrupt.seen[:5]}
     statuses = {verdict.case: verdict.status for verdict in log.verdicts}
     assert {statuses[case] for case in reached} == {Status.PASSED}
     assert set(statuses.values()) == {Status.PASSED, Status.NOT_RUN}

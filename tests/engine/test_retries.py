@@ -88,7 +88,7 @@ def test_attempts_of_an_earlier_part_of_the_run_count() -> None:
     assert judge.orders == [OTHERS, [FIRST]]
 
 
-def test_no_other_case_begins_after_the_last_failure_that_is_borne() -> None:
+def test_no_other_case_begins_after_the_maximum_number_of_failures() -> None:
     judge = Judge(FIRST, "ff")
     assert list(verdicts(Retries(1), judge, most=1)) == [FIRST]
     assert judge.orders == [[FIRST, *OTHERS], [FIRST]]

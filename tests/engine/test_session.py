@@ -24,7 +24,7 @@ from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
 from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
-from tests.engine.runs import logged_run, run_of
+from tests.engine.runs import Interrupt, logged_run, run_of
 
 
 def logged(
@@ -135,13 +135,7 @@ def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
-    seen: list[Verdict] = []
-
-    def interrupt(verdict: Verdict) -> None:
-        seen.append(verdict)
-        if len(seen) == 5:
-            raise KeyboardInterrupt
-
+    interrupt = Interrupt(5)
     log = logged(tmp_path, many(tmp_path, 20), on_verdict=interrupt)
     assert [verdict.status for verdict in log.verdicts].count(Status.PASSED) == 5
     assert [verdict.status for verdict in log.verdicts].count(Status.NOT_RUN) == 15

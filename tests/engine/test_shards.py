@@ -16,7 +16,7 @@ NAMES = [f"gather/matrix/case[{number}]" for number in range(1000)]
 
 
 def test_a_shard_follows_from_the_identifier_alone() -> None:
-    # Written down once: machines with other versions must agree.
+    # Fixed numbers: machines with other versions of dmlconf must agree.
     assert [shard_number(name, 8) for name in NAMES[:6]] == [1, 1, 2, 8, 8, 6]
 
 

@@ -100,7 +100,7 @@ def test_a_verdict_says_which_variant_is_wrong(
         assert verdict.reason.message.endswith("passes")
 
 
-def test_variants_that_fail_in_different_ways_are_all_told(tmp_path: Path) -> None:
+def test_variants_that_fail_in_different_ways_are_all_named(tmp_path: Path) -> None:
     (verdict,) = verdicts(tmp_path, "stated", off="faulty:zeros", on="faulty:error")
     assert verdict.status is Status.BROKEN
     assert verdict.reason is not None

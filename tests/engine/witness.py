@@ -1,7 +1,7 @@
 """A plugin's backend that notes each case whose outcome it has handed over.
 
 The note is a line in the file that an environment variable names. It is written when the worker
-asks for the next outcome, so the one before is the worker's by then.
+asks for the next outcome, since the worker has the one before by then.
 """
 
 from __future__ import annotations
@@ -59,11 +59,12 @@ class Witness:
             if case.identifier.endswith(("00]", "50]")):
                 time.sleep(0.3)
             yield run_case(case)
-            if number < len(cases):  # The worker looks for one too many before it takes the last.
+            # The worker asks for one outcome too many before it takes the last.
+            if number < len(cases):
                 os.write(self._notes, f"{case.identifier}\n".encode())
 
     def close(self) -> None:
-        """Give nothing back."""
+        """Release nothing."""
 
 
 def create(argument: str) -> Backend:

@@ -96,7 +96,7 @@ def test_near_numbers_are_waived_and_wrong_ones_are_not() -> None:
     ],
 )
 def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, status: Status) -> None:
-    # The target's own words are not believed: an index may be within its axis all the same.
+    # The target's message alone does not count: the index may be within its axis.
     refusal = Rejection("Run", "Fail", message="indices element out of data bounds; by zero")
     assert verdict(case(name), refusal).status is status
 

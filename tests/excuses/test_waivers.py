@@ -50,7 +50,7 @@ TWO, FLOAT32, INT32, REFUSED = (
 )
 
 SCALED = "faulty:scaled"
-"""Every element is 1.1 times what is right."""
+"""Every element is 1.1 times the right one."""
 
 
 def waiver(**fields: Any) -> dict[str, Any]:

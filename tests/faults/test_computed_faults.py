@@ -1,4 +1,4 @@
-"""Known faults on values: recognised in any case by what DirectML computes, and nothing else.
+"""Known faults of values are recognised in any case by DirectML's exact wrong outputs.
 
 The wrong outputs are what DirectML 1.15.4, or the release that a test names, gives in the Wine lab.
 """

@@ -1,4 +1,4 @@
-"""Known faults that show in a graph by how a node is described and joined with the others."""
+"""Known faults that are recognised in a graph by a node's desc and its connections."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ outputs: {y: n}
 @pytest.mark.parametrize(
     ("count", "size", "name"), [(5, 1, "gather-that-writes-a-part-of-its-output"), (1, 4, "")]
 )
-def test_what_a_gather_left_unwritten_is_named_behind_the_next_node(
+def test_elements_that_a_gather_left_unwritten_are_explained_after_the_next_node(
     tmp_path: Path, count: int, size: int, name: str
 ) -> None:
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
@@ -203,7 +203,7 @@ outputs: {count: last.OutputCountTensor, places: last.OutputCoordinatesTensor}""
         ([3, 4, 5, 6, 7], ""),
     ],
 )
-def test_rows_that_are_not_written_behind_a_fault_are_named_with_it(
+def test_rows_that_are_not_written_after_a_fault_are_explained_by_it(
     tmp_path: Path, unwritten: list[int], name: str
 ) -> None:
     """The sum is [-1, 21], but [0, 21] with the fault, so that one row is left out."""
@@ -259,7 +259,7 @@ def test_the_refusal_of_a_slice_is_named_where_it_begins_at_a_multiple_of_16_byt
 
 
 def by_window(graph: str, sizes: str) -> str:
-    """Return a graph with SLICE1 in place of SLICE, whose window holds rows 2 and 3."""
+    """Return a graph with SLICE1 instead of SLICE, whose window contains rows 2 and 3."""
     window = f"InputWindowOffsets: [0, 0, 2, 0], InputWindowSizes: {WINDOWS[sizes]}"
     return (
         graph.replace("SLICE", "SLICE1")
@@ -269,7 +269,7 @@ def by_window(graph: str, sizes: str) -> str:
 
 
 WINDOWS = {"[1, 1, 1, 2]": "[1, 1, 1, 2]", "[1, 1, 2, 2]": "[1, 1, 3, 2]"}
-"""What a window with a stride of 2 must hold for as many rows."""
+"""The window that has as many rows with a stride of 2."""
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])

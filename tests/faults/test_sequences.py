@@ -1,6 +1,6 @@
-"""Sequences that DirectML writes to each other's outputs of a graph.
+"""Sequences in graphs that DirectML writes to the wrong outputs.
 
-What is written where is what DirectML 1.13.1 to 1.15.4 do in the Wine lab.
+The expected outputs are those of DirectML 1.13.1 to 1.15.4 in the Wine lab.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ OF_INPUT = {"m": floats(-1, -2)}
             graph(A + B + TURNED, "m b a na nb", INPUT),
             {"b": floats(1, 3), "a": floats(10, 12), **OF_INPUT},
         ),
-        # Which sequence is the first one, the order of the nodes says.
+        # The order of the nodes decides which sequence is the first.
         (graph(B + A, "a b na nb"), {"a": floats(10, 12), "b": floats(1, 3)}),
         (
             graph(A + B + C, "b c a na nb nc"),
             {"b": floats(1, 3), "c": floats(10, 12), "a": floats(20, 22)},
         ),
-        # A sequence that is no output counts as well.
+        # A sequence that is no output has a number as well.
         (graph(A + B + C, "c na a nb nc"), {"c": floats(1, 3), "a": floats(20, 22)}),
     ],
 )

@@ -1,4 +1,4 @@
-"""Harm processes of runs on many machines: `python -m tests.fleet kills --count 50 --jobs 3`."""
+"""Kill or stop processes of fleet runs: `python -m tests.fleet kills --count 50 --jobs 3`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _ENDING: Final = {
     "scheduler": (1, 4, 6),
     "hung-scheduler": (1, 4, 6),
 }
-"""Those whose end is that of the run, with the exit codes that it may have then."""
+"""Processes whose end is the end of the run, with the exit codes that the run may have then."""
 
 _BEHIND_NETWORK: Final = "lab-1"
 """The worker whose network can be cut."""
@@ -47,7 +47,7 @@ _RUN_SECONDS: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What became of a run in which a process was harmed.
+    """The result of a run in which a process was killed or stopped.
 
     Attributes:
         end: what was harmed, and how the run ended, in a few words.
@@ -59,7 +59,7 @@ class Fault:
 
 
 class Laboratory:
-    """A scheduler and two workers, started anew where a fault has ended them.
+    """A scheduler and two workers, restarted if a fault has ended them.
 
     Laboratories in folders of their own do not meet, so several can be at work at once.
     """
@@ -131,7 +131,7 @@ class Laboratory:
         return Fault(f"{victim} {when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
 
     def _harm(self, process: subprocess.Popen[str], random: Random) -> Callable[[], None]:
-        """Kill or stop the victim; return what lets it go on."""
+        """Kill or stop the victim; return a function that lets it continue."""
         machines = self._lab()
         name = random.choice(list(machines.nannies))
         if self._victim == "cut-off-worker":

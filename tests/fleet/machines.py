@@ -27,7 +27,7 @@ class Machines:
     Attributes:
         address: the scheduler's address.
         scheduler: its process.
-        nannies: the process of each worker's nanny, which starts the worker anew, by name.
+        nannies: the process of each worker's nanny, which restarts the worker, by name.
     """
 
     def __init__(self, folder: Path, cwd: Path | None = None, **variables: str) -> None:
@@ -113,7 +113,7 @@ class Machines:
         )
 
     def cut_off(self, name: str) -> None:
-        """Let nothing through to a worker behind a network, nor from it."""
+        """Cut the network of a worker, in both directions."""
         for link in self._networks[name]:
             link.cut()
 

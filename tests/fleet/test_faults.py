@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def preloaded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library that makes clocks and writes odd."""
+    """The preloaded library that makes the clock jump and writes slow."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")
@@ -55,7 +55,7 @@ def test_a_clock_that_jumps_changes_no_verdict(folder: Path, preloaded: str) -> 
     assert all(record.get("seconds", 0) >= 0 for record in records)
     datetime.fromisoformat(started)
     slow = dmlconf(folder, *SLOW, "-k", "Number=1", "--timeout", "2", "--log", "odd.jsonl", **odd)
-    assert slow.returncode == 0, slow.stdout  # No limit of time was met by the jumps.
+    assert slow.returncode == 0, slow.stdout  # The jumps exceeded no time limit.
 
 
 def test_a_log_on_a_slow_share_takes_time_and_loses_nothing(folder: Path, preloaded: str) -> None:

@@ -51,7 +51,7 @@ def test_goes_on_after_any_end(tmp_path: Path, whole: list[str], kept: int, end:
     assert lines(tmp_path)[:kept] == whole[:kept]
 
 
-def test_processes_are_counted_on(tmp_path: Path) -> None:
+def test_worker_processes_are_numbered_on_from_the_earlier_part(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     backend = ("-b", "faulty:zeros,on=nothing")
     assert dmlconf_here(tmp_path, *RUN, *backend).returncode == 1
@@ -150,7 +150,7 @@ def test_refuses_another_suite(tmp_path: Path, whole: list[str]) -> None:
     assert lines(tmp_path) == whole
 
 
-def test_failures_so_far_count_for_the_most_that_are_borne(
+def test_failures_before_the_resumption_count_toward_the_maximum(
     tmp_path: Path, whole: list[str]
 ) -> None:
     failure_first = [whole[0], whole[4], whole[1]]

@@ -18,7 +18,7 @@ __all__ = ["Finding", "find", "table"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What fuzzing made of a defect.
+    """The result of fuzzing for one planted defect.
 
     Attributes:
         defect: the defect.

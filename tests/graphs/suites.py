@@ -1,4 +1,4 @@
-"""Graphs for tests, as case files have them."""
+"""Graphs for tests, from the text of case files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wiring of a graph."""
+"""Graphs: the order of nodes, the sources of tensors, and constants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.graphs.model import CircleError, Graph, IntermediateEdge, Node
+from dmlconf.graphs.model import CycleError, Graph, IntermediateEdge, Node
 from dmlconf.tensors.datatypes import DataType
 from tests.graphs.suites import TWO_NODES, graph_case
 
@@ -28,10 +28,10 @@ def test_orders_nodes_after_those_that_feed_them() -> None:
     assert [node.name for node in graph.in_order()] == ["a", "b", "c"]
 
 
-def test_names_the_nodes_of_a_circle() -> None:
+def test_names_the_nodes_of_a_cycle() -> None:
     edges = link("a", "b"), link("b", "c"), link("c", "b")
     graph = Graph({}, {}, (relu("a"), relu("b"), relu("c")), intermediate_edges=edges)
-    with pytest.raises(CircleError) as error:
+    with pytest.raises(CycleError) as error:
         graph.in_order()
     assert set(error.value.nodes) == {"b", "c"}
 

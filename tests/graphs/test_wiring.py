@@ -58,11 +58,11 @@ def test_finds_an_input_that_nothing_feeds_and_one_that_two_feed(right: Graph) -
     assert "single-source" in rules(replace(right, input_edges=twice))
 
 
-def test_finds_a_circle(right: Graph) -> None:
+def test_finds_a_cycle(right: Graph) -> None:
     link = IntermediateEdge("relu", "OutputTensor", "double", "BTensor")
     edges = tuple(edge for edge in right.input_edges if edge.tensor != "BTensor")
-    circle = replace(right, input_edges=edges, intermediate_edges=(*right.intermediate_edges, link))
-    assert rules(circle) == ["acyclic"]
+    cycle = replace(right, input_edges=edges, intermediate_edges=(*right.intermediate_edges, link))
+    assert rules(cycle) == ["acyclic"]
 
 
 def test_finds_a_node_that_feeds_nothing(right: Graph) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from dmlconf.cases.handles import longest_handle
 from dmlconf.history.adding import add
 from dmlconf.history.database import opened
-from dmlconf.history.keeping import copy_runs, prune
+from dmlconf.history.maintenance import copy_runs, prune
 from dmlconf.history.overview import overview_of
 from dmlconf.history.questions import (
     Choice,

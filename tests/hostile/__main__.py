@@ -1,4 +1,4 @@
-"""Hostile trials by hand: `python -m tests.hostile mutants case --count 25000`, `... kills`."""
+"""Run hostile trials: `python -m tests.hostile mutants case --count 25000`, `... kills`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOLDER = click.option("--folder", type=click.Path(path_type=Path), help="Where f
 
 @click.group()
 def cli() -> None:
-    """Try to bring dmlconf down; exits with 1 where something did."""
+    """Try to crash or hang dmlconf; exit with 1 if anything does."""
 
 
 @cli.command()
@@ -48,7 +48,7 @@ def mutants(kinds: tuple[str, ...], first: int, count: int, folder: Path | None)
 
 
 def _show_tally(folder: Path) -> None:
-    """Print as Markdown what verifying certificates came to."""
+    """Print as Markdown how verifications of forged certificates ended."""
     columns = (*certificates.ENDS.values(), certificates.NOTED)
     click.echo(f"| Cheat | Tried | {' | '.join(map(str.capitalize, columns))} |")
     click.echo("|---|---:|---:|---:|---:|---:|")

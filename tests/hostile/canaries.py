@@ -43,4 +43,4 @@ _FEEDS: Final[Mapping[str, Callable[[Random, Path, Path], str]]] = {
 }
 
 CANARIES: Final = {name: Subject(".txt", _mutant, feed) for name, feed in _FEEDS.items()}
-"""By what they do."""
+"""The subjects, by what they do."""

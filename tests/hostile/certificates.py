@@ -19,7 +19,7 @@ from tests.hostile.vendor_cheats import REPORTED, VENDOR_CHEATS
 __all__ = ["ENDS", "NOTED", "feed", "mutant", "tally"]
 
 ENDS: Final = {0: "same content", 1: "does not hold", 3: "refused"}
-"""What a verification may come to, by exit code."""
+"""The permitted results of a verification, by exit code."""
 
 NOTED: Final = "holds with a note"
 """What one comes to of a certificate that says something odd and nothing wrong."""

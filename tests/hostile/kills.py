@@ -61,7 +61,7 @@ cases:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What became of a run that was killed.
+    """The result of a run that was killed.
 
     Attributes:
         end: who was killed, when, and how the run ended, in a few words.
@@ -150,7 +150,7 @@ def _judged(log: Path) -> set[str]:
 
 
 def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Iterator[str]:
-    """Yield what must not be, whoever was killed."""
+    """Yield the broken promises that hold whoever was killed."""
     deadline = time.monotonic() + 10
     while left := [pid for pid in _session(session) if running(pid)]:
         if time.monotonic() > deadline:
@@ -183,7 +183,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
 
 
 def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterator[str]:
-    """Yield what must not be where the main process lived on."""
+    """Yield the broken promises that hold if the main process survived."""
     if code == 4 and killed and not whole_lines(folder / "run.jsonl"):
         return  # The first worker died before the run began, so the backend cannot be used.
     if code not in (0, 1):
@@ -200,7 +200,7 @@ def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterat
 
 
 def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
-    """Yield what must not be after a request to end."""
+    """Yield the broken promises that hold after a request to end."""
     log = folder / "run.jsonl"
     died = code in (-signal.SIGTERM, -signal.SIGINT)
     if code not in (0, 6, 8) and not died:

@@ -51,7 +51,7 @@ cases:
 
 
 class Raising:
-    """Raises whatever is done with it."""
+    """A value of which every use raises an exception."""
 
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError("no attributes")
@@ -83,7 +83,7 @@ class Raising:
 
 
 class OddText(str):
-    """Text that is none when it is used."""
+    """A string that raises when it is used."""
 
     __slots__ = ()
 

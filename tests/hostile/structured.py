@@ -283,4 +283,4 @@ STRUCTURED: Final = {
     "list": Subject(".list", _list_mutant, _feed_list),
     "array": Subject(".npy", _array_mutant, _feed_array),
 }
-"""By what they read."""
+"""The subjects, by what they read."""

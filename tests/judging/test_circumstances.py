@@ -39,16 +39,8 @@ from dmlconf.engine.session import in_process, judged, reference
 from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.run_log.log import verdict_data
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.cases.suites import SUM
 
-SUITE: Final = """
-operator: ELEMENT_WISE_ADD
-cases:
-  - name: sum
-    desc:
-      ATensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 3}}}
-      BTensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 4}}}
-      OutputTensor: {Sizes: [7], DataType: FLOAT32}
-"""
 ALL: Final = tuple(Circumstance)
 
 
@@ -121,7 +113,7 @@ def opened(backend: NumpyBackend) -> Iterator[Any]:
 
 
 def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
-    (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     plan = load_suite([tmp_path]).plan()
     name = registry.parse("faulty:zeros")
     with opened(backend) as ready:
@@ -213,7 +205,7 @@ def test_what_would_take_too_long_is_not_exercised_but_compiling_does_not_count(
 
 
 def test_one_case_under_one_circumstance(tmp_path: Path) -> None:
-    (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     case = valid_case(planned)
     conclusion = Conclusion(reference("numpy", registry.parse("faulty:zeros")))

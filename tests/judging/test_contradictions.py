@@ -22,39 +22,16 @@ from dmlconf.cases.variation import varied
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.engine.session import in_process, judged, no_expectation
 from dmlconf.judging.judge import Recorded, judge
-from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.backends.recordings import recording
-from tests.cases.suites import built
+from tests.cases.suites import MEAN, PRODUCT, built
 from tests.cli.process import dmlconf_here
 from tests.engine.test_against import opened
 from tests.graphs.suites import graph_case
+from tests.judging.test_judge import status_and_kind
 
-GEMM: Final = """
-operator: GEMM
-cases:
-  - name: product
-    desc:
-      ATensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1.1, 2.2, 3.3, 4, 5, 6]}
-      BTensor: {Sizes: [1, 1, 3, 2], DataType: FLOAT32, values: [0.5, 1, 2.5, 2, 4, 3]}
-      OutputTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32}
-      TransA: NONE
-      TransB: NONE
-      Alpha: 1.0
-      Beta: 0.0
-    expect: {OutputTensor: [12345, 12345, 1, -7]}
-"""
-
-AVERAGE: Final = """
-operator: REDUCE
-cases:
-  - name: mean
-    desc:
-      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 5]}
-      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
-      Function: AVERAGE
-      Axes: [3]
-    expect: {OutputTensor: [999]}
-"""
+GEMM: Final = PRODUCT + "    expect: {OutputTensor: [12345, 12345, 1, -7]}\n"
+AVERAGE: Final = MEAN + "    expect: {OutputTensor: [999]}\n"
 
 GRAPH: Final = """
 inputs: {x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3]}}
@@ -132,23 +109,19 @@ def expected(case: Case) -> Outputs:
     return Outputs(dict(case.expectation.outputs))  # type: ignore[union-attr]
 
 
-def kind(verdict: Verdict) -> tuple[Status, ReasonKind | None]:
-    return verdict.status, verdict.reason.kind if verdict.reason else None
-
-
 CONTRADICTION: Final = (Status.FAILED, ReasonKind.CONTRADICTION)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_backend_as_wrong_as_the_case_fails(tmp_path: Path, name: str) -> None:
     case = built(tmp_path, CASES[name])
-    assert kind(judge(case, expected(case), no_expectation)) == CONTRADICTION
+    assert status_and_kind(judge(case, expected(case), no_expectation)) == CONTRADICTION
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_reference_fails_for_the_same_reason(tmp_path: Path, name: str) -> None:
     case = built(tmp_path, CASES[name])
-    assert kind(judge(case, run_case(case), no_expectation)) == CONTRADICTION
+    assert status_and_kind(judge(case, run_case(case), no_expectation)) == CONTRADICTION
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -156,7 +129,7 @@ def test_a_recorded_expectation_must_be_permitted_too(tmp_path: Path, name: str)
     case = built(tmp_path, CASES[name])
     wrong, case = expected(case), replace(case, expectation=None)
     for outcome in (wrong, run_case(case)):
-        assert kind(judge(case, outcome, lambda case: Recorded(wrong))) == CONTRADICTION
+        assert status_and_kind(judge(case, outcome, lambda case: Recorded(wrong))) == CONTRADICTION
 
 
 def test_the_message_says_what_the_rule_permits(tmp_path: Path) -> None:
@@ -185,7 +158,7 @@ def test_a_zero_of_the_other_sign_is_named(tmp_path: Path) -> None:
 def test_a_graphs_expectation_must_be_permitted(tmp_path: Path) -> None:
     case = graph_case(tmp_path, GRAPH)
     for outcome in (expected(case), run_case(case)):
-        assert kind(judge(case, outcome, no_expectation)) == CONTRADICTION
+        assert status_and_kind(judge(case, outcome, no_expectation)) == CONTRADICTION
 
 
 def test_another_candidate_is_no_contradiction(tmp_path: Path) -> None:
@@ -206,8 +179,8 @@ def test_an_expectation_for_other_inputs_must_be_permitted(tmp_path: Path) -> No
     )
     case = varied(built(tmp_path, text), 1)
     wrong = Outputs({"OutputTensor": np.array([99], np.float32)})
-    assert kind(judge(case, wrong, lambda case: Recorded(wrong))) == CONTRADICTION
-    assert kind(judge(case, wrong, run_case)) == (Status.FAILED, ReasonKind.WRONG_VALUES)
+    assert status_and_kind(judge(case, wrong, lambda case: Recorded(wrong))) == CONTRADICTION
+    assert status_and_kind(judge(case, wrong, run_case)) == (Status.FAILED, ReasonKind.WRONG_VALUES)
 
 
 def test_what_another_backend_expects_must_be_permitted(tmp_path: Path) -> None:
@@ -218,7 +191,7 @@ def test_what_another_backend_expects_must_be_permitted(tmp_path: Path) -> None:
     verdict = judge(
         case, Outputs({"OutputTensor": np.zeros((1, 1, 1, 1), np.float32)}), given.against
     )
-    assert kind(verdict) == CONTRADICTION
+    assert status_and_kind(verdict) == CONTRADICTION
     assert verdict.expectation is Provenance.REFERENCE
 
 
@@ -236,7 +209,7 @@ def test_a_recording_of_an_earlier_reference_must_be_permitted(tmp_path: Path) -
     with opened("faulty:level=6_4") as tested:
         given = expectations(AUTO, tested, suite, list(suite.plan()), [tmp_path])
     verdict = judge(case, wrong, given.against)
-    assert kind(verdict) == CONTRADICTION
+    assert status_and_kind(verdict) == CONTRADICTION
     assert verdict.expectation is Provenance.REFERENCE
 
 
@@ -246,10 +219,10 @@ def test_a_dispute_is_judged_by_the_case(tmp_path: Path) -> None:
     right = judge(case, expected(case), no_expectation)
     assert (right.status, right.identity.disputes) == (Status.PASSED, "reference")
     wrong = judge(case, run_case(case), no_expectation)
-    assert kind(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
+    assert status_and_kind(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
     suite = load_suite([case.about.location.path])
     [own] = judged(suite.plan(), in_process(parse("numpy"), NumpyBackend()), no_expectation)
-    assert kind(own) == (Status.WAIVED, ReasonKind.DISPUTED_REFERENCE)
+    assert status_and_kind(own) == (Status.WAIVED, ReasonKind.DISPUTED_REFERENCE)
 
 
 def test_a_dispute_needs_a_note(tmp_path: Path) -> None:

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Fault, FaultKind, Outcome, Outputs
-from dmlconf.cases.model import Case, Provenance
+from dmlconf.backends.protocol import Fault, FaultKind, Outputs
+from dmlconf.cases.model import Provenance
+from dmlconf.engine.session import no_expectation
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.engine.cases import case
-
-
-def no_expectation(case: Case) -> Outcome | None:
-    return None
 
 
 def outputs(values: list[float], *kinds: FaultKind) -> Outputs:

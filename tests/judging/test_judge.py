@@ -14,16 +14,16 @@ from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Capabilities,
-    Outcome,
     Outputs,
     Rejection,
 )
 from dmlconf.backends.registry import create, parse
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
-from dmlconf.cases.model import Case, Provenance
+from dmlconf.cases.model import Provenance
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.engine.session import no_expectation
 from dmlconf.judging.judge import Against, Recorded, judge, unsupported_reason
 from dmlconf.run_log.log import LogWriter, read_log, verdict_data
 from dmlconf.tensors.datatypes import DataType
@@ -33,21 +33,17 @@ from tests.engine.cases import case, write
 from tests.reports.logs import HEADER
 
 
-def no_expectation(case: Case) -> Outcome | None:
-    return None
-
-
 def outputs(*values: float) -> Outputs:
     return Outputs({"OutputTensor": np.array(values, np.float32)})
 
 
-def text(verdict: Verdict) -> tuple[Status, ReasonKind | None]:
+def status_and_kind(verdict: Verdict) -> tuple[Status, ReasonKind | None]:
     return verdict.status, verdict.reason.kind if verdict.reason else None
 
 
 def test_right_outputs_pass(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 1, 2), no_expectation)
-    assert text(verdict) == (Status.PASSED, None)
+    assert status_and_kind(verdict) == (Status.PASSED, None)
     assert verdict.expectation is Provenance.DOCUMENTED
     assert verdict.figures["OutputTensor"] == Figures(
         4,
@@ -65,7 +61,7 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
 
 def test_wrong_values_fail_with_their_coordinates(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 3, 2), no_expectation)
-    assert text(verdict) == (Status.FAILED, ReasonKind.WRONG_VALUES)
+    assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.WRONG_VALUES)
     assert verdict.reason is not None
     assert verdict.reason.differences == (
         {
@@ -101,22 +97,22 @@ def test_outputs_of_the_wrong_form_fail(
     tmp_path: Path, arrays: dict[str, np.ndarray], kind: ReasonKind, message: str
 ) -> None:
     verdict = judge(case(tmp_path, "stated"), Outputs(arrays), no_expectation)
-    assert text(verdict) == (Status.FAILED, kind)
+    assert status_and_kind(verdict) == (Status.FAILED, kind)
     assert verdict.reason is not None
     assert verdict.reason.message == message
 
 
 def test_nothing_independent_means_unchecked(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), no_expectation)
-    assert text(verdict) == (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION)
+    assert status_and_kind(verdict) == (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION)
 
 
 def test_the_reference_judges_what_the_case_leaves_open(tmp_path: Path) -> None:
     right = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), run_case)
     wrong = judge(case(tmp_path, "unstated"), outputs(0, 0, 0, 0), run_case)
-    assert text(right) == (Status.PASSED, None)
+    assert status_and_kind(right) == (Status.PASSED, None)
     assert right.expectation is Provenance.REFERENCE
-    assert text(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
+    assert status_and_kind(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
 
 
 def test_an_expected_rejection_passes(tmp_path: Path) -> None:
@@ -128,7 +124,7 @@ def test_an_expected_rejection_passes(tmp_path: Path) -> None:
 
 def test_accepting_what_is_invalid_fails(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "invalid"), outputs(0), no_expectation)
-    assert text(verdict) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
+    assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
 
 
 @pytest.mark.parametrize(
@@ -140,19 +136,19 @@ def test_accepting_what_is_invalid_fails(tmp_path: Path) -> None:
 )
 def test_another_rejection_than_expected_fails(tmp_path: Path, rejection: Rejection) -> None:
     verdict = judge(case(tmp_path, "invalid"), rejection, no_expectation)
-    assert text(verdict) == (Status.FAILED, ReasonKind.WRONG_REJECTION)
+    assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.WRONG_REJECTION)
 
 
 def test_rejecting_what_is_documented_fails(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
     verdict = judge(case(tmp_path, "stated"), rejection, no_expectation)
-    assert text(verdict) == (Status.FAILED, ReasonKind.REJECTED_SUPPORTED)
+    assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.REJECTED_SUPPORTED)
 
 
 def test_rejecting_what_no_table_lists_is_unsupported(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
     verdict = judge(case(tmp_path, "undocumented"), rejection, no_expectation)
-    assert text(verdict) == (Status.UNSUPPORTED, ReasonKind.NOT_DOCUMENTED)
+    assert status_and_kind(verdict) == (Status.UNSUPPORTED, ReasonKind.NOT_DOCUMENTED)
 
 
 @pytest.mark.parametrize("kind", BreakdownKind)

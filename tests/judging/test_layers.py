@@ -1,4 +1,4 @@
-"""Cases made from layers of published networks fail when an output is spoiled.
+"""Cases made from layers of published networks fail if an output is wrong.
 
 The data of each layer must be such that its precision rule tells a wrong output from a right one.
 """
@@ -33,7 +33,7 @@ MOST_ALIKE: Final = 0.95
 """Share of an output's elements that may be equal; beyond it a constant output is nearly right."""
 
 FEW: Final = 64
-"""Elements of an output that may all be alike."""
+"""The number of elements of an output that may all be equal."""
 
 
 @cache
@@ -87,7 +87,7 @@ def test_there_are_hundreds_of_layers_each_with_its_network() -> None:
     assert all(note and ", " in note and "(" in note for note in notes)
 
 
-def test_a_sample_of_layers_notices_spoiled_outputs() -> None:
+def test_a_sample_of_layers_notices_wrong_outputs() -> None:
     assert len(sample()) > 12
     assert unnoticed(sample()) == []
 
@@ -97,7 +97,7 @@ def test_outputs_of_a_sample_of_layers_are_not_one_number() -> None:
 
 
 @pytest.mark.layers
-def test_every_layer_notices_spoiled_outputs() -> None:
+def test_every_layer_notices_wrong_outputs() -> None:
     assert unnoticed(layers()) == []
 
 

@@ -52,7 +52,7 @@ def right(case: Case) -> Array:
 
 
 def near(case: Case) -> Array:
-    """What a right backend may compute: another last bit here and there."""
+    """Outputs that a right backend may compute: every second element one step off."""
     array = right(case)
     return np.where(
         np.arange(SIZE).reshape(array.shape) % 2, np.nextafter(array, np.float32(9)), array
@@ -78,7 +78,7 @@ def without(case: Case, at: int, array: Array) -> Array:
 
 
 def given(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
-    """Return what `run` would hold a case against, with a recording of it next to the suite."""
+    """Return the source of expected values of a run, with a recording next to the suite."""
     folder = directory / "element_wise_exp"
     folder.mkdir(exist_ok=True)
     (folder / "x.dmlrec").write_bytes(recording_bytes(kept(case, recorded)))
@@ -126,7 +126,7 @@ def test_the_same_bits_are_compared_as_a_whole(tmp_path: Path, case: Case) -> No
     assert figures(passed).sample is None
 
 
-def test_what_was_recorded_must_be_right_in_elements_that_it_does_not_hold(
+def test_recorded_outputs_that_are_wrong_outside_of_the_sample_fail(
     tmp_path: Path, case: Case
 ) -> None:
     recorded = without(case, elsewhere(case), right(case))
@@ -164,7 +164,7 @@ def elsewhere(case: Case) -> int:
 def test_other_backends_are_compared_with_the_reference_beside_the_sample(
     tmp_path: Path, case: Case
 ) -> None:
-    # The reference cannot be held against itself, all others can.
+    # The reference is not compared with itself beside the sample; every other backend is.
     wrong = without(case, elsewhere(case), right(case))
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")
@@ -174,7 +174,7 @@ def test_other_backends_are_compared_with_the_reference_beside_the_sample(
 
 
 def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: Case) -> None:
-    # With all of its bits the output would be the recorded one, and nothing else be asked.
+    # An output with the recorded bits is right without further comparison.
     actual = near(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
     result = verdict(tmp_path, case, actual, near(case), "faulty:zeros")

@@ -1,4 +1,4 @@
-"""Judge the suite on wrong results, and name the verdicts that pass all the same."""
+"""Judge the suite on wrong results, and name the verdicts that pass nevertheless."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LAYER_CHANGES: Final[Mapping[str, Change]] = {
 def survivors(
     plan: Iterable[PlannedCase], against: Against, changes: Mapping[str, Change] = CHANGES
 ) -> Iterator[Survivor]:
-    """Yield what passes with every output changed.
+    """Yield the verdicts that pass although every output is changed.
 
     A change that changes no output of a case, such as the negation of zeros, is none.
     """

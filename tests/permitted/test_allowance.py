@@ -1,4 +1,4 @@
-"""Allowances of a case: what they hold, and how long."""
+"""Allowances of a case free their memory with the last reference."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]]
 
 @dataclass(frozen=True)
 class Product:
-    """Two matrices, with what their product is and how it may be judged."""
+    """Two matrices, their product and its allowance."""
 
     a: Array
     b: Array

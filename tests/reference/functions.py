@@ -8,11 +8,22 @@ from typing import Any, Final, cast
 import numpy as np
 from hypothesis import strategies as st
 
+from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.permitted.functions import Part, permitted_function
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["ATTENTION_TENSORS", "elements", "function_of", "integers"]
+__all__ = [
+    "ATTENTION_TENSORS",
+    "OWN_FUNCTIONS",
+    "elements",
+    "function_of",
+    "integers",
+    "uniform",
+]
+
+OWN_FUNCTIONS: Final = [name for name in operator_names() if operator(name).specialises is None]
+"""Operators that are not special cases of other operators."""
 
 ATTENTION_TENSORS: Final = (
     "QueryTensor",
@@ -47,6 +58,11 @@ def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> A
     return random.integers(low, high, sizes, endpoint=True).astype(data_type.dtype)
 
 
-def function_of(operator: str, part: str = "") -> Callable[..., Any]:
+def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
+    """Return a tensor of random numbers from -2 to 3, FLOAT32."""
+    return np.random.default_rng(seed).uniform(-2, 3, sizes).astype(np.float32)
+
+
+def function_of(name: str, part: str = "") -> Callable[..., Any]:
     """Return the function of an operator's outputs, or of a part of what is permitted."""
-    return permitted_function(operator, cast(Part, part)) if part else reference_function(operator)
+    return permitted_function(name, cast(Part, part)) if part else reference_function(name)

@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterable
 from itertools import groupby, pairwise
 
-from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
 from tests.each import for_each
-
-OWN_FUNCTIONS = [name for name in operator_names() if operator(name).specialises is None]
-"""Operators that are no special case of another one."""
+from tests.reference.functions import OWN_FUNCTIONS
 
 TENSOR = re.compile(r"\w+ \{\w[^{}]*\}|\[\w+ \{\w[^{}]*\}\]")
 """A tensor with its sizes, such as `InputTensor {N, C, ...}`; optional ones are in brackets."""

@@ -1,4 +1,4 @@
-"""Functions of a desc are called with its fields, and look as if they named these themselves."""
+"""Functions of a desc take its fields as keyword arguments, and their signatures name them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import IntermediateEdge, Node
 from dmlconf.judging.judge import judge
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.permitted.graphs.wider import wider
+from dmlconf.permitted.graphs.float32_edges import with_float32_edges
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
@@ -98,7 +98,7 @@ def test_a_graph_of_exact_nodes_is_exact(tmp_path: Path) -> None:
 
 def test_legitimate_differences_pass(tmp_path: Path) -> None:
     case = graph_case(tmp_path, PRODUCT)
-    fused = graph_outputs(case.graph, evaluate_nodes(wider(case), evaluate).outputs)
+    fused = graph_outputs(case.graph, evaluate_nodes(with_float32_edges(case), evaluate).outputs)
     assert passes(case, {"y": fused["y"].astype(np.float16)})
 
     def truncated(node: object, own: object, tensor: str, values: Array) -> Array:
@@ -248,7 +248,7 @@ outputs: {y: step}
 
 
 @pytest.mark.parametrize("stored", [(1,), (4, 7), (2, 3, 6, 8)])
-def test_a_kernel_may_hold_float32_between_some_nodes_only(
+def test_a_kernel_may_keep_float32_between_some_nodes_only(
     tmp_path: Path, stored: tuple[int, ...]
 ) -> None:
     case = graph_case(tmp_path, SUMS)
@@ -257,7 +257,9 @@ def test_a_kernel_may_hold_float32_between_some_nodes_only(
         rounds = node.name in {f"step[{index}]" for index in stored}
         return values.astype(np.float16).astype(values.dtype) if rounds else values
 
-    sums = graph_outputs(case.graph, evaluate_nodes(wider(case), evaluate, store=store).outputs)
+    sums = graph_outputs(
+        case.graph, evaluate_nodes(with_float32_edges(case), evaluate, store=store).outputs
+    )
     assert passes(case, {"y": sums["y"].astype(np.float16)})
 
 
@@ -275,7 +277,7 @@ def test_a_kernel_may_truncate_all_that_it_stores() -> None:
         def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:
             return toward_zero(values.astype(np.float64)).astype(values.dtype)
 
-        values = evaluate_nodes(wider(case), evaluate, store=truncate).outputs
+        values = evaluate_nodes(with_float32_edges(case), evaluate, store=truncate).outputs
         outputs = {
             name: truncate(case.graph.operator_nodes[0], case, name, array).astype(np.float16)
             for name, array in graph_outputs(case.graph, values).items()

@@ -18,13 +18,9 @@ from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.reference.functions import function_of
+from tests.reference.functions import OWN_FUNCTIONS, function_of
 
 INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
-
-
-OWN_FUNCTIONS = [name for name in operator_names() if operator(name).specialises is None]
-"""Operators that are no special case of another one."""
 
 
 def computed(name: str) -> Callable[..., Array]:

@@ -1,4 +1,4 @@
-"""Run logs that have every status, and text that tries to get out of where it is shown."""
+"""Run logs with every status, and hostile text that tries to break out of each report format."""
 
 from __future__ import annotations
 
@@ -261,6 +261,6 @@ def plain() -> RunLog:
 
 
 def hostile() -> RunLog:
-    """Return a log whose every text is nasty."""
+    """Return a log in which every text is hostile."""
     environment = {**HEADER.environment, "adapter": NASTY, "driver": NASTY}
     return run_log(HOSTILE, backend=f"plugin:{NASTY}", paths=(NASTY,), environment=environment)

@@ -48,7 +48,7 @@ def test_every_format_can_be_written_as_utf_8(name: str, log: RunLog) -> None:
         ("text:a:b:c", "text", Path("a:b:c")),
     ],
 )
-def test_file_is_all_behind_the_first_colon(option: str, name: str, file: Path | None) -> None:
+def test_file_is_all_after_the_first_colon(option: str, name: str, file: Path | None) -> None:
     report = parse_report(option, RUN_FORMATS)
     assert (report.format.name, report.file, report.option) == (name, file, f"--report {option}")
 

@@ -20,7 +20,7 @@ from tests.reports import logs
 
 SNAPSHOTS: Final = Path(__file__).parent / "snapshots"
 UPDATE: Final = "DMLCONF_UPDATE_SNAPSHOTS"
-"""Set this variable to 1 to write the snapshots anew; then read what changed."""
+"""Set this variable to 1 to write the snapshots again; then read what changed."""
 
 
 OWN_COLOURS: Final = re.compile("\x1b\\[(0|[12]|([12];)?3[1-6])m")

@@ -1,4 +1,4 @@
-"""The figure of deviations counts what targets excuse of perturbations that fail."""
+"""The figure "by deviation" counts the failing perturbations that targets excuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Driver defects: the catalogue, those that cases catch, and what others lack."""
+"""Driver defects: the catalogue, which defects cases catch, and why others survive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spoiled expectations: what cases notice, and what the source of a rule permits."""
+"""Changed expectations: which changes cases notice, and which the source of a rule permits."""
 
 from __future__ import annotations
 
@@ -16,23 +16,11 @@ from dmlconf.judging.judge import Recorded
 from dmlconf.reports.strength.expectations import permitted_lines, unnoticed_lines, weak_operators
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.perturbations import KINDS
+from tests.cases.suites import PRODUCT
 from tests.cli.process import dmlconf_here
 from tests.strength.test_perturbations import ABSOLUTE_LIMIT, EXACT
 
-STATED = """
-operator: GEMM
-cases:
-  - name: product
-    desc:
-      ATensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1.1, 2.2, 3.3, 4, 5, 6]}
-      BTensor: {Sizes: [1, 1, 3, 2], DataType: FLOAT32, values: [0.5, 1, 2.5, 2, 4, 3]}
-      OutputTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32}
-      TransA: NONE
-      TransB: NONE
-      Alpha: 1.0
-      Beta: 0.0
-    expect: {OutputTensor: [19.25, 15.4, 38.5, 32]}
-"""
+STATED = PRODUCT + "    expect: {OutputTensor: [19.25, 15.4, 38.5, 32]}\n"
 
 
 def by_a_recording(case: Case) -> Outcome | Recorded:

@@ -1,4 +1,4 @@
-"""The figure of graphs counts defects that are noticed, and legitimate differences that fail."""
+"""The figure "by graph" counts defects that are noticed, and legitimate differences that fail."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_every_kind_of_defect_applies_to_a_graph_and_changes_outputs(tmp_path: P
         assert any(changed), name
 
 
-def test_edges_that_read_other_buffers_make_no_circle(tmp_path: Path) -> None:
+def test_edges_that_read_other_buffers_make_no_cycle(tmp_path: Path) -> None:
     case = graph_case(tmp_path, GATED)
     site = GraphSite(case, evaluate(case))
     notes = [note for note, _ in GRAPH_DEFECTS["an edge reads another buffer"](site)]
     assert "all.BTensor reads rest.OutputTensor" in notes
-    assert not any(note.startswith("rest.ATensor reads gate") for note in notes), "a circle"
+    assert not any(note.startswith("rest.ATensor reads gate") for note in notes), "a cycle"
     assert not any(note.startswith("gate.InputTensor reads") for note in notes), (
         "rest feeds nothing"
     )

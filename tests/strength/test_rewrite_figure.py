@@ -1,4 +1,4 @@
-"""The figure of rewrites counts what cases prove with the data that they have."""
+"""The figure "by rewrite" counts which rewrites and conditions the cases prove."""
 
 from __future__ import annotations
 

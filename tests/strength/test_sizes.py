@@ -1,4 +1,4 @@
-"""Defects of size: tiles, remainders, workgroups, strides, indices, and the cases that see them."""
+"""Defects of size: tiles, remainders, workgroups, strides and indices; which cases notice them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_overlap_is_two_elements_at_one_offset(strided: tuple[Sizes, Sizes]) -> 
 
 
 def test_interleaved_dimensions_that_miss_each_other_do_not_overlap() -> None:
-    # Neither stride is beyond the other dimension's reach, yet no two elements meet.
+    # Neither stride exceeds the extent of the other dimension, yet no two elements coincide.
     assert not overlaps((2, 3), (3, 2))
     assert overlaps((3, 4), (3, 2))
 

@@ -47,7 +47,7 @@ def test_the_table_names_operators_of_the_catalogue_only() -> None:
     known = set(operator_names())
     named = {o for names in standard_names().values() for ops in names.values() for o in ops}
     assert named <= known
-    # What no standard has an operation for is a gradient, a special case or DirectML's own.
+    # Operators without an operation in a standard are gradients, special cases or DirectML's own.
     assert len(named) > 120
 
 

@@ -1,4 +1,4 @@
-"""Backends that keep no promise: each case costs its verdict, and nothing costs the run."""
+"""Backends that break their protocol: only the case's own verdict is lost, never the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function applied in several processes."""
+"""A function is applied to items in several processes, with results in order."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_this_machine_has_memory() -> None:
 
 @pytest.fixture
 def _fresh() -> Iterator[None]:
-    """Ask the machine and the environment anew, in the test and after it."""
+    """Clear the cache of the memory limit, for the test and after it."""
     machine_memory.cache_clear()
     yield
     machine_memory.cache_clear()

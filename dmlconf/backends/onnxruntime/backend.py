@@ -80,10 +80,8 @@ _LIMITS: Final = re.compile(
     r"|Axis > 1 isn't supported"
     r"|Unknown activation function: (?!relu|sigmoid|tanh)\w+|Unsupported activation function",
 )
-"""What kernels say that lack a part of their operator, such as a zero point for each row.
-
-Of the activations of recurrent operators ONNX demands Relu, Sigmoid and Tanh: "Below are
-optional" precedes the others.
+"""What kernels say if they lack a part of their operator, such as a zero point for each row. Of the
+activations of recurrent operators, ONNX requires only Relu, Sigmoid and Tanh.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -146,7 +144,7 @@ class OnnxRuntimeBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield the outcome of each case, each of a model of its own or of its batch's."""
+        """Yield the outcome of each case, as a model of its own or within its batch's model."""
         if not self._batches:
             yield from map(self._run, cases)
             return
@@ -164,7 +162,7 @@ class OnnxRuntimeBackend:
     def _run_together(
         self, cases: Sequence[Case], programs: Mapping[int, Program]
     ) -> dict[int, Outcome]:
-        """Return the outcomes by index; what fails as one model runs as two halves."""
+        """Return the outcomes by index; cases that fail as one model run again as two halves."""
         indices = list(programs)
         if len(indices) < 2:
             return {index: self._run(cases[index]) for index in indices}
@@ -232,7 +230,7 @@ class OnnxRuntimeBackend:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         if self._provider != CPU:
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-            options.enable_mem_pattern = False  # The DirectML provider demands it.
+            options.enable_mem_pattern = False  # The DirectML provider requires it.
         providers = [(self._provider, self._options)] if self._options else [self._provider]
         return self._runtime.InferenceSession(model, options, providers=providers)
 
@@ -308,8 +306,8 @@ def variants(argument: str) -> Mapping[str, str]:
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     """Return the limit of ONNX Runtime that an error reports; empty for any other error.
 
-    An operator that is not the model's own was made by ONNX Runtime's optimiser, so that its
-    lack of a kernel is a fault, not a limit.
+    If ONNX Runtime's optimiser added an operator to the model, and the provider has no kernel for
+    it, that is a fault and not a limit.
 
     Args:
         text: the text of the error.
@@ -342,7 +340,7 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error; where that is long, its begin and the last line.
+    """Return the first line of an error, cut off if it is long, and then also the last line.
 
     The last line of a long error has the cause.
     """

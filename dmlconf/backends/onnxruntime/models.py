@@ -50,7 +50,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
         for name, each in program.inputs.items()
         if name not in owned
     ]
-    # Without sizes: those that the model gives are compared with those that the case demands.
+    # Outputs have no declared sizes: the case checks the sizes that the model returns.
     outputs = [
         helper.make_tensor_value_info(name, _TYPES[each.data_type], None)
         for name, each in program.outputs.items()
@@ -65,7 +65,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
 
 
 def operators_of(model: onnx.ModelProto) -> frozenset[str]:
-    """Return the operators of a model, and those that define them, as Less and Where do Clip."""
+    """Return the operators of a model and of their definitions: Less and Where define Clip."""
     nodes = model.graph.node
     opset = model.opset_import[0].version
     bodies = (each for node in nodes if not node.domain for each in _definition(node, opset))
@@ -73,7 +73,7 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators that define an operator; none if it is defined by text alone."""
+    """Return the operators by which ONNX defines an operator; none if only text does."""
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     if schema.has_function:
         return [each.op_type for each in schema.function_body.node]
@@ -98,7 +98,7 @@ def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:
 
 @cache
 def _float_attributes(operation: str, domain: str, opset: int) -> frozenset[str]:
-    """Return the attributes that are real numbers, even where a desc has a whole one."""
+    """Return the names of the attributes that are real numbers, even if a desc has whole ones."""
     if domain:
         return _FLOATS
     schema = onnx.defs.get_schema(operation, opset, domain)

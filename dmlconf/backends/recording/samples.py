@@ -9,7 +9,7 @@ import numpy as np
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowance import Allowance, elements_at
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, has_digest, little_endian, with_one_nan
@@ -72,11 +72,11 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
             return _common(actual, expected)
         if is_whole(expected, actual):
             return Pair(expected, expected)
-        return Pair(actual.values, _at(expected, actual.indices), actual)
+        return Pair(actual.values, elements_at(expected, actual.indices), actual)
     if isinstance(expected, Sample):
         if is_whole(actual, expected):
             return Pair(actual, actual)
-        return Pair(_at(actual, expected.indices), expected.values, expected)
+        return Pair(elements_at(actual, expected.indices), expected.values, expected)
     return Pair(actual, expected)
 
 
@@ -93,20 +93,20 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
     """Return whether a sample was taken of exactly this output, bit by bit but for NaN.
 
-    A sample that does not have the elements that its digest is of was not taken of the output.
+    An equal digest alone is not enough: the sample's elements must be those of the output too.
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
-    ours, theirs = map(with_one_nan, (_at(output, sample.indices), sample.values))
+    ours, theirs = map(with_one_nan, (elements_at(output, sample.indices), sample.values))
     return little_endian(ours) == little_endian(theirs)
 
 
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with the reference's elements where only a sample was recorded.
 
-    The reference gives the other elements of an output if it has the same digest, or keeps the rule
-    for the elements of the sample; else only the sample is known. Outputs whose digest is not the
-    reference's keep their sample in addition to the array.
+    The reference gives the other elements of an output if its digest is the recorded one, or if it
+    meets the rule at the elements of the sample; otherwise only the sample is known. An output
+    whose digest differs from the reference's keeps its sample in addition to the array.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
     for name, sample in recorded.samples.items():
@@ -122,8 +122,3 @@ def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
             elements[sample.indices] = sample.values
             arrays[name] = elements.reshape(sample.shape)
     return replace(recorded, arrays=arrays, samples=samples)
-
-
-def _at(array: Array, indices: Array) -> Array:
-    elements: Array = np.ascontiguousarray(array).ravel()[indices]
-    return elements

@@ -3,8 +3,8 @@
     webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
     webnn:device=gpu                      `cpu`, the default, `gpu` or `npu`
 
-A page serves batches of cases. Where the page, or the process that computes, ends, the browser is
-started anew, and the cases of the batch run one by one.
+A page serves batches of cases. If the page or the process that computes ends, the browser is
+started again, and the cases of the batch run one by one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["OPTION_WORDS", "WebNNBackend", "create"]
 OPTION_WORDS: Final = ("path=", "device=")
 
 VARIABLE: Final = "DMLCONF_CHROMIUM"
-"""Names the program where no option does."""
+"""The environment variable that names the program if no option does."""
 
 _PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _DEVICES: Final = ("cpu", "gpu", "npu")
@@ -140,7 +140,7 @@ class WebNNBackend:
         self._browser.close()
 
     def _together(self, programs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-        """Return the outcomes of a batch; alone where the browser or its context ended."""
+        """Return the outcomes of a batch; its cases run one by one if the browser ended."""
         if not programs:
             return []
         results = self._evaluated(programs)

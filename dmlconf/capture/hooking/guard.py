@@ -54,7 +54,7 @@ class Guard:
         try:
             yield
         except KeyboardInterrupt:
-            # The application is to get it, once the original's result has been returned.
+            # The application gets it after the result of the original.
             threading.Timer(0.05, _thread.interrupt_main).start()
         except BaseException as error:
             with suppress(BaseException):

@@ -1,4 +1,4 @@
-"""Watch what an application asks its DirectML devices to create and compile.
+"""Record what an application asks its DirectML devices to create and compile.
 
 Each function that is replaced calls the original with the same arguments and returns its result.
 If a hook fails, the error is written to the journal, and nothing changes for the application.

@@ -171,7 +171,7 @@ def _operator(name: Any, where: Sequence[str | int]) -> Operator:
     try:
         return catalogue.operator(str(name))
     except catalogue.UnknownOperatorError as error:
-        raise CaseError(where, f"the catalogue has no operator {name}", error.hint) from error
+        raise CaseError(where, error.message, error.hint) from error
 
 
 def _unknown(operator: Operator, name: str, where: Sequence[str | int]) -> CaseError:

@@ -24,10 +24,10 @@ from dmlconf.limits import MOST_NODES
 __all__ = ["NodeEntry", "NodeReader", "Source", "UnreadSourceError", "node_entries"]
 
 _MOST_COPIES: Final = 1024
-"""Of one entry that is repeated."""
+"""The most copies of one repeated entry."""
 
 _MOST_NAMED: Final = 8
-"""Nodes of a cycle that its message names."""
+"""How many nodes of a cycle its message names."""
 
 Where = tuple[str | int, ...]
 
@@ -109,7 +109,7 @@ def _operator(name: Any, where: Where) -> Operator:
     try:
         entry = catalogue.entry_of(str(name))
     except catalogue.UnknownOperatorError as error:
-        raise CaseError(where, f"the catalogue has no operator {name}", error.hint) from error
+        raise CaseError(where, error.message, error.hint) from error
     if not isinstance(entry, Operator):
         raise CaseError(where, "a graph cannot be a node of a graph", "name an operator")
     return entry
@@ -270,12 +270,12 @@ class NodeReader:
             raise CaseError(where, f"there is no node {name}")
         if name in self._reading:
             reading = list(self._reading)
-            circle = [*reading[reading.index(name) :], name]
-            if len(circle) > _MOST_NAMED:
-                more = len(circle) - _MOST_NAMED
-                circle[_MOST_NAMED - 1 : -1] = [f"({more:,} more)"]
+            cycle = [*reading[reading.index(name) :], name]
+            if len(cycle) > _MOST_NAMED:
+                more = len(cycle) - _MOST_NAMED
+                cycle[_MOST_NAMED - 1 : -1] = [f"({more:,} more)"]
             hint = "a node cannot come before those that feed it"
-            raise CaseError(where, f"the nodes form a cycle: {' -> '.join(circle)}", hint)
+            raise CaseError(where, f"the nodes form a cycle: {' -> '.join(cycle)}", hint)
         raise _NotYetReadError
 
     def _read(self, entry: NodeEntry) -> Node:

@@ -165,7 +165,7 @@ def _known_field(
             return value
         for part in own.values():
             if isinstance(part, np.ndarray):
-                part.flags.writeable = False  # Several cases have it.
+                part.flags.writeable = False  # Several cases share the array.
         known[field.name] = value, own
     value, own = known[field.name]
     data.update(own)

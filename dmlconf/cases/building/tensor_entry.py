@@ -28,10 +28,12 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""Of an expected output, created when the case is built; inputs are created when it runs."""
+"""The most elements of an expected output: it is created when the case is built, inputs when it
+runs."""
 
 MOST_DIMENSIONS: Final = 32
-"""Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have at most this many."""
+"""The most dimensions of a tensor with data: DirectML takes 8, arrays of NumPy 1 at most this
+many."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
@@ -102,19 +104,19 @@ def _bytes(
     """Return a number of bytes of a tensor's entry."""
     if name not in written:
         return default
-    value = written[name]
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise CaseError((*where, name), f"{value!r} is not a whole number of at least 0")
-    return value
+    return _whole_number(written[name], (*where, name))
 
 
 def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
     """Return a list of whole numbers, 0 or more, as a tuple."""
     require_list(value, where)
-    for index, number in enumerate(value):
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise CaseError((*where, index), f"{number!r} is not a whole number of at least 0")
-    return tuple(value)
+    return tuple(_whole_number(number, (*where, index)) for index, number in enumerate(value))
+
+
+def _whole_number(value: Any, where: Sequence[str | int]) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise CaseError(where, f"{value!r} is not a whole number of at least 0")
+    return value
 
 
 def _data_type(value: Any, where: Sequence[str | int]) -> DataType:

@@ -30,7 +30,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
     for path in paths:
         try:
             inside = files_under(path)
-        except OSError as error:  # Such as a name that is too long.
+        except OSError as error:  # For example, the name is too long.
             unreadable = Path(error.filename) if isinstance(error.filename, str) else path
             problems.append(Problem(unreadable, f"cannot be read: {error.strerror}"))
             continue

@@ -1,4 +1,4 @@
-"""Find problems of a graph's entry in a case file before the graph can be built."""
+"""Find problems of a graph's entry in a case file if the graph cannot be built."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
         except catalogue.UnknownOperatorError:
             continue  # Reported when the graph is built, unless an expression names it.
         if operator == GRAPHS:
-            continue  # Likewise.
+            continue  # Reported when the graph is built, too.
         checker = node_checker(operator, matrix=expressions)
         yield from schema_problems(document, checker, node, ("cases", index, "nodes", name))
 
@@ -44,7 +44,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
 def relation_problems(
     document: Document, index: int, entry: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems with the relation of a graph that cannot be built for other reasons.
+    """Yield the problems with the relation of a graph whose other problems prevent building it.
 
     Args:
         document: the case file.

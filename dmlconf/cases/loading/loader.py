@@ -246,12 +246,12 @@ def _file_tags(data: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How the entries of a file are checked, which are cases of operators, or graphs.
+    """How the entries of a file are checked: one for cases of operators, one for graphs.
 
     Attributes:
         checker: returns the checker of a whole entry.
         problems: returns the problems with the operator's desc, or with those of the nodes.
-        further_problems: returns what else is said of an entry that cannot be built.
+        further_problems: returns further problems of an entry that cannot be built.
         tags: the tags of every case, in addition to those in the file.
     """
 
@@ -297,8 +297,7 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
         try:
             yield catalogue.operator(name)
         except catalogue.UnknownOperatorError as error:
-            message = f"the catalogue has no operator {name}"
-            problems.append(document.problem(where, message, error.hint))
+            problems.append(document.problem(where, error.message, error.hint))
 
 
 def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:
@@ -325,7 +324,7 @@ def _template(
     index: int,
     line: int,
 ) -> CaseTemplate:
-    """Return the entry of this index and on this line as one of its operators has it."""
+    """Return the file's entry of this index, on this line, as a template of one operator."""
     stem = path.stem
     entry = data["cases"][index]
     shared = is_shared(data)

@@ -77,7 +77,7 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
 
 
 class _Texts:
-    """Values as identifiers have them: most are those of the row before, and some are long."""
+    """Values as identifiers have them, cached: most are equal to those of the row before."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Any, str]] = {}

@@ -12,7 +12,7 @@ from dmlconf.catalogue.graph import GRAPHS
 
 __all__ = ["may_hold", "shared_operators"]
 
-# `_first_line` tries these at the begin of a line.
+# `_first_line` tries these at the beginning of a line.
 _OPERATOR_LINE: Final = re.compile(rb"operator:[ \t]*['\"]?(\w+)")
 _OPERATORS_LINE: Final = re.compile(rb"operators:[ \t]*\[([^\]#]*)\]")
 

@@ -55,7 +55,7 @@ class CheckedFile:
     valid: frozenset[CaseTemplate] = frozenset()
 
     def only(self, operators: Collection[str]) -> CheckedFile:
-        """Return the file without shared entries as other operators have them."""
+        """Return the file without the templates that other operators have of shared entries."""
         own = (t for t in self.templates if not t.shared or t.operator_name in operators)
         return replace(self, templates=tuple(own))
 

@@ -2,10 +2,10 @@
 
 A case is what its entry says and the parameters of its matrix, so nothing is built. Each case has
 *features*. Some are demanded: another case is taken as long as one of them is missing. The others
-decide between cases that bring as many: combinations of a data type with an entry or a value, and
-the ends of numeric ranges, the greatest first. With a matrix of 3 data types, 2 layouts and sizes 1
-to 4, five values are demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16
-padded, and INT32.
+decide between cases with equally many missing ones: combinations of a data type with an entry or a
+value, and the ends of numeric ranges, the greatest first. With a matrix of 3 data types, 2 layouts
+and sizes 1 to 4, five values are demanded, and three cases of size 4 have them all: FLOAT32 packed,
+FLOAT16 padded, and INT32.
 
 Operators are independent of each other, and nothing is random: the same cases of an operator are
 chosen with `-o` as without it, each time.
@@ -38,13 +38,14 @@ _OF_MANY_CASES: Final = ("matrix", _SIZES)
 _HALF: Final = ("type", "FLOAT16")
 
 _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
-"""Names of what says where a tensor's elements are."""
+"""Names of the parts of an entry that say where a tensor's elements lie."""
 
 _LEAST: Final = 2
-"""Values that a case must bring, unless it is the first of a kind, a data type or an entry."""
+"""How many missing values a case must have, unless it is the first of a kind, data type or
+entry."""
 
 _WEIGHT: Final = 10
-"""How many features that are only wanted count as much as one that is demanded."""
+"""How many wanted features count as much as one demanded feature."""
 
 _MOST_VALUES: Final = 64
 _UNUSUAL: Final = ("specials", "ends")
@@ -57,7 +58,7 @@ _MAGNITUDES: Final = (
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )
-"""Numbers at which kernels change their ways, with the least and the greatest size."""
+"""Sizes at which kernels switch to other code, and the least and the greatest size."""
 
 _TYPES: Final = frozenset(DataType.__members__)
 
@@ -66,12 +67,12 @@ Feature = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """What a case brings, as sets of bits.
+    """The features of a case, as sets of bits.
 
     Attributes:
         first: its kind, its data types and its entry.
         values: the values of its parameters and attributes.
-        wanted: what decides between cases.
+        wanted: the features that decide between cases with equally many demanded ones.
     """
 
     first: int
@@ -90,7 +91,7 @@ def quick_cases(cases: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 
 def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
-    """Yield cases of an operator, each time the one that brings most, until nothing is missing."""
+    """Yield cases of an operator: each time the one with most missing features."""
     distinct: dict[_Features, PlannedCase] = {}
     for case, features in zip(cases, _features(cases), strict=True):
         distinct.setdefault(features, case)
@@ -104,7 +105,7 @@ def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
         first = features.first & missing_first
         values = features.values & missing_values
         gain = _gain(features, missing_first, missing_values, missing_wanted)
-        if gain < -before:  # Others have brought some of it since.
+        if gain < -before:  # Some of its features are no longer missing.
             if first or values:
                 heapq.heappush(heap, (-gain, index, features))
             continue

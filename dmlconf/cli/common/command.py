@@ -86,7 +86,8 @@ class _Arguments(click.Argument):
 def arguments(name: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Return a decorator that adds arguments which the configuration file can give as well.
 
-    It can be used for several commands. That of click 8.1.0 forgets the class after the first one.
+    It can be used for several commands. The decorator of click 8.1.0 forgets the class after the
+    first command.
     """
 
     def decorated(function: _Function) -> _Function:

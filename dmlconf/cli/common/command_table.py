@@ -57,5 +57,5 @@ def command_module(name: str) -> ModuleType:
     Raises:
         KeyError: there is no such command.
     """
-    module = f"{name}_" if iskeyword(name) else name  # Such as `import`.
+    module = f"{name}_" if iskeyword(name) else name  # `import`, for example.
     return import_module(f"dmlconf.cli.commands.{_FOLDERS[name]}.{module}")

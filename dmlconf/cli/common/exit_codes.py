@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     """The run is incomplete."""
     NOTHING_CHECKED = 7
     """The run is complete and nothing fails it, but nothing passed: every verdict is unchecked or
-    unsupported."""
+    unsupported. A waived verdict was compared, so that a run of waived cases ends with 0."""
     OUTPUT = 8
     """A report could not be written, although all verdicts are in and none fails the run."""
     INTERNAL = 70

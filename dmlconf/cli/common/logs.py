@@ -33,6 +33,7 @@ __all__ = [
     "DIRECTORY_VARIABLE",
     "latest_log",
     "log_directory",
+    "named_or_latest",
     "new_log",
     "new_temporary_log",
     "opened_log",
@@ -87,7 +88,7 @@ def state_directory() -> Path:
 def temporary_log_directory() -> Path:
     """Return the folder of run logs below the system's folder for temporary files.
 
-    It is used if the other folder cannot be written to.
+    It is used if `log_directory` cannot be written to.
 
     Raises:
         OSError: there is no folder for temporary files.
@@ -167,6 +168,18 @@ def _older_than(path: Path, moment: datetime) -> bool:
         return path.stat().st_mtime < moment.timestamp()
     except FileNotFoundError:  # Another run removed it just now.
         return False
+
+
+def named_or_latest(log: Path | None) -> Path:
+    """Return the log that the user names, else that of the latest run.
+
+    Raises:
+        click.UsageError: there is neither.
+    """
+    path = log or latest_log()
+    if path is None:
+        raise click.UsageError("there is no earlier run: name a LOG")
+    return path
 
 
 def latest_log() -> Path | None:

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options for backends, worker processes and colours, which several commands share."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dmlconf.cli.common.command import option
 from dmlconf.cli.common.completion import completion_among
 from dmlconf.cli.common.parameter_types import ParamType
 from dmlconf.cli.common.path_types import FILE
-from dmlconf.cli.output.outputs import require_replaceable
+from dmlconf.cli.output.preflight import require_replaceable
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 from dmlconf.reports.formats import Formats, Report, parse_report

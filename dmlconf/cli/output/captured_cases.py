@@ -39,7 +39,7 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
 
 
 def report_dispatches(folder: Path, written: Written) -> None:
-    """Say of how many dispatches the data was kept, and how they are judged."""
+    """Say how many dispatches have their data kept, and how they are judged."""
     argument = shlex.quote((folder / FOLDER).as_posix())
     noun = "dispatch" if written.cases == 1 else "dispatches"
     say(f"Kept the data of {written.cases:,} {noun} below {argument}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dmlconf.cli.output.outputs import require_replaceable
+from dmlconf.cli.output.preflight import require_replaceable
 from dmlconf.documents.problems import ExpectedError, printable
 
 __all__ = ["OutputError", "replaced", "require_folder"]

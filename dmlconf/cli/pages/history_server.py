@@ -63,7 +63,7 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
         reason = getattr(error, "strerror", None) or error
         message = f"{host}, port {port}: {reason}; choose others with --host and --port"
         raise click.UsageError(printable(message)) from error
-    addresses = getattr(server, "effective_listen", None)  # Several, where a name has several.
+    addresses = getattr(server, "effective_listen", None)  # A name may have several.
     for name, actual in addresses or [(server.effective_host, server.effective_port)]:
         click.echo(f"http://{_reachable(name)}:{actual}/?token={token}")
         if not ip_address(name.partition("%")[0]).is_loopback:
@@ -71,7 +71,7 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
             say("can read the pages and the token: outside a network of your own, put a server")
             say("with TLS before it.")
     say("Ctrl-C ends it")
-    server.run()  # Until Ctrl-C.
+    server.run()  # Returns at Ctrl-C.
     server.close()
 
 

@@ -44,7 +44,7 @@ class Trial:
         return verdict_of(case, self.backend.execute, conclusion)
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:
-        """Return whether a case fails in the way a verdict says."""
+        """Return whether a case fails in the same way as a verdict."""
         other = self.verdict(case)
         kinds = [each.reason.kind if each.reason else None for each in (other, verdict)]
         return other.status is verdict.status and kinds[0] is kinds[1]

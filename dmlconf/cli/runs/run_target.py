@@ -12,9 +12,9 @@ from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
-from dmlconf.cli.options.outcome import Demands, run_exit_code
 from dmlconf.cli.options.reporting import show
 from dmlconf.cli.options.resumption import earlier_run, require_same_run
+from dmlconf.cli.options.run_exit_code import Demands, run_exit_code
 from dmlconf.cli.options.timing import slower_complaints, timed_again
 from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.progress import advancing, progress
@@ -39,13 +39,14 @@ _MOST_UNSAVED: Final = 4096
 """Figures are stored after every this many cases, so that few are in memory."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
-"""Cases of a plan, at most, for hints on them; a larger plan is freed before its reports."""
+"""The largest plan that is kept for hints; a larger plan is freed before its reports."""
 
 _MOST_KEPT: Final = 100_000
-"""Verdicts of a run, at most, that stay in memory; the log of a larger run is read again."""
+"""The most verdicts that stay in memory; the log of a larger run is read again."""
 
 _MOST_DUMPED: Final = 100
-"""Each has several files; with more failures than this, groups are what to look at."""
+"""The most failing cases that are written to files, several each; for more, the report shows
+groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

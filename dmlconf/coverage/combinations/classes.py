@@ -1,4 +1,4 @@
-"""Divide layouts and data into a few classes, such as `packed` or `broadcast`, and `small` data."""
+"""Divide the data of inputs into a few classes, such as `small`, `large` and `special`."""
 
 from __future__ import annotations
 

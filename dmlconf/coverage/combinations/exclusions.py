@@ -51,7 +51,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
             return why
         tensor = name.removeprefix(_DATA_TYPE)
         absent = name.startswith(_DATA_TYPE) and values.get(tensor) == ABSENT
-        # Where others are tied to its data type, they have one.
+        # Tensors that must have this tensor's data type have this one.
         if absent and tied(operator, "DataType")[tensor] == (tensor,):
             return "an absent tensor has no data type"
     data = data_input(operator)

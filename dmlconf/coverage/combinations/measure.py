@@ -32,8 +32,9 @@ class CombinationCoverage:
 
     Attributes:
         operator: the operator.
-        parameters: what it has to vary.
-        combinations: the different values that cases have, in the order of the parameters.
+        parameters: the parameters whose values its cases vary.
+        combinations: for each distinct case, its value of each parameter, in the order of the
+            parameters; None where it has none.
     """
 
     operator: Entry
@@ -42,7 +43,7 @@ class CombinationCoverage:
 
     @cached_property
     def covered(self) -> frozenset[Combination]:
-        """The pairs that a case has, of the values that matter."""
+        """The pairs of listed values that at least one case has."""
         names = [each.name for each in self.parameters]
         known = [frozenset(each.values) for each in self.parameters]
         pairs: set[tuple[int, str, int, str]] = set()
@@ -91,7 +92,7 @@ class CombinationCoverage:
 def _pairs(
     operator: Entry, parameters: tuple[Parameter, ...]
 ) -> Iterator[tuple[Combination, tuple[Assignment, ...]]]:
-    """Yield each pair of values, with what it says about a desc."""
+    """Yield each pair of values, with the parts of a desc that it determines."""
     for one, other in combinations(parameters, 2):
         seconds = [(value, other.assigned(value)) for value in other.values]
         for value in one.values:

@@ -60,7 +60,7 @@ def possible(condition: Callable[[], Any], answers: Answers) -> bool:
 
 
 class _Question:
-    """A truth value that is open: `bool` of it takes the next answer."""
+    """A truth value that is not known: `bool` of it takes the next answer."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers

@@ -39,6 +39,8 @@ _ANSWERS: Final = Answers()
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
 """Properties that a layout implies, by layout; each is also not packed."""
 
+_NO_TABLE: Final = "no table of tensor support lists them together"
+
 _MOST_OPTIONAL: Final = 10
 """The most unknown optional fields that are tried both present and absent if one part is known.
 
@@ -147,7 +149,7 @@ def _unfit_sizes(
         forms = tuple(form for form in forms if rank in (None, vars(form)["DimensionCount"]))
         choices.append([_Tensor(**vars(form) | parts) for form in forms])
     classes = [each for each in assigned if each.part == CLASS]
-    reason: str | None = "no table of tensor support lists them together"
+    reason: str | None = _NO_TABLE
     for at, chosen in enumerate(product(*choices)):
         described = {**known, **dict(zip(tensors, chosen, strict=True))}
         broken = _impossible(operator, described, classes, at_least=2)
@@ -210,11 +212,11 @@ def _impossible(
         operator: the operator.
         known: the parts, by field.
         classes: the classes of parameters of families.
-        at_least: constraints that read fewer of the parts than this are left out.
+        at_least: only constraints that read at least this many of the parts are evaluated.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]
     if operator.support and not tables:
-        return "no table of tensor support lists them together"
+        return _NO_TABLE
     for constraint in operator.constraints:
         read = len(_read_by(operator, constraint.require)[1] & known.keys())
         if (
@@ -309,7 +311,7 @@ def _fits(operator: Operator, table: SupportTable, known: Mapping[str, Any]) -> 
         data_type, rank = parts.get("DataType"), parts.get("DimensionCount")
         if data_type is not None and data_type not in row.data_types:
             return False
-        if rank is not None and not row.ranks[0] <= rank <= row.ranks[1]:
+        if rank is not None and not row.has_rank(rank):
             return False
     return table.when is None or not _is_false(operator, table.when, known)
 

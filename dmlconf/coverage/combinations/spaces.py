@@ -1,4 +1,4 @@
-"""The parameter spaces of `schemas/combinations/`: what families of operators have to vary.
+"""The parameters of families of operators, read from `schemas/combinations/`.
 
 A parameter of a family is an expression over a desc, such as `OutputTensor.Sizes[-2]` for the rows
 of a product, and its value is the first class that holds for it, such as `tile + 1` for 33 rows.
@@ -30,7 +30,7 @@ class FamilyParameter:
     Attributes:
         name: what to call it.
         value: over the desc's fields; it cannot be evaluated where a desc lacks the parameter.
-        classes: conditions over `Value`, by what to call the class; the first that holds counts.
+        classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Exclusion:
 
     Attributes:
         when: patterns of values by pattern of parameter, one or two.
-        because: why.
+        because: the reason.
     """
 
     when: tuple[tuple[str, str], ...]
@@ -87,13 +87,13 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What operators of a family have to vary, besides what follows from the catalogue.
+    """The parameters of a family of operators, besides those that follow from the catalogue.
 
     Attributes:
         operators: patterns of names; empty for all with the fields.
-        has_fields: fields that the operators have.
+        has_fields: fields that an operator of the family must have.
         parameters: the parameters of the family.
-        excluded: what cannot go together.
+        excluded: values that cannot go together.
     """
 
     operators: tuple[str, ...]

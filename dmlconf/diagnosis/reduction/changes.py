@@ -78,7 +78,7 @@ def _packed(tensor: TensorDesc) -> TensorDesc:
 
 
 PLAINER: Final[tuple[Callable[[TensorDesc], TensorDesc], ...]] = (_plain, _unflagged, _packed)
-"""What may be left out of a tensor: all but its data type and Sizes, or flags, or the layout."""
+"""The parts to leave out of a tensor: all but its data type and Sizes, or flags, or the layout."""
 
 
 def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int) -> dict[str, Any]:

@@ -30,12 +30,12 @@ _INDICES: Final = "Indices"
 
 
 class Part(Enum):
-    """Which elements of a tensor stay when it becomes smaller."""
+    """Which elements of a tensor are kept when it becomes smaller."""
 
     FIRST = "first"
     LAST = "last"
     SPECIAL = "special"
-    """Those that are NaN, infinite, negative and so on come first."""
+    """The most special elements stay: NaN, infinite, negative and so on."""
 
 
 def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, Array] | None:
@@ -137,7 +137,7 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not 0, how many are neither 0 nor 1, and these ones' digits."""
+    """Return how many elements are not 0, how many are not 0 or 1, and the digits of the latter."""
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
         if isinstance(array, np.ndarray) and array.size:

@@ -251,7 +251,7 @@ def _lower_ranks(graph: Graph) -> Iterator[Graph]:
         if all(at < 0 or t.Sizes[at] == 1 for at, t in dimensions):
             yield _everywhere(
                 graph,
-                lambda node, at=dimension: without_dimension(node.operator, node.desc, at, rank),  # type: ignore[misc]  # Of the loop.
+                lambda node, at=dimension: without_dimension(node.operator, node.desc, at, rank),  # type: ignore[misc]  # mypy infers no type for a default.
             )
 
 
@@ -266,7 +266,7 @@ def _reduce_tensors(search: Search) -> None:
         _attempt(search, _everywhere(unowned, lambda node: node.desc))
     for plain in PLAINER:
         graph = _graph(search)
-        if _attempt(search, _everywhere(graph, lambda n: with_tensors(n.operator, n.desc, plain))):  # noqa: B023  # Called here.
+        if _attempt(search, _everywhere(graph, lambda n: with_tensors(n.operator, n.desc, plain))):  # noqa: B023  # Called at once.
             continue
         for name in [node.name for node in graph.operator_nodes]:
             _attempt(search, _with_node(_graph(search), name, plain))
@@ -360,7 +360,7 @@ def _reduce_constants(search: Search) -> None:
         again = True
         while again:
             again = any(
-                search.attempt(replace(search.case, graph=graph))  # type: ignore[call-arg]  # Of a graph.
+                search.attempt(replace(search.case, graph=graph))  # type: ignore[call-arg]  # The case is a GraphCase.
                 for graph in _simpler_constants(_graph(search), name)
             )
 

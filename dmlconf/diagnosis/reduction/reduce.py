@@ -67,7 +67,7 @@ def reduce_case(
     """
     passes = GRAPH_PASSES if case.nodes else PASSES
     search = Search(case, fails, stopped, on_smaller)
-    search.permitted  # noqa: B018  (Of the first case.)
+    search.permitted  # noqa: B018  # Cached for the first case.
     try:
         before: Cost = ()
         while cost(search.case) != before:

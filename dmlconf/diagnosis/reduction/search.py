@@ -52,7 +52,7 @@ class Search:
 
     @cached_property
     def permitted(self) -> frozenset[str]:
-        """The constraints that the first case breaks: some are documented, but not enforced."""
+        """The constraints that the first case breaks, which smaller cases may break too."""
         return frozenset(self.case.documented_violations())
 
     def repaired(self, desc: Desc, fixed: frozenset[NumberRef]) -> Desc | None:

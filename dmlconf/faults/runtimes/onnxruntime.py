@@ -169,7 +169,7 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
 def running_sums_of_squares(case: Case) -> Computed | None:
     """Return LOCAL_RESPONSE_NORMALIZATION's outputs if squares are subtracted from a running sum.
 
-    Behind an infinite square, the sum is infinity minus infinity: of [1e20, 2, -3] with LocalSize 3
+    After an infinite square, the sum is infinity minus infinity: of [1e20, 2, -3] with LocalSize 3
     the last is NaN.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's OpenVINO provider computes instead of the right outputs."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = [
 def nan_taken_for_greater(case: Case) -> Computed | None:
     """Return the outputs of operators that take NaN for greater than every number and every NaN.
 
-    ACTIVATION_RELU_GRAD passes the gradient of a NaN as that of a number above 0, and
-    ELEMENT_WISE_CLIP_GRAD takes all numbers for greater than a Min of NaN.
+    ACTIVATION_RELU_GRAD passes the gradient on if the input is NaN, and for ELEMENT_WISE_CLIP_GRAD
+    every number is greater than a Min of NaN.
     """
     inputs = case.inputs()
     if any(array.dtype.kind != "f" for array in inputs.values()):
@@ -120,7 +120,7 @@ def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
 def products_merged_with_the_transposed(case: Case) -> Computed | None:
     """Return the outputs of a graph that computes products with B and with B transposed only once.
 
-    Of two products with the same A, B and C, the first one is taken for both.
+    If two products have the same A, B and C, and differ only in TransB, both get the first result.
     """
     graph = case.graph
     sources = graph.sources()

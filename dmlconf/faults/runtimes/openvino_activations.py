@@ -1,4 +1,4 @@
-"""What ONNX Runtime's OpenVINO provider computes in place of functions of one number."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider: functions of one number."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_ELU")
 def products_of_0_and_infinity(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_ELU with NaN for 0, times an infinite Alpha."""
+    """Return the output of ACTIVATION_ELU with NaN for 0 where Alpha is infinite."""
     if np.isfinite(case.desc["Alpha"]):
         return None
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's OpenVINO provider computes of integers: in 32 bits, and some in FLOAT32."""
+"""Wrong results of ONNX Runtime's OpenVINO provider: integers in 32 bits, or in FLOAT32."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def powers_in_float32(case: Case) -> Computed | None:
 def quotients_in_float32(case: Case) -> Computed | None:
     """Return quotients of integers by way of their low 32 bits, signed, and of FLOAT32.
 
-    What INT32 does not hold is its lowest integer. Those of 8 bits are rounded in some layouts.
+    A number that INT32 does not hold becomes its lowest integer. Those of 8 bits are rounded in
+    some layouts.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]

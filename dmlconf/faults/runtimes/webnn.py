@@ -74,7 +74,7 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return a case's outputs if sums of products are finite, and NaN is the greatest number."""
+    """Return a case's outputs if sums are clamped to finite numbers, and NaN to the greatest."""
     return with_flaw(case, Flaw.PRODUCTS)
 
 

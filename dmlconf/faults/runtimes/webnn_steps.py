@@ -44,7 +44,7 @@ _HIGHEST: Final = np.float32(88.37626647949219)
 """127.5 times the logarithm of 2."""
 _OF_NAN: Final = np.float32(88.78173065185547)
 _LARGE: Final = np.float32(2.0**126)
-"""Its reciprocal is the smallest normal number of FLOAT32."""
+"""2^126: its reciprocal is the smallest normal number of FLOAT32."""
 _GREATEST: Final = np.finfo(np.float32).max
 _TINY: Final = np.finfo(np.float32).tiny
 

@@ -23,7 +23,7 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 __all__ = ["ERRORS"]
 
 _LARGE: Final = 2.0**126
-"""From here on a few times a number may overflow FLOAT32."""
+"""From here on, a small multiple of a number may overflow FLOAT32."""
 
 _SATURATED: Final = 100.0
 """From here on exp overflows in FLOAT32, or nearly vanishes."""
@@ -37,14 +37,14 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
 
 
 def _magnified(factor: float, value: Array, error: Array) -> Array:
-    """Return the error of a product with a factor; an infinite one makes NaN of what may be 0."""
+    """Return the error of a product with a factor; infinity times what may be 0 is NaN."""
     if not np.isinf(factor):
         return abs(factor) * error
     return np.where(np.abs(value) <= error, ANY_RESULT, 0.0)
 
 
 def _overflows_unscaled(x: Array, product: Array) -> Array:
-    """Return where `2 * log2(e) * x` may overflow before an attribute makes it small.
+    """Return where `2 * log2(e) * x` may overflow before a small attribute is multiplied.
 
     Measured: kernels multiply with the attribute last.
     """
@@ -61,7 +61,7 @@ def _celu(x: Array, Alpha: float) -> Array:
     of_quotient = np.abs(x / Alpha) * 2 * STEP
     argument = x / Alpha
     error = abs(Alpha) * (_exp(argument, of_quotient) - STEP * np.expm1(argument))
-    # min(0, ...) drops the exponential, unless its error takes it below 0.
+    # Where x is positive, min(0, ...) is 0, unless an error takes its argument below 0.
     return np.where(Alpha * np.expm1(argument) <= error, error, 0.0)
 
 
@@ -69,7 +69,7 @@ def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
     exact = Alpha * x + Beta
     error = (np.abs(Alpha * x) + np.abs(exact)) * STEP
     error = np.where((exact > -error) & (exact < 1 + error), error, 0.0)
-    # 7 * -3.4e38 overflows; with an infinite Beta that is NaN, of which max makes 0.
+    # 7 * -3.4e38 overflows; with an infinite Beta the sum is NaN, and max(NaN, 0) is 0.
     cancels = np.isinf(Beta) & np.isfinite(x) & (np.abs(Alpha * x) > LARGEST_FLOAT32)
     return np.where(cancels & (np.sign(Alpha * x) != np.sign(Beta)), 1.0, error)
 
@@ -187,4 +187,5 @@ ERRORS: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_THRESHOLDED_RELU": _none,
     "ELEMENT_WISE_CLIP": _none,
 }
-"""The errors by operator: of FLOAT64 numbers and of the operator's attributes by name."""
+"""The functions that return the errors, by operator. They take FLOAT64 numbers, and the operator's
+attributes by name."""

@@ -1,4 +1,4 @@
-"""Permitted results of a fused activation, which magnifies or damps the errors of a sum.
+"""Permitted results of a fused activation, which enlarges or reduces the errors of a sum.
 
 RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 makes an error of 1 one of 3.
 
@@ -74,10 +74,10 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
-"""Where activations jump; NaN for nowhere."""
+"""The argument at which each activation jumps; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""An error of a sum, in shares of its error scale: more than the rule permits 2^14 terms."""
+"""An error of a sum, as a share of its error scale: more than the rule permits for 2^14 terms."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
@@ -102,7 +102,7 @@ def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
     held = span.held()
     width = held.greatest - held.least
     kink = np.minimum(np.maximum(held.least, 0.0), held.greatest)
-    # Some functions have a least value, as GELU has, or one more slope, as ELU has at 0.
+    # Some functions have a minimum, such as GELU, or a kink, such as ELU at 0.
     return Span.around(
         fused(kink, activation),
         *(fused(held.least + share * width, activation) for share in (0, 0.25, 0.5, 0.75)),
@@ -122,9 +122,10 @@ def fused_error_scale(
 
     Args:
         values: the sums, FLOAT64.
-        error_scale: that of the sums.
+        error_scale: the error scale of the sums.
         activation: the activation, whose own error and last rounding are added; or None.
-        dtype: the output's type. FLOAT16 may hold the sum before the activation is applied.
+        dtype: the output's type. A kernel may store the sum in FLOAT16 before the activation is
+            applied.
     """
     if activation is None:
         return error_scale
@@ -143,9 +144,10 @@ def activated_error_scale(
     error: Array,
     result: Array,
 ) -> tuple[ErrorScale, Array]:
-    """Return the error scale of an activation whose values are known, and the errors of its sums.
+    """Return the error scale of an activation, and how far off its sums may be.
 
-    The first is that of `fused_error_scale` but for spans, which layers could not carry on.
+    The error scale is the one of `fused_error_scale`, but without spans, which recurrent layers
+    cannot carry from step to step.
 
     Args:
         values, error_scale, activation, dtype: as `fused_error_scale` takes them.
@@ -159,7 +161,7 @@ def activated_error_scale(
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
         steepness: Array | float = slope(activation)
         if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
-            # The exponential then grows where its argument is negative.
+            # With a negative Alpha, the exponential grows for negative arguments.
             steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
         before = error_scale
         exact = error_scale.exact
@@ -175,27 +177,29 @@ def activated_error_scale(
             steepness = np.where(np.isfinite(values), within, steepness)
         scale = steepness * sums + own + np.abs(result)
         if dtype == np.float16:
-            # FLOAT16 may hold the sum, as its largest number or as infinity.
+            # A kernel may store the sum in FLOAT16, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
             limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
             scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
         if activation["operator"] in _JUMPS:
-            # Only what rounding may move over the jump: a sum exactly there is one of integers.
+            # A sum near the jump may be on either side. One exactly at the jump is a sum of
+            # integers, which is exact.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
         if error_scale.overflows is not None:
-            # For an infinity an activation may return any of its limits.
+            # If the sum overflows, the activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)
         scaled = replace(before.scaled(steepness), sums=scale)
         beyond = np.isfinite(error_scale.sums) & (error_scale.sums > LARGEST_FLOAT32)
         if beyond.any():
-            # 1e39 - 2e39 may be either infinity, or NaN, of which some activations make a number.
+            # 1e39 - 2e39 may be either infinity, or NaN, for which some activations return a
+            # number.
             ends = (np.where(beyond, end, values) for end in (np.nan, np.inf, -np.inf))
             limits = (fused(end, activation).astype(dtype) for end in ends)
             scaled = replace(scaled, others=(*scaled.others, *limits))
         if activation["operator"] == "ACTIVATION_RELU" and np.isnan(result).any():
-            # Measured: some kernels of GEMM make 0 of NaN, as the operator alone does.
+            # Measured: some kernels of GEMM return 0 for NaN, as the operator alone does.
             zeros = np.where(np.isnan(result), 0.0, result).astype(dtype)
             scaled = replace(scaled, others=(*scaled.others, zeros))
         return scaled, reach
@@ -204,11 +208,11 @@ def activated_error_scale(
 def _beside_steep_activations(
     scaled: ErrorScale, values: Array, reach: Array, activation: Mapping[str, Any]
 ) -> ErrorScale:
-    """Return an error scale with what an activation makes of all that its sums may be.
+    """Return an error scale with a span: the results of an activation for all values of its sums.
 
-    The rule takes an error scale beyond the largest number for a sum that overflowed, so that it
-    counts as the largest number. Behind an activation that multiplies errors, as CELU with Alpha -1
-    does at -88 by 1e38, nothing has overflowed, and errors are as large as the scale says.
+    The rule treats an error scale beyond the largest number as that of a sum that overflowed, and
+    limits it to the largest number. After an activation that multiplies errors, such as CELU with
+    Alpha -1 at -88, by 1e38, nothing has overflowed, and errors are as large as the scale says.
     """
     steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
     if not steep.any():

@@ -1,7 +1,7 @@
 """Permitted errors of activations that are operators of their own.
 
-An `..._interval` function returns the least and the greatest right values, as the errors of
-`activation.errors` permit.
+An `..._interval` function returns the least and the greatest right values, given the errors of
+`activation.errors`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
-from dmlconf.permitted.numbers.comparing import compared_in_parts
+from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.permitted.numbers.span import Span
@@ -43,7 +43,7 @@ _NOTHING: Final = 200.0
 def activation_softmax1_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> ErrorScale:
-    """Return the error scale: the shares, enlarged by the errors of powers and quotient.
+    """Return the error scale: the shares, enlarged by the errors of the powers and the quotient.
 
     Derived in docs/bounds.md, Softmax.
 
@@ -64,14 +64,14 @@ def activation_softmax1_error_scale(
         error_scale = ErrorScale(sums, held, sums_shared=True)
         if InputTensor.dtype != np.float16:
             return error_scale
-        # The error of a power changes the sum by the power's share.
+        # The relative error of a power changes the sum by the power's share of it.
         errors = 1 + 0.5 * (shares * _exponent_steps(below)).sum(distinct_axes(Axes), keepdims=True)
         held_sum = Span.sums(total, total * errors, shares.size // total.size, exact).held()
         return error_scale.spanned(Span.of(powers) / held_sum)
 
 
 def _steps(shares: Array, below: Array, axes: Sequence[int]) -> Array:
-    """Return the errors of powers and quotient in FLOAT32, in half ULPs."""
+    """Return the errors of the powers and the quotient in FLOAT32, in half ULPs."""
     steps: Array = change_of_shares(shares, _exponent_steps(below), distinct_axes(axes)) + 4
     return steps
 
@@ -140,8 +140,9 @@ def activation_log_softmax1_candidates(
     """Return the candidates, by the rounding errors of each step and the errors of exp2 and log2.
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
-    logarithm may be any number, as a device's log2 may lose NaN. Then a finite element of the row
-    may have any result, a negative infinity stays one or becomes NaN, and NaN stays NaN.
+    logarithm may be any number, as a device's log2 may lose NaN. Then the result of a finite
+    element of the row may be anything, that of negative infinity is negative infinity or NaN, and
+    that of NaN is NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: if only the sum and the result are truncated to FLOAT16, and everything else is

@@ -39,8 +39,8 @@ LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
-"""The relative error of a quotient by way of a reciprocal that is subnormal and kept: that has two
-digits less, and the product is rounded."""
+"""The relative error of a quotient by way of a subnormal reciprocal that is not flushed: it has two
+bits less, and the product is rounded."""
 
 
 def element_wise_add1_interval(
@@ -150,7 +150,7 @@ def element_wise_divide_candidates(
 def _quotient_candidates(
     dividend: Array, divisor: Array, dtype: np.dtype[Any]
 ) -> Sequence[Interval]:
-    """Return the quotient of FLOAT64 numbers, and what it is by a reciprocal that is flushed."""
+    """Return the quotient of FLOAT64 numbers, and the product with a reciprocal that is flushed."""
     exact = computed(np.divide, dividend, divisor)
     large = np.abs(divisor) > LARGEST_DIVISOR
     error = np.abs(exact) * np.where(large, _SUBNORMAL_RECIPROCAL, STEP)
@@ -165,7 +165,7 @@ def _quotient_candidates(
 
 
 def _sum_toward_zero(a: Array, b: Array) -> Array:
-    """Return FLOAT64 sums that a lost digit has not made larger in magnitude.
+    """Return FLOAT64 sums that rounding has not made larger in magnitude.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
     """

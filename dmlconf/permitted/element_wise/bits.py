@@ -33,7 +33,10 @@ def element_wise_bit_shift_right_interval(
 
 
 def _interval(shifted: Array, shift: Array) -> Interval:
-    """Return the interval; for UINT32 it is one number, as Direct3D shifts by the low 5 bits."""
+    """Return the interval: the shifted bits, or any number if the shift is at least the width.
+
+    For UINT32 it is one number, as Direct3D shifts by the low 5 bits.
+    """
     width = 8 * shifted.dtype.itemsize
     if width == 32:
         return shifted, shifted

@@ -1,4 +1,4 @@
-"""Permitted results of operators that keep elements within bounds, besides the reference's."""
+"""Permitted results of CLIP, THRESHOLD and CLIP_GRAD besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def element_wise_threshold_candidates(
 
 @of_fields(ClipGrad1Desc)
 def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval]:
-    """Return the gradient or 0, or both if that depends on how a processor converts NaN."""
+    """Return the gradients for each integer to which processors convert a bound of NaN."""
     gradients = [
         gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
         for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)
@@ -71,7 +71,10 @@ def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval
 
 
 def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
-    """Return the numbers that a bound may become: several only of NaN in integers.
+    """Return the numbers of the tensor's type that a bound may become.
+
+    There are several only if it is NaN and the tensor holds integers: processors convert NaN
+    differently.
 
     Args:
         value, tensor, data_type: as for `bound_of`.

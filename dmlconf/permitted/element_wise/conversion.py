@@ -23,8 +23,8 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
 
     300 becomes 255 in UINT8 if it is clamped, and 44 if it wraps around.
 
-    Source: DirectML was measured to clamp. Whether a store of 8 or 16 bits clamps depends on the
-    instruction with which a kernel stores.
+    Source: measured: DirectML clamps. A store of 8 or 16 bits clamps or wraps, depending on the
+    instruction that a kernel uses.
     """
     target = OutputTensor.DataType.dtype
     clamped = cast(InputTensor, OutputTensor)

@@ -45,7 +45,7 @@ _LOG_OF_LEAST: Final = -87.3365
 """The logarithm of the least normal FLOAT32 number, 2^-126."""
 
 _OVERFLOW: Final = 2.0**128
-"""From here on FLOAT32 is infinite."""
+"""The power of 2 from which on numbers overflow FLOAT32."""
 
 
 def _sqrt_error(x: Array) -> Array:
@@ -100,7 +100,7 @@ def _log_of_sum_interval(
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
-    # Only some of the arguments in reach make the formula NaN.
+    # The formula is NaN for only some of the arguments within the error.
     undefined = np.isneginf(low) & ~np.isneginf(high)
     if one < 0:
         undefined |= (low < 1) & (high >= 1)
@@ -154,8 +154,8 @@ element_wise_recip_interval = unary_interval(
 )
 
 
-# Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21; the product has that
-# of a rounding and of the constant, so it grows with the argument.
+# Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21. The error of its
+# argument, a product, is relative, so the error of the power grows with the argument.
 element_wise_exp_interval = unary_interval(
     "element_wise_exp",
     partial(function_interval, np.exp, error=_exp_error),
@@ -165,8 +165,8 @@ element_wise_exp_interval = unary_interval(
 element_wise_log_interval = unary_interval(
     "element_wise_log",
     _log_interval,
-    "`log2(x) * log(2)`; of a subnormal number that of any one between 0 and 2^-126, since a "
-    "device may take it for the smallest normal number, as was measured",
+    "`log2(x) * log(2)`; for a subnormal number, the logarithm of any number between 0 and 2^-126, "
+    "since a device may take it for the smallest normal number, as was measured",
 )
 
 element_wise_tanh_interval = unary_interval(
@@ -194,7 +194,7 @@ element_wise_asinh_interval = unary_interval(
 element_wise_acosh_interval = unary_interval(
     "element_wise_acosh",
     partial(_log_of_sum_interval, -1.0),
-    "`log(x + sqrt(x^2 - 1))`; anything where the sum of a number below -1 may be zero",
+    "`log(x + sqrt(x^2 - 1))`; any value if x is below -1 and the sum may be zero",
 )
 
 element_wise_atanh_interval = unary_interval(

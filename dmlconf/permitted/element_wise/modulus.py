@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _QUOTIENT: Final = 3 * STEP
-"""The relative error of a quotient made as a product with a reciprocal."""
+"""The relative error of a quotient that is computed as a product with a reciprocal."""
 
 _LARGEST_MULTIPLE: Final = 2.0**22
 """Measured on DirectML 1.15.4: below this the remainders of exact multiples are 0."""
@@ -34,7 +34,7 @@ _LARGEST_MULTIPLE: Final = 2.0**22
 def element_wise_modulus_truncate_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the remainder of a quotient that FLOAT32 holds, and any integer where it is undefined.
+    """Return the permitted remainders, and any integer where the remainder is undefined.
 
     Source: Direct3D 11.3 functional specification, as for quotients.
     """
@@ -45,7 +45,7 @@ def element_wise_modulus_truncate_candidates(
 def element_wise_modulus_floor_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the remainder of a quotient that FLOAT32 holds, and any integer where it is undefined.
+    """Return the permitted remainders, and any integer where the remainder is undefined.
 
     Source: Direct3D 11.3 functional specification, as for quotients.
     """

@@ -44,7 +44,7 @@ _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
 _BEYOND_INT32: Final = 2.0**31
-"""Kernels may take even exponents from here on for odd ones: 32-bit integers do not hold them.
+"""Kernels may treat even exponents from here on as odd: 32-bit integers do not hold them.
 
 Measured on DirectML 1.8.0 and 1.15.4: (-1)^16777216 is 1, and (-1)^2147483648 is -1.
 """
@@ -150,20 +150,20 @@ def _power_interval(
     dtype = output.DataType.dtype
     if dtype.kind in "iu":
         return cast(low, output), cast(high, output)
-    # Every FLOAT32 number of this size is even, but kernels may take it for odd.
+    # Every FLOAT32 number of this size is even, but kernels may treat it as odd.
     signless = (base < 0) & (np.abs(exponent) >= _BEYOND_INT32) & np.isfinite(exponent)
     low = np.where(signless, -np.fmax(np.abs(low), np.abs(high)), low)
     return rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
 
 
 def is_even(exponent: Array) -> Array:
-    """Return which exponents every kernel takes for even: their powers are not negative."""
+    """Return which exponents every kernel treats as even: their powers are not negative."""
     even: Array = (np.fmod(exponent, 2) == 0) & (np.abs(exponent) < _BEYOND_INT32)
     return even
 
 
 def _corners(bases: Interval, exponents: Interval, odd: Array) -> Iterator[Array]:
-    """Yield the powers of the ends of two intervals, minus and plus the error of FLOAT32."""
+    """Yield the powers of all ends of two intervals, minus and plus the error of FLOAT32."""
     for base in bases:
         for exponent in exponents:
             absolute = np.abs(base)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _MOST_TOGETHER: Final = 1 << 12
-"""A function of up to this many elements is computed for several arguments at once."""
+"""For up to this many elements, a function is computed for several arguments at once."""
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
@@ -85,7 +85,7 @@ def function_interval(
         output: the output, whose type the results have; integers are truncated before the function.
         error: how far the function itself may be off before its result is rounded.
         domain: where the function is defined; the ends of the argument's interval are kept in it.
-        at_zero: the function's value at zero where it turns, or both ends of its pole.
+        at_zero: the function's values at zero, if its minimum or its pole is there.
     """
     low, high = scaled_interval(tensor, scale_bias)
     if low is high:
@@ -112,12 +112,12 @@ def unary_interval(
     ends: Callable[[Array, ScaleBias | None, TensorDesc], tuple[Array, Array]],
     words: str,
 ) -> Callable[..., tuple[Array, Array]]:
-    """Return the function of the least and the greatest right values of such an operator.
+    """Return the `..._interval` function of an operator that scales elements first.
 
     Args:
         name: the operator's name, as in `element_wise_exp`.
         ends: the ends of the input, the ScaleBias and the output, as `function_interval` has them.
-        words: what it returns, and why that is right.
+        words: the docstring of the function: what it returns, and why that is right.
     """
 
     def interval(
@@ -136,7 +136,7 @@ def _hull_of_results(
     output: TensorDesc,
     error: Callable[[Array], Array | float],
 ) -> Interval:
-    """Return the least and the greatest of what `_results` gives for each of some arguments."""
+    """Return the least and the greatest of the results of `_results` for several arguments."""
     first = arguments[0]
     alike = all(each.dtype == first.dtype and each.shape == first.shape for each in arguments)
     if alike and output.DataType.is_float and first.size <= _MOST_TOGETHER:

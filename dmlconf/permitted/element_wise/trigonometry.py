@@ -75,7 +75,7 @@ def _sine_interval(
 
 
 def _may_overflow(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return where scaling may make infinity of a number, which has no sine."""
+    """Return where scaling may overflow to infinity, which has no sine."""
     low, high = (np.isfinite(end) for end in scaled_interval(tensor, scale_bias))
     either: Array = low != high
     return either

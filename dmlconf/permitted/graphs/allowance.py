@@ -13,7 +13,7 @@ element of an output may lie
 and in addition within the last node's own rule. Some elements have other right values too:
 
 - any value, if an intermediate that leads to the element may have any value (`reach`);
-- infinity, if an intermediate may lie on either side of a pole, as x = 0 is of 1 / x (`poles`);
+- infinity, if an intermediate may lie on either side of a pole, such as x = 0 for 1 / x (`poles`);
 - any value, if it is a remainder and the quotient lies next to an integer (`jumps`);
 - what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
 - each whole number that FLOOR makes of a range, but nothing between two of them (`steps`);
@@ -62,11 +62,13 @@ WIDENING: Final = 4.0
 up: their sum is nearly normal, and 4 standard deviations are exceeded once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
-"""The same where a single error leads to an output: all samples are that far off, and a function
-with a maximum inside the range may exceed them."""
+"""The greatest error, in root mean squares, where a single error leads to an output.
+
+All samples are off by that error, but a function with a maximum inside the range may exceed them.
+"""
 
 _FULLY_APART: Final = 2.3
-"""From here on `WIDENING` counts in full: the greatest random sample, in their root mean squares.
+"""`WIDENING` applies in full if the greatest random sample is this many root mean squares or more.
 
 Of 8 normally distributed numbers the greatest is 1.8 on average, and beyond 2.3 once in 16 times.
 """
@@ -93,7 +95,7 @@ _FUSED_DEVIATIONS: Final = 3.0
 def graph_candidates(
     case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf
 ) -> dict[str, Sequence[Interval]]:
-    """Return for each graph output the intervals of which a right element lies in at least one.
+    """Return, for each graph output, intervals; each right element lies in at least one of them.
 
     Args:
         case: the graph, which breaks no constraint.
@@ -164,10 +166,10 @@ class _Evaluations:
 
     Attributes:
         allowance_of: gives what rules permit.
-        bands: what is permitted of each output of a node.
-        values: what the nodes compute: the right values first, then from zeros at poles, and then
-            in the samples, of which the random ones are the last.
-        fused: what they compute where edges of FLOAT16 hold FLOAT32; empty if there are none.
+        bands: the permitted values of each output of a node.
+        values: the outputs of the nodes in each evaluation: the right one first, then those with
+            zeros at poles, then the samples, the random ones last.
+        fused: their outputs if FLOAT16 edges keep FLOAT32; empty if there are no such edges.
     """
 
     allowance_of: AllowanceOf
@@ -176,17 +178,17 @@ class _Evaluations:
     fused: Sequence[Mapping[Slot, Array]]
 
     def own_bands(self, slot: Slot) -> list[Band]:
-        """Return the band that the node permits in each evaluation, the right evaluation first."""
+        """Return the band of an output in each evaluation, the right evaluation first."""
         own = _sample_bands(self.values, slot, self.bands[slot], self.allowance_of)
         cases = [each.cases[slot[0]] for each in self.values]
         return list(_from_the_largest(own, cases)) if cases[0].operator_name in _CONTINUOUS else own
 
     def each(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the interval that each evaluation permits, as a candidate."""
+        """Return the interval of each evaluation's band, as a candidate."""
         return _each(own, self._fused_values(slot))
 
     def hull(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the hull of what all evaluations permit, and special values beside it."""
+        """Return the hull of the bands of all evaluations, and special values besides it."""
         return _hull(own, self._fused_values(slot), never_negative(slot, self.values[0]))
 
     def range_of(self, slot: Slot) -> Interval:
@@ -208,7 +210,10 @@ def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
     where, right = np.logical_or.reduce(overflows), bands[0].right
     specials = [np.nan, np.inf, -np.inf]
     if right.dtype == np.float16:
-        specials += [LARGEST_FLOAT16, -LARGEST_FLOAT16]  # What a store toward zero makes of them.
+        specials += [
+            LARGEST_FLOAT16,
+            -LARGEST_FLOAT16,
+        ]  # A store toward zero makes the largest number of infinities.
     for special in specials:
         value = np.where(where, right.dtype.type(special), right)
         yield value, value
@@ -317,8 +322,8 @@ def _hull(
 
     Args:
         bands: the bands of the samples, the right one first and the random ones last.
-        fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
-            empty if they do anyway.
+        fused: the output if all edges keep FLOAT32, and then if some do; empty if edges are FLOAT32
+            anyway.
         nonnegative: which elements are not negative; None for none.
     """
     band = bands[0]
@@ -348,7 +353,7 @@ def _hull(
         beyond = {-np.inf: hull[0] < -largest, np.inf: hull[1] > largest}
         for special in (np.nan, np.inf, -np.inf):
             present = np.isnan(bounds) if np.isnan(special) else bounds == special
-            # What is beyond the data type is stored as an infinity.
+            # A number beyond the data type is stored as an infinity.
             where = (present.any(axis=0) | beyond.get(special, False)) & ~open_elements
             if where.any():
                 low, high = (

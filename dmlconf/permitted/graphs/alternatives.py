@@ -65,7 +65,7 @@ PASS_SIGNS_ON: Final = frozenset(
 """Operators whose results for 0 and -0 are equal, or zeros that differ only in their sign."""
 
 Signs = Callable[[Array, int], Array]
-"""Gives the zeros of an output their signs, by the output's number in the graph."""
+"""Returns an output with other signs of its zeros, given the output's number in the graph."""
 
 
 @dataclass(frozen=True, slots=True)

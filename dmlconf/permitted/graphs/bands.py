@@ -32,7 +32,7 @@ _MOST_TOGETHER: Final = 1 << 15
 """The most elements that are computed at once, so that they stay in the processor's cache."""
 
 AllowanceOf = Callable[[Case, str], Allowance]
-"""Gives the allowance of an output of one operator."""
+"""Returns the allowance of an output of one operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
         if right.dtype.kind == "f":
             nan = _other_nan(right, intervals)
         else:
-            # Between two candidates at the ends of a data type no value is permitted.
+            # Two candidates at opposite ends of a data type permit no value between them.
             each = [undefined(low.ravel(), high.ravel()) for low, high in intervals]
             open_elements = np.any(each, axis=0).reshape(right.shape)
     if case.operator_name in _SORTING:
@@ -227,7 +227,7 @@ def _stacked(cases: Sequence[Case]) -> Case:
 
 
 def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
-    """Return where NaN is a candidate beside a number: an element next to the one that is read."""
+    """Return where NaN is a candidate besides a number: a kernel may read a neighbour."""
     each = [np.isnan(low) & np.isnan(high) for low, high in intervals]
     nan: Array = np.logical_or.reduce(each).reshape(right.shape) & ~np.isnan(right)
     return nan if nan.any() else None

@@ -19,7 +19,7 @@ from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
 from dmlconf.permitted.graphs.bands import Band
 from dmlconf.permitted.graphs.nonzero import nonzero_choices
-from dmlconf.permitted.numbers.comparing import compared_in_parts
+from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.tensors.datatypes import Array
@@ -85,11 +85,11 @@ def order_of(case: Case) -> Order | None:
 
 @dataclass(frozen=True, slots=True)
 class IndexChoices:
-    """What may come first, of each output that follows from an order.
+    """Other right values of the outputs that follow from the order of elements.
 
     Attributes:
         arrays: outputs that are as right as the expected one, for each of its elements.
-        open: elements that may be anything in the line: any index, or either mark.
+        open: elements that may have any value of the line: any index, or either mark.
     """
 
     arrays: Mapping[Slot, Sequence[Array]]
@@ -102,19 +102,19 @@ def index_choices(
     moved: Sequence[NodeValues],
     read: Mapping[Slot, Array],
 ) -> IndexChoices:
-    """Return for each output that follows from an order others that are as right.
+    """Return, for each output that follows from an order, other outputs that are as right.
 
     These are indices, and for HARDMAX the 1 of a first element and the 0 of another one. The
     coordinates of elements that are not zero follow from which of these are zero.
 
-    Beside an element that may be any number another one may come first if it may be first of the
-    others. Beside NaN, too: a comparison with NaN is false. It is not so with TOP_K, and where
-    elements are compared in parts.
+    If a line has an element that may be any number, or a NaN, whose comparisons are false, another
+    element may come first if it may be the first of the others. That does not hold for TOP_K, nor
+    if elements are compared in parts.
 
     Args:
-        bands: what is permitted of each output of a node.
-        right: what the nodes compute.
-        moved: what they compute in the samples, from intermediates with errors.
+        bands: the permitted values of each output of a node.
+        right: the right outputs of the nodes.
+        moved: their outputs in the samples, from intermediates with errors.
         read: which elements may be any number, as `Open` has them.
     """
     choices: dict[Slot, Sequence[Array]] = {}
@@ -149,10 +149,11 @@ def index_choices(
 
 
 def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
-    """Return in which ranges an output lies that follows from an order; empty for any other.
+    """Return the ranges of an output that follows from an order; empty for any other output.
 
     An index is one of the line's, whatever its elements are, and an element of HARDMAX is 0 or 1.
-    Measured: so it is with NaN, in 300 lines of 2 to 2,000 elements on 1.8.0, 1.13.1 and 1.15.4.
+    Measured: that holds for NaN as well, in 300 lines of 2 to 2,000 elements on DirectML 1.8.0,
+    1.13.1 and 1.15.4.
     """
     order = order_of(case)
     if order is None or order.output != tensor:
@@ -165,9 +166,9 @@ def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
 def _choices(
     case: Case, order: Order, expected: Array, ends: Interval, unbounded: Array
 ) -> tuple[list[Array], Array]:
-    """Return arrays like the expected one, each with one value wherever that is right.
+    """Return arrays like the expected one, each with another value wherever it is right.
 
-    The other array tells where anything of the line is right.
+    The second result says for which elements any value of the line is right.
 
     Args:
         case: the operator.
@@ -211,7 +212,7 @@ def _marks(
         expected: the ones and zeros that are expected.
         order: how the operator orders its input.
         moved: the sizes with the axes of lines at the end.
-        ranks: the ranks, as `_ranks` has them.
+        ranks: the ranks, as `_ranks` returns them.
     """
     axes, (at_least, at_most) = order.axes, ranks
     of_one = np.where(at_least == 0, 1, 0), np.where(at_most > 0, 0, 1)
@@ -224,13 +225,13 @@ def _marks(
 def _indices(
     expected: Array, order: Order, one_each: bool, ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return for each index of a line an array with it wherever it is right.
+    """Return, for each index of a line, the expected array with that index wherever it is right.
 
     Args:
         expected: the indices that are expected.
         order: how the operator orders its input.
         one_each: whether there is one index for each line, not one for each rank along an axis.
-        ranks: the ranks, as `_ranks` has them.
+        ranks: the ranks, as `_ranks` returns them.
     """
     at_least, at_most = ranks
     arrays = []
@@ -252,7 +253,7 @@ def _indices(
 
 
 def _like(lines: Array, order: Order, moved: tuple[int, ...], expected: Array) -> Array:
-    """Return in the shape of an output which of its elements follow from certain lines."""
+    """Return which elements of an output follow from certain lines, in the output's shape."""
     one_each = moved[: len(moved) - len(order.axes)] + (1,) * len(order.axes)
     back = np.moveaxis(lines.reshape(one_each), range(-len(order.axes), 0), order.axes)
     return np.broadcast_to(back, expected.shape)

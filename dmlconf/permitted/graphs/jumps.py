@@ -35,18 +35,18 @@ _MOST_ELEMENTS: Final = 1 << 10
 """The most elements that a window may have here; larger ones are left to the samples."""
 
 _BEYOND: Final = 0.25
-"""By which share of their range quotients may exceed those of the samples, at each end."""
+"""How far quotients may exceed those of the samples at each end, as a share of their range."""
 
 
 def elements_at_jumps(
     bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return the elements at jumps, for which any value is right, of each output that has some.
+    """Return, by output, the elements at jumps, for which any value is right.
 
     Args:
-        bands: what is permitted of each output of a node.
-        right: what the nodes compute.
-        moved: what they compute in the samples, from intermediates with errors.
+        bands: the permitted values of each output of a node.
+        right: the right outputs of the nodes.
+        moved: their outputs in the samples, from intermediates with errors.
     """
     jumps = _at_roots(right, moved)
     for name, case in right.cases.items():

@@ -38,7 +38,7 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 
 
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
-    """Return which coordinates may be left undefined, since fewer elements may be counted."""
+    """Return which coordinates may be undefined, since fewer elements may be nonzero."""
     certain, possible = _states(low, high)
     if (certain == possible).all():
         return None
@@ -69,6 +69,6 @@ def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]
     row = np.arange(rows)
     for further in range(int((~is_certain).sum()) + 1):
         element = np.minimum(row + further, len(indices) - 1)
-        # A row holds an element only if no more are certain before it.
+        # A row may hold an element only if at most `row` certain elements come before it.
         latest = np.searchsorted(before, row, side="right") - 1
         yield indices[np.minimum(element, latest)].astype(desc.DataType.dtype).reshape(desc.Sizes)

@@ -56,9 +56,9 @@ def poles_of(
     Args:
         case: the graph.
         evaluate: computes one operator.
-        bands: what is permitted of each output of a node.
-        right: what the nodes compute.
-        moved: what they compute in the samples, from intermediates with errors.
+        bands: the permitted values of each output of a node.
+        right: the right outputs of the nodes.
+        moved: their outputs in the samples, from intermediates with errors.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     ranges = {slot: _range(slot, bands[slot], moved) for slot in bands if slot in fed}
@@ -122,7 +122,7 @@ def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
 
     Args:
         hull: the least and the greatest values that evaluations give.
-        poles: the poles, as `poles_of` has them.
+        poles: the poles, as `poles_of` returns them.
         slot: the output.
     """
     mask = poles.elements.get(slot)

@@ -26,7 +26,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Open", "open_elements"]
 
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
-"""Values that stand for all others: if an operator hides one of them, it shows another."""
+"""Values that stand for all others: if one of them has no effect on a result, another one has."""
 
 _MORE: Final = 2
 """Number of further evaluations, on random numbers, since equal numbers may hide an effect."""
@@ -43,7 +43,7 @@ _BITS: Final = frozenset(
         "ELEMENT_WISE_BIT_XOR",
     }
 )
-"""Operators whose results may be far apart for inputs that are near each other."""
+"""Operators whose results may differ much for nearly equal inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def open_elements(
         right: the outputs of the nodes.
         sampled: the outputs of the nodes for moved intermediates.
         poles: the elements of `poles.Poles`.
-        jumps: the jumps, as `elements_at_jumps` has them.
+        jumps: the jumps, as `elements_at_jumps` returns them.
     """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}

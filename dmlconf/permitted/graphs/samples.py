@@ -25,7 +25,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
-from dmlconf.permitted.graphs.wider import wider
+from dmlconf.permitted.graphs.float32_edges import with_float32_edges
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -44,7 +44,7 @@ RANDOM_SAMPLES: Final = 8
 highest permitted value."""
 
 _INSIDE_SAMPLES: Final = 4
-"""Samples in which each element of each intermediate moves a random part of the way to one."""
+"""Samples in which each element of each intermediate moves a random part of that way."""
 
 _FUSED_SAMPLES: Final = 6
 """Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in a kernel that
@@ -58,7 +58,8 @@ _MOST_KEPT: Final = 1 << 10
 """Random numbers for this many elements are kept for the next graph."""
 
 Chooser = Callable[[Band, int], Array]
-"""Gives how far each element goes, from -1 to 1, by its range and the intermediate's number."""
+"""Returns how far each element moves, from -1 to 1, given its range and the intermediate's
+number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Sample:
     """An evaluation of a graph on moved intermediates.
 
     Attributes:
-        values: what the nodes compute.
+        values: the outputs of the nodes.
         beyond: where a right intermediate need not be near these values, by output of a node.
     """
 
@@ -97,7 +98,7 @@ _SCALED_BY_EXTREMES: Final = frozenset({"DYNAMIC_QUANTIZE_LINEAR"})
 compares with these."""
 
 _APART: Final = tuple(ends for ends in product((-1.0, 1.0), repeat=3) if len(set(ends)) > 1)
-"""Which ways the least, the greatest and all other elements go."""
+"""The directions in which the least, the greatest and all other elements move."""
 
 
 def _extremes_apart(band: Band, number: int, *, ends: Sequence[float]) -> Array:
@@ -127,8 +128,8 @@ class Unrounded:
 
     Attributes:
         case: the graph.
-        values: what its nodes compute.
-        data_types: those of all outputs of the nodes as they are.
+        values: the outputs of its nodes.
+        data_types: the data types of all outputs of the nodes in the original graph.
     """
 
     case: GraphCase
@@ -146,7 +147,7 @@ def unrounded(case: GraphCase, evaluate: Evaluate) -> Unrounded | None:
     }
     if np.dtype(np.float16) not in data_types.values():
         return None
-    whole = wider(case)
+    whole = with_float32_edges(case)
     return Unrounded(whole, evaluate_nodes(whole, evaluate), data_types)
 
 
@@ -168,9 +169,9 @@ def samples(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        bands: what is permitted of each output of a node, in the order of the nodes.
-        right: what the nodes compute.
-        whole: the graph as `unrounded` has it.
+        bands: the permitted values of each output of a node, in the order of the nodes.
+        right: the right outputs of the nodes.
+        whole: the graph with FLOAT32 edges, as `unrounded` returns it.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     movable = [slot for slot in bands if slot in fed and not bands[slot].exact]
@@ -185,7 +186,7 @@ def samples(
             slot = node.name, tensor
             if slot not in slots:
                 return values
-            # What is permitted follows from the inputs that the node has in this evaluation.
+            # The permitted values follow from the inputs that the node has in this evaluation.
             unmoved = values is bands[slot].right
             band = bands[slot] if unmoved else band_of(own, tensor, values, allowance_of)
             if band.beyond is not None:
@@ -238,7 +239,7 @@ def _with_truncated_stores(
 
 
 def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
-    """Yield the last one, the last two, the last four and so on, but not all."""
+    """Yield the last item, the last two, the last four and so on, but not all items."""
     count = 1
     while count < len(slots):
         yield set(slots[-count:])
@@ -249,7 +250,7 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
     """Return the nodes' results if edges of FLOAT16 hold FLOAT32 numbers, without rounding.
 
-    First for all edges; then for random elements, while others are rounded up or down, as by
+    First all edges keep FLOAT32; then random elements do, and others are rounded up or down, as by
     kernels that fuse some nodes and store between others.
     """
 

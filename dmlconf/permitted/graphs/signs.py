@@ -37,7 +37,7 @@ def never_negative(slot: Slot, right: NodeValues) -> Array | None:
 
     Args:
         slot: the output.
-        right: what the nodes compute.
+        right: the right outputs of the nodes.
     """
     case, values = right.cases[slot[0]], right.outputs[slot]
     if values.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""Elements of a graph on steps: an operator such as FLOOR makes whole numbers of uncertain ones.
+"""Elements of a graph at steps: operators such as FLOOR round uncertain numbers to whole ones.
 
 If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
 the ends of the quotient's range are stepped, and each whole number from one to the other is a
@@ -51,7 +51,7 @@ _MOVE_ELEMENTS: Final = frozenset(
         "TILE",
     }
 )
-"""Operators each element of which is one of the input's."""
+"""Operators that only move elements: each output element is an input element."""
 
 _MOST: Final = 8
 """The most whole numbers of an element that are tried; wider ranges are left to the samples."""
@@ -62,10 +62,10 @@ _MOST_CHOICES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class StepCandidates:
-    """What follows from the whole numbers that steps may give.
+    """The permitted results that follow from the whole numbers that steps may return.
 
     Attributes:
-        elements: the elements of which the candidates hold all that is right.
+        elements: the elements for which the candidates have every right value.
         candidates: intervals of which a right element lies in at least one.
     """
 
@@ -110,10 +110,10 @@ def steps_of(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        bands: what is permitted of each output of a node, in the order of the nodes.
-        right: what the nodes compute.
+        bands: the permitted values of each output of a node, in the order of the nodes.
+        right: the right outputs of the nodes.
         range_of: gives the least and the greatest number that an output of a node may be.
-        unstored: what nodes compute where edges hold FLOAT32; empty if they do anyway.
+        unstored: the outputs of the nodes if edges keep FLOAT32; empty if they are FLOAT32 anyway.
     """
     uncertain = _uncertain(bands, right, unstored)
     steps = [slot for slot in bands if _is_step(slot, right, bands, uncertain)]
@@ -157,10 +157,10 @@ def of_choices(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        bands: what is permitted of each output of a node, in the order of the nodes.
-        right: what the nodes compute.
-        choices: the choices, as `index_choices` has them.
-        unstored: what nodes compute where edges hold FLOAT32; empty if they do anyway.
+        bands: the permitted values of each output of a node, in the order of the nodes.
+        right: the right outputs of the nodes.
+        choices: the choices, as `index_choices` returns them.
+        unstored: the outputs of the nodes if edges keep FLOAT32; empty if they are FLOAT32 anyway.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
     if not few:
@@ -215,7 +215,7 @@ def _sources_among(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:
 def _is_step(
     slot: Slot, right: NodeValues, bands: Mapping[Slot, Band], uncertain: set[Slot]
 ) -> bool:
-    """Return whether a node gives whole numbers by one uncertain input, which it counts."""
+    """Return whether a node computes whole numbers from one uncertain input."""
     case = right.cases[slot[0]]
     if case.operator_name not in _STEPS:
         return False
@@ -233,7 +233,7 @@ def _outputs_at(
     steps: Sequence[Slot],
     end: int,
 ) -> dict[Slot, Interval]:
-    """Return the ends of what steps give at one end of the ranges of their inputs."""
+    """Return the results of steps at one end of the ranges of their inputs."""
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         interval = ranges.get((node.name, tensor))
@@ -264,7 +264,7 @@ def _hull(intervals: Sequence[Interval]) -> Interval:
 
 
 def _few(low: Array, high: Array, right: Array) -> Array:
-    """Return where a range of whole numbers has few of them, all of which the data type has."""
+    """Return where a range has few whole numbers, and the data type holds all of them."""
     least, most = low.astype(np.float64), high.astype(np.float64)
     bits = np.finfo(right.dtype).nmant + 1 if right.dtype.kind == "f" else 53
     few: Array = (most - least < _MOST) & (np.maximum(np.abs(least), np.abs(most)) <= 2.0**bits)
@@ -274,8 +274,8 @@ def _few(low: Array, high: Array, right: Array) -> Array:
 def _numbers(whole: Interval, few: Array, right: Array) -> list[Array]:
     """Return arrays that together hold the whole numbers of each element's range.
 
-    Where these are fewer than arrays, the greatest comes again; where there are more than a few,
-    all arrays hold the right one.
+    For a range with fewer whole numbers than there are arrays, the greatest is repeated; for one
+    with too many, all arrays have the right one.
     """
     low, high = whole
     if not (few & (low < high)).any():
@@ -291,7 +291,7 @@ def _element_wise_descendants(
     uncertain: set[Slot],
     starts: set[Slot],
 ) -> list[Slot]:
-    """Return the outputs of which each element follows from one element of one of some others."""
+    """Return the outputs each of whose elements follows from one element of one of some others."""
     stepping = set(starts)
     after: list[Slot] = []
     for slot, band in bands.items():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.numbers.held import held_choices
+from dmlconf.permitted.numbers.attributes import possible_conversions
 from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.movement.generation import sequence_of, with_diagonals
@@ -27,11 +27,11 @@ def diagonal_matrix1_candidates(
     DiagonalFillBegin: int,
     DiagonalFillEnd: int,
 ) -> Sequence[Interval]:
-    """Return the matrix with each integer that processors make of a FLOAT32 value."""
+    """Return the matrices with each integer to which processors convert a FLOAT32 value."""
     diagonals = DiagonalFillBegin, DiagonalFillEnd
     outputs = (
         with_diagonals(InputTensor, OutputTensor, value, *diagonals)
-        for value in held_choices(Value, ValueDataType, OutputTensor.DataType.dtype)
+        for value in possible_conversions(Value, ValueDataType, OutputTensor.DataType.dtype)
     )
     return [(output, output) for output in outputs]
 

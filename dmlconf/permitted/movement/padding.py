@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.numbers.held import held_choices
+from dmlconf.permitted.numbers.attributes import possible_conversions
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.movement.padding import padded
 from dmlconf.tensors.datatypes import Array
@@ -25,6 +25,6 @@ def padding1_candidates(
     EndPadding: Sequence[int],
 ) -> Sequence[Interval]:
     """Return the padded input for each integer to which processors convert PaddingValue."""
-    values = held_choices(PaddingValue, PaddingValueDataType, InputTensor.dtype)
+    values = possible_conversions(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     outputs = (padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)
     return [(output, output) for output in outputs]

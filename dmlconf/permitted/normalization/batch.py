@@ -75,7 +75,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
-        # All elements of a channel share one root and one quotient, and the errors of both.
+        # All elements of a channel share one root and one quotient, and their errors.
         return replace(error_scale, sums_shared=True)
 
 
@@ -128,14 +128,15 @@ class _Moments:
     """Mean and variance of the elements, and the sizes that their errors follow from, FLOAT64.
 
     Attributes:
-        over: the dimensions in which elements share them; there the arrays of these have size 1.
+        over: the dimensions in which elements share a mean and a variance; the arrays of these have
+            size 1 there.
         count: how many elements share them.
         mean: the means.
-        mean_size: the means of the elements' sizes.
+        mean_size: the means of the elements' absolute values.
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
         overflows: the means whose sum may overflow.
-        size: the size of each element, and of its mean.
+        size: the absolute value of each element plus that of its mean.
         centred: each element without its mean.
         squares: the squares of the centred elements.
         variance: the means of the squares.
@@ -190,7 +191,7 @@ def _mean_error_scale(moments: _Moments) -> ErrorScale:
 
 def _variance_error_scale(moments: _Moments) -> ErrorScale:
     """Return the error scale of the variance."""
-    # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
+    # The mean's own rounding moves every element, and is squared; it may be stored in FLOAT16.
     of_mean = np.square(moments.mean) * FLOAT16_EPSILON
     centred = np.abs(moments.centred)
     cancellation = 8 * STEP * np.square(moments.size)
@@ -223,7 +224,7 @@ def _held(moments: _Moments, quotient: Array) -> Array:
 
     Args:
         moments: the moments of the elements.
-        quotient: the sizes of `(x - mean) / deviation`.
+        quotient: the absolute values of `(x - mean) / deviation`.
     """
     deviation = moments.deviation
     held = store_sizes(moments.mean, moments.exact)

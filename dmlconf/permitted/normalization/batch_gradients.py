@@ -57,7 +57,7 @@ def batch_normalization_grad_error_scale(
             greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
         )
         vanishing = _vanishes(gradient * size, gradient / deviation, size / deviation)
-        # Measured: 1.4e-45 / 1.58 is 1.4e-45, and -3.4e38 times that -4.8e-7, not -3.0e-7.
+        # Measured: 1.4e-45 / 1.58 is 1.4e-45, so -3.4e38 times it is -4.8e-7, not -3.0e-7.
         fewer_digits = underflow_error(gradient, size, 1 / deviation) / STEP
         gradient *= size / deviation
         gradient += fewer_digits
@@ -249,6 +249,6 @@ def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc
 
 
 def _saturated(sums: Array, output: TensorDesc) -> Array:
-    """Return sums as a store in an output's type truncates them: to its largest number at most."""
+    """Return sums truncated to an output's type, at most to its largest number."""
     largest = float(np.finfo(output.DataType.dtype).max)
     return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)

@@ -22,7 +22,7 @@ __all__ = ["GradientInputs"]
 
 @dataclass(frozen=True, slots=True)
 class GradientInputs:
-    """What gradients are computed from.
+    """The inputs from which gradients are computed.
 
     Attributes:
         tensor, gradient, mean, scale: the inputs, in their data type.
@@ -44,8 +44,8 @@ class GradientInputs:
     def of_input(self, exact: Array) -> Iterator[Span]:
         """Yield the gradients of the input, one span for each way to store the mean gradient.
 
-        A kernel may also store in FLOAT16 the sum of products, before and after one of the two
-        divisions; both terms; the difference from the mean; or `scale / deviation`.
+        A kernel may also store these in FLOAT16: the sum of products, before or after one of its
+        two divisions; both terms; the difference from the mean; `scale / deviation`.
 
         Args:
             exact: which mean gradients are the same however they are computed.

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _POWER: Final = 2.0**-19
-"""How far a square may be off that is made by exp2 and log2, each of which is off by 2^-21."""
+"""The relative error of a square that is computed by exp2 and log2, each with an error of 2^-21."""
 
 
 @of_fields(LocalResponseDesc)
@@ -61,8 +61,9 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
     """Return the sum of the terms' sizes, each times the errors of its inner sum and power.
 
     Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation
-    gives every recorded element but one. Its results are right too, those with stores to nearest,
-    and those half way to the equations. Where a store overflows, any result is right.
+    gives every recorded element but one. The results of the simulation are right too, and so are
+    those with stores to nearest, and those in the middle between these and the results of the
+    equations. Where a store overflows, any result is right.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
@@ -120,7 +121,8 @@ def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
     the rounding errors of FLOAT32 reach it.
     """
     squares = np.square(desc.InputTensor, dtype=np.float64)
-    # Measured: a square that FLOAT16 has may come out below it, as of powers by way of a logarithm.
+    # Measured: a square that is a FLOAT16 number may come out smaller, as if it were computed as a
+    # power by way of a logarithm.
     off = _off(squares, _POWER * squares, store)
     held = store(squares)
     sums = window_sums(desc, held)
@@ -135,7 +137,7 @@ def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
 
 
 def _off(values: Array, reach: Array, store: Store) -> Array:
-    """Return the ULP of each value whose error may reach the next number, 0 for others."""
+    """Return the ULP of each value whose error may reach the next number; 0 for other values."""
     return np.where(store(values - reach) == store(values + reach), 0.0, float16_ulps(values))
 
 
@@ -149,7 +151,7 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     """Return where an intermediate does not fit into FLOAT32, so that any result is right.
 
     The sum of squares may overflow, and subnormal squares may count as 0. The logarithm of 0 is
-    infinite, and times an exponent of 0 NaN; so is that of infinity.
+    infinite, and times an exponent of 0 NaN; so is the logarithm of infinity, times 0.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
@@ -171,6 +173,6 @@ def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
 
 
 def _condition(base: Array, terms: Array, exponent: float) -> Array:
-    """Return the relative error of a power, in units of that of its base, of log2 and of exp2."""
+    """Return the condition number of the power, with the errors of log2 and exp2 added."""
     condition: Array = 1 + exponent * (terms / np.abs(base) + np.abs(np.log2(np.abs(base))))
     return condition

@@ -81,7 +81,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
             of_one = all(desc.InputTensor.shape[axis] == 1 for axis in over)
             if desc.UseMean and of_one and single(desc.Epsilon) == 0:
-                # 0 / 0. Measured: the element itself replaces its variance, here as rightly.
+                # The result is 0 / 0. Measured: DirectML takes the element itself for its variance,
+                # and the result is as right.
                 others.append(values / np.sqrt(desc.InputTensor.astype(np.float64)))
             divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
@@ -91,8 +92,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             others += saturated(
                 centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
             )
-            # The stores of the variance, whose relative error the root halves, of the root, and of
-            # the quotient that is scaled.
+            # The stores of the variance, whose relative error is halved by the root, of the root,
+            # and of the quotient that is scaled.
             root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
             held = held + np.abs(values) * root / divisor
             if desc.ScaleTensor is not None or desc.BiasTensor is not None:
@@ -109,7 +110,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             factors = alike(desc.InputTensor, over), alike(squares, over)
             error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
             if desc.Epsilon < 0:
-                # The root halves the relative error of what a negative Epsilon leaves.
+                # The root halves the relative error of the sum with a negative Epsilon.
                 lost = _cancellation(variance, desc.Epsilon) - 1
                 error_scale += ErrorScale(np.abs(values) * lost / 2)
         error_scale = (error_scale + cancellation).scaled(scale)
@@ -150,7 +151,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 def _root_of_either_sign(
     desc: MeanVarianceNormalization2Desc, over: tuple[int, ...], variance: Array
 ) -> Array:
-    """Return where variance and Epsilon cancel if FLOAT16 holds the mean, or do not, FLOAT64.
+    """Return the variances, FLOAT64, that with Epsilon cancel or not depending on the stored mean.
 
     Of 2047 and 2048 the variance is 0.25. With the mean 2047.5 as 2048 it is 0.5, and with an
     Epsilon of -0.5 the root is 0, not NaN.

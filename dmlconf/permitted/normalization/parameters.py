@@ -34,12 +34,12 @@ def quotient_scale(
     Derived in docs/bounds.md, Normalisation.
 
     Args:
-        size: the sizes of x, FLOAT64.
+        size: the absolute values of x, FLOAT64.
         partial: what `partial_mean` returns for x.
         centred: x without its mean.
         variance: the mean of the squares of that.
         deviation: the root of the variance and epsilon.
-        terms: how many elements mean and variance are of.
+        terms: of how many elements the mean and the variance are taken.
         alike: what `numbers.terms.alike` returns for the two sums, 1 if errors are independent.
     """
     quotient = np.abs(centred) / deviation
@@ -72,7 +72,7 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
 
 
 def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
-    """Return where all x are equal: `(x - mean) / deviation` is then made of rounding errors alone.
+    """Return where all x are equal: `(x - mean) / deviation` then consists of rounding errors only.
 
     Measured: the mean of 31 FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0
     DirectML 1.15.4 gives -1 and not NaN. The mean of one number, of two equal ones and of zeros is
@@ -81,7 +81,7 @@ def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
     Args:
         partial: what `partial_mean` returns for x.
         deviation: the root of the variance and epsilon.
-        terms: how many elements the mean is of.
+        terms: of how many elements the mean is taken.
     """
     alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
     return alone

@@ -27,8 +27,8 @@ class Statistics:
 
     Attributes:
         differences: the spans of the differences from the mean, one for each way in which a kernel
-            may hold it.
-        variance: the variance of the elements, before it is held.
+            may store the mean.
+        variance: the variance of the elements, before it is stored.
     """
 
     differences: tuple[Span, ...]
@@ -57,9 +57,9 @@ class Statistics:
         return cls(tuple(differences), _spread(differences, over))
 
     def inverse_roots(self, epsilon: float) -> Iterator[Span]:
-        """Yield the reciprocals of the deviations, for each number that may be held.
+        """Yield the reciprocals of the deviations, for each way of storing.
 
-        FLOAT16 may hold the variance, and the root or its reciprocal.
+        A kernel may store the variance, and the root or its reciprocal, in FLOAT16.
         """
         one = Span.of(np.ones(1))
         for variance in self.variance.stores():
@@ -89,14 +89,14 @@ def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes
 def means_of(
     values: Array, over: _Axes, exact: Array, *, of_held_sums: bool = False
 ) -> Iterator[list[Span]]:
-    """Yield the means that may be held: in FLOAT32, and by each store.
+    """Yield the means that a kernel may use: in FLOAT32, and as each store in FLOAT16 gives them.
 
     Args:
         values: the elements, FLOAT64.
         over: the dimensions along which they share a mean.
         exact: which means are the same however they are computed.
-        of_held_sums: whether the sum may be held before it is divided, and sums along some
-            dimensions before they are added up, or both.
+        of_held_sums: whether a kernel may store the sum in FLOAT16 before it is divided, or sums
+            along some dimensions before they are added up, or both.
     """
     own = _mean(Span.of(values), over, exact)
     yield [own]
@@ -128,7 +128,7 @@ def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Spa
 
     Args:
         terms: what is added up.
-        sizes: what their errors are a share of.
+        sizes: the magnitudes that their errors are proportional to.
         over: the dimensions.
         exact: where no sum is rounded.
     """
@@ -156,7 +156,7 @@ def _mean(values: Span, over: _Axes, exact: Array | bool) -> Span:
 
 
 def _both_ends(span: Span, store: Store) -> list[Span]:
-    """Return the ends of what a store makes of a span: one FLOAT16 number, or two neighbours."""
+    """Return the ends of a span after a store: one FLOAT16 number, or two neighbours."""
     least, greatest = (store(end) for end in span.ends)
     numbers = [least] if np.array_equal(least, greatest) else [least, greatest]
     return [Span.of(number) for number in numbers]

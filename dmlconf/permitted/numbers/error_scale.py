@@ -28,7 +28,7 @@ LONGEST_WHOLE: Final = 128
 """The most terms of a product that GEMM adds up as one sum."""
 
 _ABOVE: Final = 1 + 2.0**-7
-"""How far earlier stores may have moved a value toward the next power of two."""
+"""The share by which earlier stores may have moved a value toward the next power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +194,15 @@ class ErrorScale(SumErrors):
         FLOAT32, truncate its sum to FLOAT16, and add up these sums. The ends of the slices depend
         on the sizes, so the sum of a slice is estimated as that of terms with random signs.
         Truncation makes 65504 of what is greater: -65504 - 2671 + 8104 is -57400, not -60071. So
-        any result is right where a slice, with what is added first, may be beyond.
+        any result is right where a slice, with what is added first, may exceed 65504.
 
         Args:
             sums: the sums, FLOAT64.
             squares: the sums of the terms' squares.
             terms: how many terms a sum has.
             longest: the most terms of a sum that is not cut.
-            added: the absolute value of what the slices are added to, such as a bias, or 0; None
-                if they may be FLOAT32, which nothing is beyond.
+            added: the absolute value of what the slices are added to, such as a bias, or 0; None if
+                they may be FLOAT32, where no slice overflows.
         """
         if terms <= longest:
             return self
@@ -271,7 +271,7 @@ _BLOCK: Final = 1 << 15
 """How many elements are examined at once, so that their FLOAT64 copies stay in the cache."""
 
 _FRACTION: Final = (1 << 52) - 1
-"""The bits behind the point of a FLOAT64 number."""
+"""The bits of a FLOAT64 number after the binary point."""
 
 
 def _blocks(values: Array) -> Iterator[Array]:
@@ -290,7 +290,7 @@ def _least_bit(values: Array) -> float:
     if not np.isfinite(values).all():
         return 0.0
     bits = values.view(np.int64)
-    # A number loses its least bit, unless it has no bit below the point.
+    # Each number loses its lowest bit, unless that is above the point.
     without = (bits & (bits - 1)).view(np.float64)
     whole = (bits & _FRACTION == 0) & (bits > _FRACTION)
     return float(np.where(whole, values, values - without).min())

@@ -1,4 +1,4 @@
-"""FLOAT16 stores of kernels: rounded toward zero or to the nearest number."""
+"""How kernels store FLOAT16 numbers: rounded toward zero or to the nearest number."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def to_nearest(values: Array) -> Array:
 
 
 def toward_zero(values: Array) -> Array:
-    """Return the FLOAT16 numbers that truncated values are, as FLOAT64; finite ones stay finite."""
+    """Return values truncated to FLOAT16, as FLOAT64; finite ones stay finite."""
     return truncated(values, _FLOAT16).astype(np.float64)
 
 
 STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
-"""How FLOAT16 numbers are stored: DirectML was measured to truncate, and Direct3D permits both."""
+"""How FLOAT16 numbers are stored: DirectML truncates, as measured, and Direct3D permits both."""

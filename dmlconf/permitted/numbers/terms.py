@@ -21,7 +21,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["alike", "steps_beside_sum", "terms_vary"]
 
 _LEAST: Final = 64
-"""Terms from which on independent roundings stay well below those of equal terms."""
+"""The least number of terms for which independent errors stay well below those of equal terms."""
 
 _SAMPLE: Final = 128
 """How many terms of each sum are looked at."""
@@ -72,7 +72,7 @@ def _some_err_alike(rows: Array) -> bool:
 
 
 def alike(terms: Array, over: Sequence[int]) -> float:
-    """Return how many times as far off a sum may be as one with independent errors.
+    """Return how many times larger a sum's error may be than that of a sum with independent errors.
 
     That is 1 if the terms differ. If they are alike, n errors add up to n and not to about sqrt(n).
 

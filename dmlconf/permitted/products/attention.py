@@ -58,7 +58,7 @@ _SHARE_HALVES: Final = EXP2_HALVES + 4
 """The error of a power and of the quotient, in half ULPs of FLOAT32."""
 
 _ROUNDINGS: Final = 16
-"""What a sum of some 16 products may lose, in half ULPs of its error scale."""
+"""The error of a sum of about 16 products, in half ULPs of its error scale."""
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score to which the errors of the shares are proportional."""
@@ -101,7 +101,7 @@ def multihead_attention1_error_scale(
         shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
         value = parts.spread(parts.value)
         values = shares.times(value)
-        # A share of which any number is right makes NaN of an infinite value, too.
+        # If any share is right, the product with an infinite value may be NaN, too.
         uncertain = np.asarray((shares.sums >= ANY_RESULT).any(KEYS, keepdims=True))
         values = values.open_where(np.broadcast_to(uncertain, values.sums.shape))
         if fields["BiasTensor"] is not None:
@@ -112,17 +112,18 @@ def multihead_attention1_error_scale(
                 values = values.overflowing_where(np.broadcast_to(infinite, values.sums.shape))
         unbounded = np.isinf(value)
         if unbounded.any():
-            # A share that comes out as 0 makes NaN of an infinite value.
+            # A share that comes out as 0 gives NaN with an infinite value.
             share = fused_softmax(scores, KEYS)
             vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
             undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
             values = values.overflowing_where(undefined)
         if fields["MaskType"] == OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
-            # The page has it that keys which are seen are left alone; measured, they become NaN.
+            # By the page the mask does not change scores of keys that are seen; measured, they
+            # become NaN.
             values = values.overflowing_where(np.ones(values.sums.shape, bool))
         alone = _left_alone(fields)
         if alone is not None and alone.any():
-            # The contents of the present tensors count, and they are whatever was there.
+            # The earlier contents of the present tensors count, and they may be anything.
             of_batch = alone.any(1).reshape(-1, 1, 1, 1)
             values = values.open_where(np.broadcast_to(of_batch, values.sums.shape))
         outputs = attention_outputs(values.sums, parts, fields)
@@ -146,7 +147,7 @@ def multihead_attention1_error_scale(
 
 
 def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
-    """Return the span of outputs whose error scales FLOAT32 does not hold, though it holds them.
+    """Return the span of outputs whose error scales exceed FLOAT32, although the outputs do not.
 
     Such an error scale counts as that of a sum that overflowed, so that it is cut at the largest
     number. A share of 0.2 of 3.4e38 is 7e37, and if its score is 100, its error scale 7e39.
@@ -172,7 +173,7 @@ def multihead_attention1_interval(
 
     With PastSequenceLengthsTensor a batch of length 2 with 3 keys writes the positions 2, 3 and 4
     of the present keys and values, and leaves the others as they were. An addition of BiasTensor
-    may be off by one ULP. Of OutputTensor the error scale says more.
+    may be off by one ULP. The error scale gives the bounds of OutputTensor.
 
     Source: measured on DirectML 1.15.4.
     """
@@ -203,7 +204,7 @@ def _left_alone(fields: Mapping[str, Any]) -> Array | None:
 
 
 def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
-    """Return the sizes with whole rows open in which a score overflows, and 0 for those scores."""
+    """Return magnitudes and scores; a row with a score that overflows is open, its scores 0."""
     rows = np.asarray(beyond.any(KEYS, keepdims=True))
     return sizes.open_where(rows), np.where(rows, 0.0, scores)
 

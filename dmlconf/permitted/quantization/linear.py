@@ -44,8 +44,8 @@ def element_wise_quantize_linear_candidates(
     """Return the quantized numbers of kernels that divide, and of those that multiply.
 
     A kernel computes `x / scale` or `x * (1 / scale)`, and rounds the quotient toward zero or to
-    nearest. With a scale of 0 the page leaves the result undefined. `quantized_candidates` tells
-    what becomes of NaN.
+    nearest. With a scale of 0 the page leaves the result undefined. `quantized_candidates` says
+    which results are right for NaN.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """

@@ -1,7 +1,7 @@
 """The error scales of recurrent layers, from the equations of one direction.
 
-With FLOAT16 there are several candidates: the result of the equations, and that of each kernel that
-is known.
+With FLOAT16 there are several candidates: the result of the equations, and the result of each known
+kernel.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -36,7 +36,7 @@ _MOST_ERRORS: Final = 1 << 18
 """Number of shared errors in a step that are carried at once, so that they stay in the cache."""
 
 _MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The same of a part of a large batch: 4 MiB. Its sequences have nothing to do with each other."""
+"""The number that is carried for a part of a large batch, 4 MiB: its sequences are independent."""
 
 
 def error_scales(
@@ -50,7 +50,7 @@ def error_scales(
     Args:
         desc: the desc.
         direction: its equations.
-        kernel_sites: what kernels of FLOAT16 hold.
+        kernel_sites: the sets of values that FLOAT16 kernels store.
         biases: how many terms the outputs' rules count in addition to those of the two products.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
@@ -112,7 +112,7 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     Derived in docs/bounds.md, Recurrent layers.
 
     Args:
-        values: each kernel's, FLOAT64, the first those of the equations.
+        values: the values of each kernel, FLOAT64; the first are those of the equations.
         scales: their error scales.
         terms: how many terms the output's rule counts.
     """
@@ -124,7 +124,7 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
             [scale.deviation for scale in scales],
         )
     )
-    # Where one may be anything, all may.
+    # If one kernel may give anything, any result is right.
     greatest = np.fmax.reduce(np.where(np.isfinite(sums), sums, np.nan), 0)
     least = np.where(greatest >= ANY_RESULT, greatest, sums.min(0))
     # A scale of 0 would say that nothing is added up, and the result exact; but the last store

@@ -150,7 +150,7 @@ class Quantity(Values):
         return opened
 
     def _may_vanish(self) -> Array:
-        """Return which values are not 0 without any error, but may be 0 or of the other sign."""
+        """Return which values may be 0 or of the other sign, apart from zeros without any error."""
         size, reach = np.abs(self.value), self._reach()
         near: Array = (size < LEAST_NORMAL_FLOAT32) | (size <= reach)
         return near & ((size > 0) | (reach > 0))
@@ -167,15 +167,15 @@ class Quantity(Values):
         carried: Callable[[ErrorScale, ErrorScale], ErrorScale],
         spread: Callable[[Spread, Spread], Spread],
     ) -> Quantity:
-        """Return a value with what it takes of both errors, and of its own rounding."""
+        """Return a sum of two quantities, with the errors of both and its own rounding."""
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(_own_size(value))
-        # What may be NaN is so times zero, or beside any other term, as well.
+        # A value that may be NaN stays so times zero, and in a sum with any other term.
         error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
         return Quantity(value, error_scale, (_rounded(single, value, half), half))
 
     def _spreads(self) -> tuple[Spread, Spread]:
-        """Return the spreads; those of exact values where there are none."""
+        """Return the spreads; spreads of zero if there are none."""
         exact = Spread.none(self.value.shape)
         return (exact, exact) if self.spreads is None else self.spreads
 
@@ -251,11 +251,11 @@ class Quantity(Values):
             activation: the activation.
             dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
-        # Of an infinity no error is left where the activation is flat, as RELU is below 0.
+        # An infinity has no error where the activation is flat, such as RELU below 0.
         return self._exact_infinities()._activated(activation, dtype)
 
     def _exact_infinities(self) -> Quantity:
-        """Return the values without the errors of what is infinite in any case."""
+        """Return the values, without errors where every right implementation is infinite."""
         certain = self._certainly_infinite()
         if not certain.any():
             return self
@@ -268,8 +268,8 @@ class Quantity(Values):
         error_scale, _ = activated_error_scale(
             self.value, self.error_scale, activation.desc, dtype, error, value
         )
-        # A sum may be held in the data type before the last term is added. Its terms tell whether
-        # it overflows there; the error scale does not, since it grows with every step behind it.
+        # A sum may be stored in the data type before the last term is added. Its terms tell whether
+        # it overflows there; the error scale does not, since it grows with every step.
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         spreads = self._activated_spreads(activation, value, error)
@@ -353,7 +353,7 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the value with its own error as a shared one of all that is computed from it."""
+        """Return the value; all results computed from it share its own error."""
         if self.spreads is None:
             return self
         sources = sources_of(self.value)
@@ -383,13 +383,14 @@ class Quantity(Values):
         single, half = self.spreads
         before = self.error_scale
         sums = np.fmin(before.sums, single.limit / (HALF_STEP * roundings(terms)))
-        # A sum of so much overflows, but errors that grew from step to step need not.
+        # A sum of this magnitude overflows; an error that grew from step to step need not mean
+        # that.
         unbounded = (before.sums >= ANY_RESULT) | (sums > LARGEST_FLOAT32) & np.isfinite(sums)
         sums = np.where(unbounded, ANY_RESULT, sums)
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
-        # The last store may be toward zero as well, in the direction of those before.
+        # The last store may also be toward zero, in the same direction as earlier stores.
         last = _STORE_BIAS * float16_ulps(self.value)
         likely = np.hypot(last, half.limit / 2) / FLOAT16_EPSILON
         return replace(
@@ -433,7 +434,7 @@ def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
 
 
 def _product(product: Quantity, left: Array, right: Array) -> Quantity:
-    """Return a product that has the errors of its factors with those of its own sums.
+    """Return a product with the errors of its factors and of its own sums.
 
     Args:
         product: the product.
@@ -478,7 +479,7 @@ def _subnormal(values: Array) -> Array:
 
 
 def _product_size(left: Array, right: Array) -> Array:
-    """Return the product of absolute values, any size where finite terms overflow beside others."""
+    """Return the product of absolute values, infinite if terms may overflow beside infinity."""
     size: Array = np.abs(left) @ np.abs(right)
     if np.isfinite(size).all():
         return size

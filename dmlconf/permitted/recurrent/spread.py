@@ -1,4 +1,4 @@
-"""The likely errors of values that are computed in many steps, as those of recurrent layers are.
+"""The likely errors of values that are computed in many steps, as in recurrent layers.
 
 A worst-case bound grows with each step by the sum of absolute weights, even where the gates let
 hardly any error through. A spread is the linear propagation of errors instead, with the signs and
@@ -127,7 +127,7 @@ def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
     Args:
         parts: the spreads of the parts of a state, sizes {batch, n} each, with the same shared
             errors.
-        sources: what `sources_of` returns for the values of all parts, one behind the other.
+        sources: what `sources_of` returns for the values of all parts, one after the other.
     """
     widths = [part.own.shape[-1] for part in parts]
     own = _each_alone(np.concatenate([part.own for part in parts], -1), sources)
@@ -155,8 +155,8 @@ def _present(errors: Array) -> Array:
 def sources_of(values: Array) -> Array:
     """Return which of the values {..., n} of a row each independent error concerns: {errors, n}.
 
-    Each value has an error of its own. Values that are equal in every row, as those of nodes with
-    equal weights, may come from the same operations and err alike, so they share one more error.
+    Each value has an error of its own. Values that are equal in every row, such as nodes with equal
+    weights, may come from the same operations and have equal errors, so they share one more error.
     """
     width = values.shape[-1]
     rows = values.reshape(-1, width).astype(np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
-from dmlconf.permitted.numbers.comparing import compared_in_parts
+from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.passes import in_passes
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, overflows
@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
-"""The error of log2 in ULPs of FLOAT32; the rule counts half ULPs, but three times or more."""
+"""The error of log2 in ULPs of FLOAT32. The rule takes it in half ULPs, and multiplies it by 3 or
+more."""
 
 
 def argmin_interval(
@@ -85,8 +86,8 @@ def reduce_candidates(
     A kernel that starts from infinity returns infinity, and one that starts from the first element
     returns NaN.
 
-    Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN of
-    4,096 elements, and infinity of 1 to 65,536 others.
+    Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
+    4,096 elements, and infinity for other numbers from 1 to 65,536.
     """
     extremum = reduce(Function, InputTensor, OutputTensor, Axes)
     only_nan = np.isnan(reduced_last(InputTensor, Axes)).all(-1).reshape(extremum.shape)
@@ -99,7 +100,8 @@ def _in_passes(
 ) -> tuple[Array, ...]:
     """Return the FLOAT16 sums or averages of kernels that compute them in several passes.
 
-    Sums that cancel show it: 0.5078 - 0.5 of two passes are 0.0078 with the error of 0.5.
+    It shows in sums that cancel: if one pass gives 0.5078 and another -0.5, the result 0.0078 has
+    the error of storing 0.5078.
     """
     if tensor.dtype != np.float16:
         return ()
@@ -153,7 +155,7 @@ def reduce_error_scale(
             vary = terms_vary(np.square(rows), (-1,))
             return ErrorScale(squares + underflow / STEP, quantum=quantum, terms_vary=vary)
         root = np.sqrt(squares)
-        # The root of what cancellation leaves, and of numbers too small for FLOAT32.
+        # The root of a sum that cancels, and of numbers too small for FLOAT32.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
         beyond = overflows(_finite_sum(np.square(sizes)))
         vary = terms_vary(np.square(rows), (-1,))
@@ -209,6 +211,6 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
 
 
 def _finite_sum(sizes: Array) -> Array:
-    """Return the sum of the finite terms of each row, which may overflow beside an infinite one."""
+    """Return the sum of each row's finite terms, which may overflow next to an infinite one."""
     total: Array = sizes.sum(-1, where=np.isfinite(sizes))
     return total

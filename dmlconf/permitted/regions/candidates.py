@@ -1,4 +1,4 @@
-"""Permitted outputs of ROI_ALIGN where FLOAT32 leaves open on which side a sample is.
+"""Permitted outputs of ROI_ALIGN if rounding decides on which side of a boundary a sample lies.
 
 A sample that is nearer to a boundary than the error of its coordinate may read the element on
 either side, and nothing between. Elsewhere the result is continuous in the coordinate.
@@ -31,10 +31,11 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Candidate", "reduced_candidates"]
 
 _INTERPOLATION: Final = 6
-"""FLOAT32 operations of an interpolation: a difference, a product and a sum along each axis."""
+"""FLOAT32 operations of an interpolation: a difference, a product and a sum along each of two
+axes."""
 
 _MOST_UNSURE: Final = 3
-"""Samples of an output along an axis of which both sides of the boundary are tried."""
+"""The most samples of an output along an axis for which both sides of a boundary are tried."""
 
 _MOST_ELEMENTS: Final = 1 << 27
 """The most elements of all candidates together, for the sake of memory."""
@@ -42,7 +43,7 @@ _MOST_ELEMENTS: Final = 1 << 27
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one choice of sides gives, FLOAT64, sizes {regions, rows, columns, channels}.
+    """The results for one choice of sides, FLOAT64, sizes {regions, rows, columns, channels}.
 
     Attributes:
         least, most: the least and the greatest result before FLOAT32 rounds anything.
@@ -67,7 +68,7 @@ class _Side:
     choice: int
 
     def shifts(self, errors: Array) -> Array:
-        """Return by how much the unsure samples are moved."""
+        """Return the distances by which the unsure samples are moved."""
         number = np.cumsum(self.unsure, axis=1) - 1
         beyond = (self.choice >> np.clip(number, 0, _MOST_UNSURE)) & 1
         return np.where(self.unsure, np.where(beyond, errors, -errors), 0.0)
@@ -99,7 +100,7 @@ def reduced_candidates(
 
 
 def _tried(counts: Sequence[Array], elements: int) -> list[int]:
-    """Return of how many unsure samples along each axis both sides of the boundary are tried.
+    """Return for how many unsure samples along each axis both sides of the boundary are tried.
 
     Args:
         counts: how many each output has.
@@ -147,7 +148,7 @@ def _reduced(
 
 
 def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSamples:
-    """Return samples of which the unsure ones are moved to their side.
+    """Return the samples, with unsure ones moved to their side of the boundary.
 
     Args:
         at: the samples.

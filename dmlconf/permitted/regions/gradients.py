@@ -97,7 +97,7 @@ class _UncertainGradients(RoiGradients):
             yield UncertainPart(block, part.reading, part.gradient)
 
     def input_errors(self) -> tuple[Array, Array]:
-        """Return how far the input's gradient may be below and above the right one, in its sizes.
+        """Return how far below and above the right gradient of the input others may lie.
 
         A sample whose coordinate is uncertain gives an element between the least and the greatest
         of its shares, or nothing if it may be outside.
@@ -141,7 +141,8 @@ class _UncertainGradients(RoiGradients):
 
         These are the elements around samples of outputs with special numbers, which a kernel may
         multiply by a share of 0 or skip, and all elements that regions with unknown coordinates may
-        read. A sample beside the tensor reads its first two elements, the second with a share of 0.
+        read. A sample outside of the tensor reads its first two elements, the second with a share
+        of 0.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)
@@ -187,7 +188,7 @@ class _UncertainGradients(RoiGradients):
                 ):
                     shares = self.of_ends(part, axis, sizes.sum(axis=-1)).sum(axis=(1, 2))
                     total[of_region] += shares
-        # A kernel may compute the share of the begin as the size less the share of the end.
+        # A kernel may compute the share of the start as the size minus the share of the end.
         weighted = positive + negative
         for sizes in (positive, negative):
             sizes[:, :2] += weighted[:, 2:]
@@ -203,7 +204,7 @@ class _UncertainGradients(RoiGradients):
         return low, high
 
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
-        """Return the least and the greatest gradients of the begin and the end of regions.
+        """Return the least and the greatest gradients of the start and the end of regions.
 
         Sizes {regions, 2}. All samples of a row have the same part that depends on y.
         """
@@ -225,7 +226,7 @@ class _UncertainGradients(RoiGradients):
         coordinates: Sequence[tuple[Array, Array]],
         end: np.ufunc = np.maximum,
     ) -> Array:
-        """Return the gradients of the begin and the end of regions, as `of_ends` does.
+        """Return the gradients of the start and the end of regions, as `of_ends` does.
 
         Args:
             part: the samples.
@@ -238,7 +239,7 @@ class _UncertainGradients(RoiGradients):
 
 
 def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
-    """Return coordinates; samples that may be beside the tensor get those of its edge."""
+    """Return coordinates; those of samples that may be outside are moved to the edge."""
     beside = (coordinates > -1 - errors) & (coordinates < last + 1 + errors)
     return np.where(beside, np.clip(coordinates, 0, last), coordinates)
 

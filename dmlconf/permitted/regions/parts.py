@@ -1,4 +1,4 @@
-"""The samples of some outputs with what they may have of the outputs' gradients.
+"""The samples of some outputs, each with the share of the outputs' gradients that it may have.
 
 Source: docs/bounds.md, Gradients of regions of interest.
 """
@@ -39,7 +39,7 @@ class UncertainPart(Part):
         return np.where(np.logical_or.reduce(corners), self.gradient, 0)
 
     def _ends(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Return the rows and the columns where samples may lie at most, and where they do."""
+        """Return the least, the greatest and the exact rows and columns of samples."""
         block = self.block
         rows = block.y - block.y_errors, block.y, block.y + block.y_errors
         columns = block.x - block.x_errors, block.x, block.x + block.x_errors
@@ -81,7 +81,7 @@ class UncertainPart(Part):
 
 
 def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
-    """Return the sizes of what the slopes along x and y are differences of."""
+    """Return the magnitudes of the terms whose differences are the slopes along x and y."""
     down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
     sizes = [np.abs(element) for element in elements_around(reading, y, x)]
     top_left, top_right, bottom_left, bottom_right = sizes

@@ -49,7 +49,7 @@ _DIVISIONS: Final = 4
 """FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
 
 _ADRIFT: Final = 0.5
-"""An error, in elements, from which on other samples than those at its two ends count."""
+"""From this error on, in elements, samples between its two ends count as well."""
 
 _QUARTER: Final = LARGEST_FLOAT32 / 4
 """The sum of four numbers up to this is finite."""
@@ -57,7 +57,7 @@ _QUARTER: Final = LARGEST_FLOAT32 / 4
 
 @dataclass(frozen=True)
 class UncertainSamples(Samples):
-    """Where samples lie, and how far they may lie from there.
+    """Where samples lie, and how far off their coordinates may be.
 
     Attributes:
         errors: how far off the coordinates may be in FLOAT32, in their sizes; 0 where it rounds
@@ -139,7 +139,7 @@ def uncertain_block(block: Block, y: UncertainSamples, x: UncertainSamples) -> U
 
 
 def greatest(reading: Reading, y: Array, x: Array) -> Array:
-    """Return the greatest absolute value of the elements behind a result of `Reading.at`."""
+    """Return the greatest absolute value of the elements that lead to a result of `Reading.at`."""
     if not reading.linear:
         return np.abs(reading.at(y, x))
     near = [np.abs(reading.elements(*at)) for at in product(around(y), around(x))]

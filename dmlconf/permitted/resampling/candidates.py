@@ -1,8 +1,8 @@
 """Permitted results of RESAMPLE and UPSAMPLE_2D, whose coordinates are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
-rounded either way, give a coordinate. Measured: the lines that DirectML draws for offsets of the
-input that are below 0 or above 1.
+rounded either way, give a coordinate. Measured: the lines on which DirectML interpolates if an
+offset of the input is below 0 or above 1.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def linear_candidates(
 ) -> list[Interval]:
     """Return the candidates of LINEAR: one for each choice of a line along each axis.
 
-    With several steps each element has a line of its own, so everything between the lines is right;
-    so it is along the last axes if there are more than _MOST_CHOICES choices.
+    With several steps each element has a line of its own, so every value between the lines is
+    right. The same holds along the last axes if there are more than _MOST_CHOICES choices.
 
     Slices along the leading axes are computed in blocks: an element takes a hundred bytes and more,
     so three million elements at once would take 600 MB.

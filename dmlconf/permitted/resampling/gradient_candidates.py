@@ -232,7 +232,8 @@ def _nearest_sums(values: Array, chosen: Sequence[_Members], output: TensorDesc)
         terms = terms * along(np.maximum(counts, 1), axis, values.ndim)
     errors = error_scales * (STEP * (terms - 1))
     quantum = float(np.min(quanta(values), initial=np.inf))
-    # Finite gradients that overflow beside an infinity make NaN of it, or not, by their order.
+    # Next to an infinity, finite gradients may overflow to the other one; the sum is then NaN or
+    # not, depending on the order.
     return _rounded(sums, errors, error_scales, quantum, output, finite > LARGEST_FLOAT32)
 
 

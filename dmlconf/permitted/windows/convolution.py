@@ -75,8 +75,8 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             sums = summed(values, filter_, bias)
             scale = fused_error_scale(sums, scale, desc.FusedActivation, desc.InputTensor.dtype)
         if desc.Direction == "BACKWARD":
-            # With zeros between the elements of the input, infinite weights make NaN of them, of
-            # which an activation may make a number.
+            # With zeros between the elements of the input, infinite weights give NaN, for which an
+            # activation may return a number.
             unbounded = ~np.isfinite(by_group(filter_, desc.GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )

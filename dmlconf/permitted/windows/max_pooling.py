@@ -31,7 +31,7 @@ __all__ = [
 @of_fields(MaxPooling2Desc)
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
     """Return the interval of `max_pooling2_interval`, and NaN for windows that hold only NaN."""
-    over = _windows(desc)
+    over = desc.windows()
     (least, most), *indices = _intervals(desc, over)
     outputs = [(least, most)]
     numbers = np.where(np.isnan(desc.InputTensor), np.int8(-1), np.int8(1))
@@ -49,12 +49,7 @@ def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
     Where a window has no number above negative infinity, the output may be negative infinity or the
     lowest finite number, and any index is right.
     """
-    return _intervals(desc, _windows(desc))
-
-
-def _windows(desc: MaxPooling2Desc) -> list[Window]:
-    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
-    return windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    return _intervals(desc, desc.windows())
 
 
 def _intervals(desc: MaxPooling2Desc, over: Sequence[Window]) -> tuple[Interval, ...]:

@@ -21,13 +21,13 @@ _LARGE_EXPONENT: Final = 80.0
 
 
 def _celu(x: Array, Alpha: float) -> Array:
-    # fmax and fmin take the number where the other one is NaN.
+    # fmax and fmin return the number if the other operand is NaN.
     return np.fmax(0.0, x) + np.fmin(0.0, Alpha * np.expm1(x / Alpha))
 
 
 def _elu(x: Array, Alpha: float) -> Array:
     if 0 < Alpha < np.inf:
-        # Without a choice, in half the time. The sign is that of x, of zero as well.
+        # Without `where`, this takes half the time. The result has the sign of x, also for zeros.
         above, below = np.clip(x, 0, np.inf), np.clip(x, -np.inf, 0)
         value: Array = np.copysign(above + Alpha * np.expm1(below), x)
         return value
@@ -35,7 +35,7 @@ def _elu(x: Array, Alpha: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # erfc(-x) is 1 + erf(x), of which it keeps all digits where x is negative.
+    # erfc(-x) is 1 + erf(x), without cancellation if x is negative.
     value: Array = 0.5 * x * erfc(x * -(0.5**0.5))
     return value
 
@@ -56,9 +56,9 @@ def _identity(x: Array) -> Array:
 
 def _leaky_relu(x: Array, Alpha: float) -> Array:
     if Alpha <= 0 or not np.isfinite(Alpha):
-        # The product may be NaN or another zero, which must not be chosen.
+        # The product may be NaN or a zero of the other sign, where it must not be chosen.
         return np.where(x < 0, Alpha * x, x)
-    # Without a choice, in half the time.
+    # Without `where`, this takes half the time.
     choose = np.maximum if Alpha <= 1 else np.minimum
     result: Array = choose(x, Alpha * x)
     return result
@@ -100,7 +100,7 @@ def _sigmoid(x: Array) -> Array:
 
 def _softplus(x: Array, Steepness: float) -> Array:
     product = Steepness * x
-    # Measured: the other branch is also that of NaN.
+    # Measured: NaN takes the other branch.
     return np.where(product < _LARGE_EXPONENT, _log_1_and_exp(product) / Steepness, x)
 
 

@@ -44,7 +44,7 @@ __all__ = [
 _ROUNDING_ONCE: Final = frozenset(
     {"ACTIVATION_IDENTITY", "ACTIVATION_LEAKY_RELU", "ACTIVATION_THRESHOLDED_RELU"}
 )
-"""Those which round the exact result, if at all, so that FLOAT32 gives it as FLOAT64 does."""
+"""Activations that round at most once, so that FLOAT32 gives the same result as FLOAT64."""
 
 
 def _reference(operator: str, formula: str) -> Callable[..., Array]:
@@ -103,7 +103,7 @@ def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Source: the page of DML_ACTIVATION_RELU_OPERATOR_DESC; NaN was measured.
     """
-    # Of two tensors `fmax` takes many elements at once, of a tensor and a number one at a time.
+    # NumPy's `fmax` is vectorised for two tensors, but not for a tensor and a number.
     output: Array = np.fmax(InputTensor, np.zeros_like(InputTensor))
     # This makes -0 +0.
     output += InputTensor.dtype.type(0)

@@ -134,8 +134,8 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 
     Return `a / b`; quotients of integers are truncated.
 
-    An integer divided by zero is the greatest UINT, or -1 and, for a negative dividend, 1; of
-    INT64 it is 0. The smallest integer divided by -1 is itself.
+    Divided by zero, the result is the greatest number for an unsigned type; for a signed one -1, or
+    1 if the dividend is negative; and 0 for INT64. The lowest integer divided by -1 is itself.
 
     Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC; what is undefined was measured.
     """

@@ -30,9 +30,10 @@ def element_wise_modulus_truncate(
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the remainder with the sign of the dividend, as C has it.
+    Return the remainder with the sign of the dividend, as in C.
 
-    An integer modulo zero is the greatest UINT, or the dividend, and of INT64 -1.
+    Modulo zero, the result is the greatest number for an unsigned type, the dividend for a signed
+    one, and -1 for INT64.
 
     Source: the page of DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC; what it leaves open was
     measured.
@@ -50,9 +51,10 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the remainder with the sign of the divisor, as Python has it.
+    Return the remainder with the sign of the divisor, as in Python.
 
-    An integer modulo zero is the greatest UINT, or -1, and the smallest one 1 but of INT64.
+    Modulo zero, the result is the greatest number for an unsigned type, and -1 for a signed one,
+    except that it is 1 for the lowest INT32, INT16 or INT8.
 
     Source: the page of DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC; what it leaves open was
     measured.
@@ -98,7 +100,7 @@ def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:
-    """Return remainders of integers; of those by zero all bits are set."""
+    """Return remainders of integers; modulo zero all bits are set."""
     with np.errstate(all="ignore"):
         remainder: Array = operation(dividend, divisor)
     remainder[divisor == 0] = -1 if dividend.dtype.kind == "i" else np.iinfo(dividend.dtype).max

@@ -49,8 +49,9 @@ def element_wise_abs(
 
     Return the magnitude of the scaled elements.
 
-    That of the least integer is the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
-    Scaled integers have 32 bits until they are stored.
+    The magnitude of the least integer does not fit: it becomes the greatest integer in 8 and 16
+    bits, and remains the least one in 32 and 64 bits. Scaled integers have 32 bits until they are
+    stored.
 
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.held import held
+from dmlconf.reference.numbers.attributes import converted
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -38,14 +38,14 @@ def diagonal_matrix1(
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
-    value = held(Value, ValueDataType, OutputTensor.DataType.dtype)
+    value = converted(Value, ValueDataType, OutputTensor.DataType.dtype)
     return with_diagonals(InputTensor, OutputTensor, value, DiagonalFillBegin, DiagonalFillEnd)
 
 
 def with_diagonals(
     tensor: Array | None, output: TensorDesc, value: Array, begin: int, end: int
 ) -> Array:
-    """Return the tensor, or zeros, with a value on some of its diagonals."""
+    """Return the tensor, or zeros, with a value on the diagonals from `begin` up to `end`."""
     sizes = output.Sizes
     height, width = (1, *sizes)[-2:]
     diagonal = np.arange(width) - np.arange(height)[:, np.newaxis]
@@ -64,7 +64,7 @@ def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: flo
 
     Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC.
     """
-    return np.full(OutputTensor.Sizes, held(Value, ValueDataType, OutputTensor.DataType.dtype))
+    return np.full(OutputTensor.Sizes, converted(Value, ValueDataType, OutputTensor.DataType.dtype))
 
 
 def fill_value_sequence(
@@ -75,7 +75,7 @@ def fill_value_sequence(
     Return `start + i * delta` for the i-th element; integers wrap around.
 
     Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; that it multiplies instead of adding
-    up, and wraps around, was measured.
+    repeatedly, and that integers wrap around, was measured.
     """
     dtype = OutputTensor.DataType.dtype
     count = math.prod(OutputTensor.Sizes)
@@ -90,7 +90,7 @@ def fill_value_sequence(
 
 
 def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
-    """Return the sequence with each element rounded to the type of the output."""
+    """Return the sequence, FLOAT64; start and step are rounded to the output's type first."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     indices = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)

@@ -1,9 +1,9 @@
-"""Operators that read or write elements where a tensor of indices says.
+"""Operators that read or write the elements that a tensor of indices names.
 
-DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic: an index is
-its low 32 bits, plus the size of the axis where the index is negative. Only the whole tensor
-bounds the offset, so an index beyond its axis reaches into another row. A UINT64 index counts as
-negative from 2^63 on; a UINT32 index is never negative.
+DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic: it takes the low
+32 bits of an index, and adds the size of the axis if the index is negative. Offsets are checked
+only against the size of the whole tensor, so an index beyond its axis reads or writes another row.
+A UINT64 index counts as negative from 2^63 on; a UINT32 index is never negative.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def _gathered_offsets(
     """Return the offset of each element that GATHER reads, as UINT32.
 
     Args:
-        sizes: the input's.
-        axis: which the indices are along.
-        indices: counted from the start of the axis.
+        sizes: the sizes of the input.
+        axis: the axis along which the indices count.
+        indices: the indices, counted from the start of the axis.
         batch: sizes of the leading dimensions that have indices of their own.
         used: sizes of the other dimensions of the indices.
     """
@@ -157,10 +157,10 @@ def scatter_nd(
     -> OutputTensor {D1, ..., DT, S, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the input with blocks of updates where tuples of indices say.
+    Return the input with the blocks that tuples of indices name replaced by updates.
 
-    Writes outside of the tensor are dropped. Which of several updates of one element stays is not
-    defined; here it is the last one.
+    Writes outside of the tensor are dropped. If several updates name one element, it is not defined
+    which one counts; here it is the last.
 
     Source: the page of DML_SCATTER_ND_OPERATOR_DESC; writes out of range were measured.
     """
@@ -175,12 +175,12 @@ def scatter_nd(
 
 
 def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
-    """Return the offset of each element of the blocks that tuples of indices name, as UINT32.
+    """Return the offset of each element of the blocks that tuples of indices name, UINT32.
 
     Args:
         sizes: the indexed tensor's sizes.
         tuples: indices, of which the last dimension is one tuple.
-        batch: how many leading dimensions both have in common.
+        batch: how many leading dimensions the tensor and the indices have in common.
     """
     count = tuples.shape[-1]
     strides = packed_strides(sizes)
@@ -200,7 +200,7 @@ def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: Tensor
     """InputTensor {N, C, H, W}, IndicesTensor {N, C, H, W} -> OutputTensor {ON, OC, OH, OW};
     FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8; IndicesTensor: UINT64, UINT32
 
-    Return zeros with each element of the input where its index over the whole output says.
+    Return zeros, with each element of the input at its index, which counts over the whole output.
 
     Indices beyond the output are dropped.
 
@@ -219,8 +219,9 @@ def one_hot(
 
     Return the second value where the coordinate along the axis is the index, else the first.
 
-    A negative index counts from the end. An index out of range is nowhere: of an axis of 2 elements
-    4294967297 is none, although its low word is 1. Here no unsigned index is negative.
+    A negative index counts from the end. An index out of range selects nothing: along an axis of 2
+    elements, 4294967297 does not select element 1, although its low 32 bits are 1. Unsigned indices
+    are never negative here, not even UINT64 from 2^63 on.
 
     Source: the page of DML_ONE_HOT_OPERATOR_DESC: "If an index value for a sequence exceeds the
     number of elements along the Axis dimension in the OutputTensor, then that index value is
@@ -252,8 +253,8 @@ def scatter_elements(
     Return the input with `output[i, j, indices[i, j, k]] = updates[i, j, k]`, where the index takes
     the place of the coordinate along the axis, here the last one.
 
-    Writes outside of the tensor are dropped; along an axis of size 1 every index is 0. Which of
-    several updates of one element stays is not defined; here it is the last one.
+    Writes outside of the tensor are dropped; along an axis of size 1 every index is 0. If several
+    updates name one element, it is not defined which one counts; here it is the last.
 
     Source: the page of DML_SCATTER_OPERATOR_DESC; writes out of range were measured.
     """

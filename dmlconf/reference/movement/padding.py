@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.held import held
+from dmlconf.reference.numbers.attributes import converted
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -33,10 +33,10 @@ def padding1(
 
     Mirrored and repeated elements continue beyond the size of the input.
 
-    Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP, and FLOAT32 values that do not fit, as
-    PADDING has them, were measured.
+    Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP and the conversion of a PaddingValue that
+    does not fit the data type were measured.
     """
-    value = held(PaddingValue, PaddingValueDataType, InputTensor.dtype)
+    value = converted(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     return padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
 
 
@@ -49,7 +49,7 @@ def padded(
     output[inner] = tensor
     for axis in reversed(range(tensor.ndim)):
         before, size = start[axis], tensor.shape[axis]
-        # What is outside along this axis, and along later ones within or outside.
+        # Earlier axes: only the input's part; this axis and later ones: the whole output.
         around = output[inner[:axis]]
         for begin, stop in ((-before, 0), (size, size + end[axis])):
             if begin == stop:

@@ -1,4 +1,4 @@
-"""Gradients of batch normalisation, with a mean and a variance that several elements share."""
+"""Gradients of batch normalisation for its input, its scale and its bias."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BatchNormalizationGradDesc:
-    """The fields of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, and of that of TRAINING_GRAD."""
+    """The fields that the descs of BATCH_NORMALIZATION_GRAD and of the TRAINING_GRAD share."""
 
     InputTensor: Array
     InputGradientTensor: Array
@@ -83,9 +83,10 @@ def batch_normalization_training_grad(
 
     The others are those of BATCH_NORMALIZATION_GRAD.
 
-    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. It subtracts the mean
-    of the input, which MeanTensor usually is; where the two differ, MeanTensor was measured to
-    count. It also defines InputCentered by itself, which should be the centred input.
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. The page subtracts the
+    mean of the input, which MeanTensor usually holds. Measured: if the two differ, DirectML
+    subtracts MeanTensor. The page also defines InputCentered by itself; it means the input minus
+    its mean.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):
@@ -108,9 +109,9 @@ def _gradients(
     Args:
         desc: the desc.
         gradient: the gradient of the input, before it is scaled and divided by the deviation.
-        scale: the gradient of the scale, before it is divided.
+        scale: the gradient of the scale, before it is divided by the deviation.
         bias: the gradient of the bias.
-        deviation: what the elements were divided by.
+        deviation: the square root of the variance plus Epsilon, FLOAT64.
     """
     gradient = gradient * (wide(desc.ScaleTensor) / deviation)
     return (
@@ -123,10 +124,10 @@ def _gradients(
 def parameter_gradients(
     gradient: Array, centred: Array, over: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """Return the sums of `gradient * centred` and of the gradient."""
+    """Return the sums of `gradient * centred` and of `gradient` along the axes `over`."""
     return (gradient * centred).sum(over, keepdims=True), gradient.sum(over, keepdims=True)
 
 
 def elements_over(tensor: Array, over: tuple[int, ...]) -> int:
-    """Return how many elements of a tensor some axes have."""
+    """Return how many elements a tensor has along the axes `over`: the product of their sizes."""
     return math.prod(tensor.shape[axis] for axis in over)

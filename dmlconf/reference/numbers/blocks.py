@@ -1,4 +1,4 @@
-"""Functions of elements, computed block by block.
+"""Apply functions to the elements of tensors block by block.
 
 FLOAT64 temporaries of a whole tensor do not fit the processor's cache, and each of them costs more
 than what is computed with it.

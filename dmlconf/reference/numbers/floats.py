@@ -1,4 +1,4 @@
-"""Elements as FLOAT64 numbers, in which is computed, and attributes as FLOAT32 numbers."""
+"""Convert elements to FLOAT64, the type of most computations, and attributes to FLOAT32."""
 
 from __future__ import annotations
 

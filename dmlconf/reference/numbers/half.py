@@ -1,4 +1,4 @@
-"""Converts FLOAT32 to FLOAT16 by integer arithmetic on bits, which is faster than NumPy's `astype`.
+"""Convert FLOAT32 to FLOAT16 by integer arithmetic on bits, which is faster than NumPy's `astype`.
 
 Source: IEEE 754-2019, 3.4 (the encodings) and 4.3.1 (to nearest, halves to even).
 """
@@ -26,7 +26,7 @@ _OVERFLOW: Final = np.float32(65520)
 _LEAST_NORMAL: Final = np.float32(2.0**-14)
 
 _HALF: Final = np.float32(0.5)
-"""A FLOAT32 sum with this is a multiple of 2^-24, as subnormal FLOAT16 numbers are."""
+"""Adding 0.5 in FLOAT32 rounds to a multiple of 2^-24, as subnormal FLOAT16 numbers are."""
 
 _BITS_OF_HALF: Final = 126 << 23
 
@@ -52,8 +52,8 @@ def to_float16(values: Array) -> Array:
     rounded -= (_OTHER_BIAS << 23) - (1 << _OMITTED - 1) + 1
     rounded >>= _OMITTED
     if has_subnormal:
-        # `rounded` is the least normal number for a subnormal one, `subnormal` for a normal one.
-        # So the sum of both has that number once too often.
+        # `rounded` is the least normal number where the element is subnormal, and `subnormal` is
+        # where it is normal. Their sum has it once too often, so `1 << 10` is subtracted.
         subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
         rounded += subnormal
         rounded -= _BITS_OF_HALF + (1 << 10)

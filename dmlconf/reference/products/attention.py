@@ -62,13 +62,13 @@ def multihead_attention1(
         BOOLEAN: those whose element is 1
         KEY_SEQUENCE_LENGTH: those before the batch's length
         KEY_SEQUENCE_END_START: those before its end and from its start on; all ends come first
-        KEY_QUERY_SEQUENCE_LENGTH_START_END: by queries from the batch's start to that of the next
-            batch, as many as the batch's length from its start of keys on; by other queries none.
-            Positions count through all batches
+        KEY_QUERY_SEQUENCE_LENGTH_START_END: for the queries from the batch's start up to the next
+        batch's start, as many keys as the batch's length, from its start of keys on; for other
+        queries none. Positions are counted through all batches
 
     With PastSequenceLengthsTensor the present tensors hold at least L keys. New keys and values are
-    written that far into them, whose earlier contents count as 0 here, and a query sees no key
-    after its own position.
+    written from the position on that this tensor gives for the batch. What the present tensors hold
+    before it counts as 0 here, and a query sees no key after its own position.
 
     Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. That of
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC leaves the head counts and PastSequenceLengthsTensor

@@ -1,7 +1,7 @@
 """Sums of products of centred bytes, exact although they are computed in FLOAT32.
 
 FLOAT32 has every whole number up to 2^24. So a sum of few enough products is exact, and takes half
-the time of a FLOAT64 one. What the parts of a longer sum come to is added up in FLOAT64.
+the time of a FLOAT64 one. A longer sum is divided into parts, which are added up in FLOAT64.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["exact_convolution", "exact_product"]
 
 _LARGEST: Final = 255 + 128
-"""The magnitude that a number of 8 bits less another one has at most: 255 - (-128)."""
+"""The largest magnitude of the difference of two 8-bit numbers: 255 - (-128)."""
 
 _TERMS: Final = 2**24 // _LARGEST**2
-"""So many products add up to no more than 2^24."""
+"""The most products whose sum is at most 2^24."""
 
 
 def exact_product(a: Array, b: Array) -> Array:

@@ -141,9 +141,9 @@ def dynamic_quantize_linear(
         zero_point = clamp(round(lowest - min(x, 0) / scale))
         output = clamp(round(x / scale) + zero_point)
 
-    Quotients are FLOAT32 numbers, and halves are rounded to even. A NaN in the input counts for no
-    range. A quotient that is NaN gives the least number: that of a NaN, those of all elements where
-    the scale is 0, and those of infinities, which make the scale infinite.
+    Quotients are FLOAT32 numbers, and halves are rounded to even. The range ignores NaN. A quotient
+    of NaN gives the least number. It is NaN for a NaN, for every element if the scale is 0, and for
+    an infinity, which makes the scale infinite.
 
     Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range is that of the input
     alone, and whose zero point is neither rounded nor clamped; that 0 is in the range, that the

@@ -34,6 +34,6 @@ def quantized(
 
 
 def single_quotient(values: Array, scale: Array) -> Array:
-    """Return the quotient of numbers as FLOAT32 numbers, FLOAT32."""
+    """Return the FLOAT32 quotient of two arrays, which are rounded to FLOAT32 first."""
     with np.errstate(all="ignore"):
         return values.astype(np.float32, copy=False) / scale.astype(np.float32, copy=False)

@@ -1,4 +1,4 @@
-"""Convolutions and means of the quantized numbers that a window sees.
+"""Convolution and average pooling of quantized numbers.
 
 Padding counts as the zero point. EndPadding only affects the size of the output: all that
 a position reaches beyond the input is padding.
@@ -59,8 +59,8 @@ def convolution_integer(
 
         convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
 
-    It is that of CONVOLUTION with the mode CROSS_CORRELATION, which does not mirror the filter.
-    There is a zero point for all of the filter or for each output channel; one that is absent is 0.
+    As CONVOLUTION with the mode CROSS_CORRELATION, it does not mirror the filter. There is a zero
+    point for all of the filter or for each output channel; one that is absent is 0.
 
     Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; that the filter is not mirrored, that
     padding counts as the zero point and that sums wrap was measured.
@@ -168,8 +168,8 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
         clamp(round(mean / OutputScale) + OutputZeroPoint)
 
     There are scales and zero points for all of a tensor or for each channel. IncludePadding counts
-    padding as zero points. Without it, nothing but padding gives the least number, as NaN does;
-    DirectML gives the greatest one where the output has no zero point.
+    padding as zero points. Without it, the mean of a window of nothing but padding is NaN, which
+    becomes the least number; DirectML gives the greatest one if the output has no zero point.
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
     """

@@ -107,9 +107,9 @@ def gru_direction(
 
 
 def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
-    """Return the biases that are added to what the input adds up to.
+    """Return the biases that are added to the products of the input.
 
-    With LinearBeforeReset that of the recurrence of h is none of them: rt is multiplied by it too.
+    With LinearBeforeReset the bias Rbh is not among them, since rt is multiplied by it as well.
     """
     if desc.BiasTensor is None:
         return []

@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The weights and biases of one direction, with the columns of one gate after those of another.
+    """The weights and biases of one direction; the columns of its gates follow each other.
 
     With 3 gates and 4 hidden nodes, `weight` has 12 columns, and the second gate has the columns 4
     to 7.
@@ -101,7 +101,7 @@ class Sequences:
         backward: bool,
         arithmetic: Arithmetic,
     ) -> tuple[Values, State]:
-        """Return the hidden nodes after every step, 0 after a sequence's end, and the last state.
+        """Return the hidden nodes after every step, 0 after the end, and the last state.
 
         Args:
             step: returns the next state, given a step's sums and the state before it.
@@ -132,11 +132,11 @@ class Sequences:
     def _changing(self, number: int, part: int, backward: bool) -> Array:
         """Return in which sequences a step changes a part of the state, sizes {batch, 1}.
 
-        Measured: forward, a sequence of length 0 changes the cell once, and where there is only one
-        step the hidden nodes too.
+        Measured: in a forward direction, a sequence of length 0 changes its cell in the first step,
+        and also its hidden nodes if the layer has only one step.
 
         Args:
-            number: of the step.
+            number: the number of the step, from 0.
             part: 0 for the hidden nodes, 1 for the cell.
             backward: whether the sequences are reversed.
         """
@@ -154,16 +154,16 @@ def initial(
 ) -> Values:
     """Return the state before the first step: the tensor's, or zeros without one.
 
-    Measured: without a tensor, the step that is computed first leaves out the product of hidden
-    nodes and recurrence, so that an infinity in the recurrence does not become 0 times infinity,
-    NaN. A backward layer computes the last step first. Sequences that end before that step begin
-    later, and their zeros are multiplied.
+    Measured: without a tensor, the first computed step leaves out the product of the hidden nodes
+    and the recurrence, so that an infinite recurrence does not give 0 times infinity, NaN. In a
+    backward direction the first computed step is the last one. Shorter sequences have no such step;
+    they begin in a later one, and their zeros are multiplied.
 
     Args:
-        tensor: sizes {1, R, N, H}; or None.
-        direction: the index of one of the R.
-        sequences: the N sequences.
-        hidden: H.
+        tensor: the initial state, sizes {1, R, N, H}; or None.
+        direction: the index of the direction, below R.
+        sequences: the input, with N sequences.
+        hidden: the number of hidden nodes, H.
         backward: whether the sequences are reversed.
         arithmetic: computes the equations.
     """

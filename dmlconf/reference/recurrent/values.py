@@ -1,8 +1,8 @@
-"""The numbers in a recurrent layer's equations, and how these are computed.
+"""The arithmetic of a recurrent layer's equations: FLOAT64 here, with errors in `permitted`.
 
-The equations are written once, on `Values`, and name those that a kernel might hold. Here values
-are FLOAT64 numbers and nothing is held. `dmlconf.permitted.recurrent` passes them other arithmetic:
-its values carry their errors with them, and it holds some of them in FLOAT16.
+The equations are written once, on `Values`, and name the values that a kernel might store in
+FLOAT16. Here values are FLOAT64 numbers and nothing is stored. `dmlconf.permitted.recurrent` passes
+other arithmetic to them: its values carry their errors, and some are stored in FLOAT16.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Arithmetic(Protocol):
         ...
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Values:
-        """Return `sums + bias`, which a kernel may hold."""
+        """Return `sums + bias`, which a kernel may store in FLOAT16."""
         ...
 
     def activated(self, sums: Values, activation: Activation) -> Values:
@@ -119,7 +119,7 @@ class Arithmetic(Protocol):
 
 
 class ExactArithmetic:
-    """Computes the equations as they are, with FLOAT64 numbers, and holds nothing."""
+    """Computes the equations with FLOAT64 numbers, without storing anything in FLOAT16."""
 
     copies = 1
 
@@ -156,4 +156,4 @@ class ExactArithmetic:
 
 
 EXACT: Final = ExactArithmetic()
-"""What the reference computes with."""
+"""The arithmetic of the reference."""

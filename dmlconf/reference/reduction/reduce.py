@@ -26,7 +26,7 @@ def argmin(
     """InputTensor {D0, D1, ...} -> OutputTensor {1 or D0, 1 or D1, ...}; INT64, INT32, UINT64,
     UINT32; InputTensor: FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return where the smallest element along the axes is, as a row-major index over them.
+    Return the index of the smallest element along the axes, in row-major order over them.
 
     Among equal elements the direction INCREASING gives the first and DECREASING the last. A
     comparison with NaN is false: the index is 0 if the first element is NaN, and other NaN are
@@ -46,7 +46,7 @@ def argmax(
     """InputTensor {D0, D1, ...} -> OutputTensor {1 or D0, 1 or D1, ...}; INT64, INT32, UINT64,
     UINT32; InputTensor: FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return where the largest element along the axes is, as `argmin` does for the smallest.
+    Return the index of the largest element along the axes, as `argmin` does for the smallest.
 
     Source: the page of DML_ARGMAX_OPERATOR_DESC; NaN was measured.
     """

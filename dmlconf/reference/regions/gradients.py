@@ -71,8 +71,8 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
 
     The gradient of a region is the slope of the image between the four elements around each sample,
     times the size of the input, whatever the interpolation mode. An output that lies a quarter of
-    the way from the region's begin to its end adds three quarters of its gradient to that of the
-    begin, and one quarter to that of the end. Scales and offsets have no effect on these shares.
+    the way from the region's start to its end adds three quarters of its gradient to that of the
+    start, and one quarter to that of the end. Scales and offsets have no effect on these shares.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
     """
@@ -91,7 +91,7 @@ def roi_gradients(desc: RoiAlignGradDesc) -> RoiGradients:
     """Return the samples and incoming gradients, from the operator's fields."""
     tensor = desc.InputTensor
     if tensor is None:
-        # Without the input there is no gradient of the regions, so the other one is wanted.
+        # Without the input there is no gradient of the regions, so that of the input is asked for.
         assert desc.OutputGradientTensor is not None
         tensor = np.zeros(desc.OutputGradientTensor.Sizes)
     values = channels_last(tensor)
@@ -123,7 +123,7 @@ class RoiGradients:
         reading: the access to the input.
         y, x: the coordinates of the samples.
         gradients: the outputs' gradients, sizes {regions, rows, columns, channels}.
-        greatest: whether only the first of an output's greatest samples gets its gradient.
+        greatest: whether only the first of an output's greatest samples gets the output's gradient.
     """
 
     reading: Reading
@@ -178,7 +178,7 @@ class RoiGradients:
         return terms
 
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
-        """Return the parts of the samples' values that belong to the begin and the end of regions.
+        """Return the parts of the samples' values that belong to the start and the end of regions.
 
         For the x axis the values of each row are summed, and for the y axis those of each column.
 
@@ -199,7 +199,7 @@ class RoiGradients:
         return of_lines
 
     def _shares(self, axis: Samples) -> Array:
-        """Return where each output is between the begin (0) and the end (1), {regions, outputs}."""
+        """Return where each output lies from the start, 0, to the end, 1: {regions, outputs}."""
         outputs = axis.values.shape[-1]
         length = (axis.counts * outputs - int(self.reading.edges))[:, np.newaxis]
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))

@@ -48,17 +48,17 @@ def roi_pooling(
 
     Return the greatest number in each part of each region.
 
-    Along x, and along y alike, a region has PooledSize parts, and part i of them the columns from
-    begin up to but not including end, both clamped to the input:
+    Along x, and along y alike, a region has PooledSize parts, and part i has the columns from begin
+    up to but not including end, both clamped to the input:
 
         first, last = round(x1 SpatialScale), round(x2 SpatialScale)
         extent = max(last - first + 1, 1)
         begin = first + floor(i extent / PooledSize)
         end = first + ceil((i + 1) extent / PooledSize)
 
-    Halves are rounded to the even number. NaN is passed over, and nothing is less than the lowest
-    finite number. A part that lies outside the input gives 0, and indices of batches are truncated
-    and clamped. Numbers become integers of 32 bits: beyond these the next one, and NaN 0.
+    Halves are rounded to the even number. NaN is ignored, and no result is below the lowest finite
+    number. A part that lies outside the input gives 0, and indices of batches are truncated and
+    clamped. Numbers become integers of 32 bits: numbers beyond these are clamped, and NaN is 0.
 
     Source: the page of DML_ROI_POOLING_OPERATOR_DESC. Measured: that end is not included, the
     extent of a region whose corners are exchanged, halves, NaN, parts outside the input, and
@@ -97,7 +97,7 @@ def greatest_of_parts(
         regions: ROITensor.
         scale: SpatialScale.
         pooled: PooledSize.
-        lowest: what no number is less than.
+        lowest: the lowest finite number, which replaces numbers below it.
         parts_of: returns where parts begin, and how many elements they have, of the first and the
             last element of each region, how many parts there are, and the size of the axis.
     """
@@ -154,10 +154,10 @@ def _greatest(
     """Return the greatest element of each part.
 
     Args:
-        read: returns what is at coordinates along an axis, with more dimensions than these have.
+        read: returns the elements at coordinates along an axis; they have further dimensions.
         parts: where each part begins along this axis, and how many elements it has.
         size: the size of the axis.
-        lowest: what parts without elements give.
+        lowest: the result of parts without elements.
     """
     first, count = parts
     best = np.full_like(read(np.zeros_like(first)), lowest)
@@ -202,8 +202,9 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
         x = (i n + k - OutputPixelOffset) / (outputs n) extent + x1 SpatialScaleX - InputPixelOffset
 
     With AlignRegionsToCorners the divisor is outputs n - 1, and a single sample lies in the middle.
-    What is outside is OutOfBoundsInputValue: x <= -1 or x >= the size of the input, but with
-    AlignRegionsToCorners x < 0 or x > size - 1. NEAREST_NEIGHBOR reads the element floor(x + 1/2).
+    Samples outside of the input have the value OutOfBoundsInputValue: x <= -1 or x >= the size of
+    the input, but with AlignRegionsToCorners x < 0 or x > size - 1. NEAREST_NEIGHBOR reads the
+    element floor(x + 1/2).
 
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; measured.
     """
@@ -242,9 +243,9 @@ def axes(
     Args:
         regions: the tensor of regions, whose last dimension is x1, y1, x2 and y2.
         sizes: how many rows and columns of outputs a region has.
-        scales: what y and x are multiplied with.
+        scales: the factors of y and x.
         counts: the least and the greatest number of samples of an output along an axis.
-        offsets: the offset of the input's pixels, and that of the output's.
+        offsets: the offset of the input's pixels, and the offset of the output's.
         corners: whether samples reach from one end of a region to the other.
     """
     ends = regions.reshape(-1, 4)

@@ -1,4 +1,4 @@
-"""The samples of some outputs with what they have of the outputs' gradients.
+"""The samples of some outputs, each with its share of the outputs' gradients.
 
 Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
 """
@@ -24,8 +24,8 @@ class Part:
     Attributes:
         block: where they lie.
         reading: how they read the tensor.
-        gradient: what each has of the outputs' gradients, even if it is outside, sizes {regions,
-            samples, samples, rows, columns, channels}.
+        gradient: the share of its output's gradient that each sample has, even if it is outside,
+            sizes {regions, samples, samples, rows, columns, channels}.
     """
 
     block: Block
@@ -48,7 +48,7 @@ def first_greatest(samples: Array, used: Array) -> Array:
 
 
 def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
-    """Yield the rows and columns of what samples are made of, and their shares."""
+    """Yield rows and columns of the elements that samples are made of, and the weights."""
     if not reading.linear:
         yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0
         return

@@ -49,7 +49,7 @@ class Placement:
         length: how many steps there are from begin to end, sizes {regions, 1, 1}.
         shares: how far each sample is between begin and end, sizes as of the steps.
         counts: how many samples an output has, sizes {regions}.
-        shift, offset: the offset of the input's pixels, and that of the output's.
+        shift, offset: the offset of the input's pixels, and the offset of the output's.
     """
 
     begin: Array
@@ -63,7 +63,7 @@ class Placement:
 
     @property
     def part(self) -> Array:
-        """The distance of each sample from the begin of its region."""
+        """The distance of each sample from the start of its region."""
         part: Array = self.shares * (self.end - self.begin)
         return part
 
@@ -103,7 +103,8 @@ class Block:
         outputs: which regions, rows and columns these are.
         y, x: coordinates, sizes {regions, samples, 1, rows, 1} and {regions, 1, samples, 1,
             columns}.
-        used: which of the samples there are, sizes {regions, samples, samples, 1, 1, 1}.
+        used: which samples belong to the region; others only pad the arrays, sizes {regions,
+            samples, samples, 1, 1, 1}.
         counts: how many samples an output has, sizes {regions, 1, 1, 1}.
     """
 
@@ -123,9 +124,9 @@ class Reading:
 
     Attributes:
         values: the tensor, FLOAT64, sizes {batches, height, width, channels}.
-        batch: which batch is read; broadcasts with the coordinates.
+        batch: the index of the batch that is read; broadcasts with the coordinates.
         linear: whether to interpolate; else the nearest element is read, at halves the next one.
-        outside: what is read outside.
+        outside: the value that is read outside.
         edges: whether the outermost elements are the edges; else these are one element further.
     """
 
@@ -209,10 +210,10 @@ def placed(
 
     Args:
         ends: where each region begins and ends, sizes {regions, 2}.
-        scale: what these are multiplied with.
+        scale: the factor of these.
         outputs: how many outputs each region has.
         counts: the least and the greatest number of samples of an output.
-        offsets: the offset of the input's pixels, and that of the output's.
+        offsets: the offset of the input's pixels, and the offset of the output's.
         corners: whether samples reach from one end to the other; a single one is in the middle.
     """
     factor, shift, offset = map(single, (scale, *offsets))

@@ -1,7 +1,7 @@
 """Gradients of the operators that stretch and shrink a tensor along its axes.
 
-Source: the operators' pages. Measured: the offsets are those of the gradients themselves, so that
-InputPixelOffsets are what RESAMPLE1 has as OutputPixelOffsets, and the other way round.
+Source: the operators' pages. Measured: the offsets are those of the gradients themselves. So
+InputPixelOffsets have the values that RESAMPLE1 has as OutputPixelOffsets, and the other way round.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class ResampleGrad1Desc:
 def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return what each element contributed to: the weighted sums of the incoming gradients.
+    Return, for each element, the weighted sum of the gradients of what was made of it.
 
     Along each axis, the gradient with index i was made of what is at the coordinate
 
         x = (i - InputPixelOffset) / Scale - OutputPixelOffset
 
     LINEAR adds 1 - w of it to the element floor(x) and w to the next one, where w = x - floor(x);
-    NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). What
-    belongs beyond an edge is added to that edge.
+    NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). A
+    contribution beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
     RESAMPLE2. Measured: the two are exchanged, so that the gradient of a RESAMPLE2 with the
@@ -79,7 +79,7 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
 
 def element_coordinates(desc: ResampleGrad1Desc) -> list[Coordinates]:
-    """Return where in the other gradient each element of a gradient belongs."""
+    """Return the coordinate in the output gradient of each element of the incoming one."""
     offsets = desc.OutputPixelOffsets, desc.InputPixelOffsets
     along = zip(desc.InputGradientTensor.shape, desc.Scales, *offsets, strict=True)
     return [coordinates(*axis) for axis in along]

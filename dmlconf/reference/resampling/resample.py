@@ -1,8 +1,7 @@
 """Operators that stretch and shrink a tensor along its axes.
 
-Source: the operators' pages. Measured: what becomes of coordinates outside the input, which
-neighbour is the nearest at halves and in integer tensors, how Antialiased works, and that
-gradients exchange the offsets.
+Source: the operators' pages. Measured: coordinates outside the input, the nearest neighbour at
+halves and in integer tensors, Antialiased, and that gradients exchange the offsets.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ __all__ = [
 _Index = tuple[slice | int, ...]
 
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
-"""All of the dimensions before the spatial ones: of batches or outputs, groups and channels."""
+"""The number of dimensions before the spatial ones: of batches or outputs, groups and channels."""
 
 _AT_ONCE: Final = 1 << 17
 """Elements that the windows see at once, so that they fit the processor's cache."""
@@ -70,9 +70,9 @@ class FilterGeometry:
         return cls(*attributes, _completed(start, rank, 0), groups)
 
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
-        """Return the same geometry over a tensor of these spatial sizes, with no longer steps.
+        """Return the same geometry, with steps limited to the tensor's spatial sizes.
 
-        Whatever step leads beyond the tensor's end sees zeros there, however far it leads.
+        A step beyond the end of the tensor reaches zeros, however long it is.
         """
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
@@ -82,7 +82,7 @@ class FilterGeometry:
         return FilterGeometry(strides, dilations, self.start, self.groups)
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
-        """Return a view of spatial dimensions as those of the filter, then those of positions."""
+        """Return a view with the filter's spatial dimensions, then those of positions."""
         return strided_view(
             padded,
             padded.ndim - len(filter_sizes),
@@ -130,9 +130,9 @@ def convolution(desc: ConvolutionDesc) -> Array:
 
     FORWARD adds up the window of the input that an element of the output looks at, times the
     filter. BACKWARD is its transposition: each element of the input adds the filter, times itself,
-    to the window of the output that it lies at. CONVOLUTION flips the filter in every spatial
-    dimension. The last OutputPadding elements are the activation of 0, without the bias. The sizes
-    are those of FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
+    to its window of the output. CONVOLUTION flips the filter in every spatial dimension. The last
+    OutputPadding elements are the activation of 0, without the bias. The sizes are those of
+    FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
@@ -207,7 +207,7 @@ _DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}
 def convolution_sums(
     desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None
 ) -> Array:
-    """Return the convolution plus the bias, and zeros behind it, FLOAT64."""
+    """Return the convolution plus the bias, with zeros appended, FLOAT64."""
     attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
     window = FilterGeometry.of(values.ndim - 2, *attributes)
     sizes = desc.OutputTensor.Sizes
@@ -250,7 +250,7 @@ def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[sli
 def _overlap(
     padded: Sequence[int], sizes: Sequence[int], start: Sequence[int]
 ) -> tuple[_Index, _Index]:
-    """Return which part of a padded tensor is which part of the one without the padding."""
+    """Return the slices of the padded and the bare tensor that hold the same elements."""
     extents = [
         (before, max(0, min(size, whole - before)))
         for whole, size, before in zip(padded, sizes, start, strict=True)

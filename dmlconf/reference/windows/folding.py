@@ -57,11 +57,11 @@ def fold(desc: FoldDesc) -> Array:
     """InputTensor {N, C * W0 * ..., L} -> OutputTensor {N, C, D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the sum of all columns, each put to where its window is; the padding is dropped.
+    Return the sum of all columns, each at the place of its window; the padding is dropped.
 
     Integers of 8 and 16 bits saturate, longer ones wrap around.
 
-    Source: the page of DML_FOLD_OPERATOR_DESC; what integers do was measured.
+    Source: the page of DML_FOLD_OPERATOR_DESC; that integers saturate or wrap was measured.
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):

@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.windows.sliding import greatest, indexed, windows
+from dmlconf.reference.windows.sliding import Window, greatest, indexed, windows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -41,6 +41,11 @@ class MaxPooling2Desc:
     EndPadding: Sequence[int]
     Dilations: Sequence[int]
 
+    def windows(self) -> list[Window]:
+        """Return the window along each spatial axis."""
+        spatial = self.Strides, self.WindowSize, self.StartPadding, self.Dilations
+        return windows(self.InputTensor.shape, self.OutputTensor.Sizes, *spatial)
+
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
@@ -48,12 +53,15 @@ def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     [OutputIndicesTensor {N, C, E0, ...}]; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndicesTensor: UINT64, UINT32
 
-    Return what `max_pooling1` does, with a window whose elements lie apart.
+    Return the greatest number that each window sees, and its index in the whole input.
 
-    Source: the page of DML_MAX_POOLING2_OPERATOR_DESC.
+    The elements of a window are Dilations apart. NaN is ignored, and no result is below the lowest
+    finite number, which a window of nothing but padding gives as well. Of equal elements the first
+    counts, and so does the first of nothing but NaN. The index of nothing but padding is 0.
+
+    Source: the page of DML_MAX_POOLING2_OPERATOR_DESC; infinity, NaN and padding were measured.
     """
-    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
-    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    over = desc.windows()
     values, lowest = comparable(desc.InputTensor)
     if desc.OutputIndicesTensor is None:
         return (stored_maxima(greatest(values, over, lowest), desc.OutputTensor),)

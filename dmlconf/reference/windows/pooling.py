@@ -68,8 +68,8 @@ def average_pooling1(desc: AveragePooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
     Return the mean of each window, whose elements are Dilations apart. It is computed in FLOAT64
-    and rounded once, to the output's type; what else is right is decided by the rule `accumulate`
-    (`dmlconf.precision.accumulation`).
+    and rounded once, to the output's type; the rule `accumulate` (`dmlconf.precision.accumulation`)
+    decides which other results are right.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
@@ -98,9 +98,10 @@ def average_pooling_grad(
 
     Return zeros, with an equal share of each gradient added to all that its window sees.
 
-    IncludePadding gives padding a share as well, but no element after it.
+    With IncludePadding, padding gets a share as well, but not elements after the padding.
 
-    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; what lies behind was measured.
+    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; that elements after the padding have
+    no share was measured.
     """
     sizes = OutputGradientTensor.Sizes, InputGradientTensor.shape
     over = windows(*sizes, Strides, WindowSize, StartPadding)
@@ -122,7 +123,7 @@ def lp_pooling1(desc: LpPooling1Desc) -> Array:
 
     Return the p-norm of each window, whose elements are Dilations apart.
 
-    The root of a P of 0 is the power of infinity.
+    With a P of 0, the root is the power with the exponent infinity.
 
     Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """

@@ -77,7 +77,7 @@ class Window:
         return strided_view(tensor, self.axis, *counts, *steps)
 
     def padded(self, tensor: Array, outside: Any) -> Array:
-        """Return as much of the tensor as the window reaches, with a value outside of it."""
+        """Return the part that the window reaches, with a fill value outside of the tensor."""
         if self.start == 0 and self.reach <= self.extent:
             return tensor
         padded = np.full(_resized(tensor.shape, self.axis, self.reach), outside, tensor.dtype)
@@ -87,7 +87,7 @@ class Window:
         return padded
 
     def cropped(self, tensor: Array) -> Array:
-        """Return the part of a tensor of this reach that lies inside, with zeros behind it."""
+        """Return the part of a tensor of this reach that lies inside, with zeros appended."""
         before = (slice(None),) * self.axis
         inside = tensor[(*before, slice(self.start, self.start + self.extent))]
         padded = np.zeros(_resized(tensor.shape, self.axis, self.extent), tensor.dtype)
@@ -163,15 +163,15 @@ def sums(tensor: Array, over: Sequence[Window]) -> Array:
 
 
 def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
-    """Return the greatest number that the window sees, but NaN, and at least the lowest."""
+    """Return the greatest number, not NaN, that the window sees; at least the lowest finite one."""
     return _reduced(tensor, over, np.fmax, lowest, tensor.dtype)
 
 
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
     """Return the greatest elements, as `greatest` does, and the index of the first of each.
 
-    What does not exceed the lowest number counts as equal to it. The index is -1 where the window
-    sees nothing but padding.
+    Numbers that do not exceed the lowest finite one count as equal to it. The index is -1 where the
+    window sees nothing but padding.
     """
     images = _images(tensor)
     inside = np.arange(prod(images.shape[2:])).reshape(1, 1, *images.shape[2:])

@@ -197,7 +197,7 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
 
 
 def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
-    """Return some of the entries, of as many operators as possible."""
+    """Return a limited number of entries, from as many operators as possible."""
     by_operator: dict[str, list[Changed]] = {}
     for entry in entries:
         by_operator.setdefault(entry.operator, []).append(entry)

@@ -1,4 +1,4 @@
-"""A scoreboard: which share of each operator's cases passed in each of several runs."""
+"""A scoreboard: the share of each operator's cases that passed in each of several runs."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def render_html(board: Scoreboard) -> str:
 
 
 def _total_style(label: str, text: str) -> str:
-    """Return the colour of a total: a status has its own, unless no case has it."""
+    """Return the colour of a total: that of its status, or none if no case has the status."""
     if label == "run":
         return closing_style(text)
     return next((s.css_class for s in Status if s == label and text != "0"), "")

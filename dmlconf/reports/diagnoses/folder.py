@@ -89,7 +89,7 @@ def _other_forms(
     if isinstance(case.expectation, ExpectedRejection):
         return {}  # A rejected case does not run.
     if case.relation is not None:
-        return {}  # Two forms are compared with each other; no element is wrong by itself.
+        return {}  # Two forms differ; neither is known to be wrong.
     files: dict[str, str] = {}
     if unsupported_part(case) is None:
         model = folder / "dxdispatch" / "model.json"

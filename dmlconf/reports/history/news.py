@@ -23,7 +23,7 @@ def moment(run: RunRow) -> str:
 
 
 def run_text(news: LineNews) -> str:
-    """Return which run it is, or which shards."""
+    """Return the name of the latest run, or of its shards."""
     latest = news.latest[-1]
     if len(news.latest) > 1:
         return f"{len(news.latest)} shards to #{latest.id} of {moment(latest)}"
@@ -44,7 +44,7 @@ def news_text(news: LineNews) -> str:
 
 
 def news_data(news: LineNews) -> dict[str, Any]:
-    """Return it as JSON values."""
+    """Return the changes as JSON values."""
     return {
         "line": {"backend": news.line.backend, "adapter": news.line.adapter or None},
         "runs": [run_data(each) for each in news.latest],
@@ -56,7 +56,7 @@ def news_data(news: LineNews) -> dict[str, Any]:
 
 
 def news_lines(news: LineNews) -> Iterator[str]:
-    """Yield it as lines of text."""
+    """Yield the changes as lines of text."""
     yield f"{run_text(news)} on {environment_text(news.latest[-1].environment)}: {news_text(news)}"
     for each in (*news.regressed, *news.mended):
         yield f"{each.case}: {each.after.text}, before {_before(each)}"
@@ -66,7 +66,7 @@ def news_lines(news: LineNews) -> Iterator[str]:
 
 
 def news_markdown(news: LineNews, handles: Mapping[str, str]) -> str:
-    """Return it as Markdown.
+    """Return the changes as Markdown.
 
     Args:
         news: what changed.

@@ -79,7 +79,7 @@ class Site:
         return None
 
     def missing(self, root: str, heading: str, text: str) -> str:
-        """Return a page that says that there is nothing under an address."""
+        """Return the page for an address under which there is nothing."""
         return render_linked_page(
             "history/missing.html", heading, {"heading": heading, "text": text}, root
         )

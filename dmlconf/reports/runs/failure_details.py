@@ -46,8 +46,8 @@ def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> lis
     Args:
         header: the header of the log.
         verdict: a verdict with figures.
-        sources: where the rules come from, each to be said once; None to leave them out, and how
-            much the rule leaves open.
+        sources: the sources of rules, each of which is shown once; None to omit them, and to omit
+            how much a rule leaves open.
     """
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if sources else ''}"
@@ -137,7 +137,7 @@ def _distance(difference: Mapping[str, Any]) -> str:
     if distance is None:
         return "-"
     if not distance:
-        return "its sign"  # Zeros differ only in the sign.
+        return "its sign"  # Only the signs of the zeros differ.
     if unit == "relative":
         return f"{distance:.2%}" if distance < 10 else f"{distance:,.0f} times"
     text = f"{distance:,}" if isinstance(distance, int) else f"{distance:.3g}"

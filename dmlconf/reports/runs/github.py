@@ -17,10 +17,11 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["MOST_ANNOTATIONS", "publish", "render"]
 
 MOST_ANNOTATIONS: Final = 10
-"""GitHub shows no more errors of one step. Source: Usage limits for annotations, GitHub Docs."""
+"""The most errors of one step that GitHub shows. Source: Usage limits for annotations, GitHub
+Docs."""
 
 _MOST_SUMMARY_BYTES: Final = 1_000_000
-"""GitHub refuses a summary of more than 1 MiB. Source: Workflow commands, GitHub Docs."""
+"""The largest summary that GitHub takes: 1 MiB. Source: Workflow commands, GitHub Docs."""
 
 
 def publish(log: RunLog) -> str:

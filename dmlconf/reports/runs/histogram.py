@@ -24,7 +24,7 @@ _NAN: Final = "NaN"
 
 @dataclass(frozen=True, slots=True)
 class Histograms:
-    """A line for each operator whose values were not all bit-identical.
+    """The histogram's lines: one for each operator whose values were not all bit-identical.
 
     Attributes:
         log: the run's log.

@@ -23,13 +23,13 @@ from dmlconf.verdicts.verdict import Reason, Status, Verdict
 __all__ = ["render"]
 
 MOST_GROUPS: Final = 20
-"""Groups of failures that the page shows."""
+"""How many groups of failures the page shows."""
 
 MOST_STATIC: Final = 50
-"""Failures that the page shows without its script."""
+"""How many failures the page shows if scripts are off."""
 
 MOST_OPEN_NOTES: Final = 3
-"""Remarks that the page does not fold away."""
+"""How many remarks the page shows unfolded."""
 
 _BAR: Final = 120
 """Width of a status bar, in pixels."""

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
-"""A result is far from what devices give beyond this multiple of the error of measured devices."""
+"""A result is far from those of known devices if its error exceeds theirs by this factor."""
 
 KNOWN_FAULTS_HEADING: Final = "Waived for known faults of DirectML"
 
@@ -140,7 +140,7 @@ def known_fault_lines(log: RunLog) -> list[str]:
 
 
 def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
-    from dmlconf.excuses.known_fault_file import read_known_faults  # Few runs meet one.
+    from dmlconf.excuses.known_fault_file import read_known_faults  # Few runs have such failures.
 
     line = f"{len(verdicts):,} {name}"
     known = {fault.name: fault for fault in read_known_faults()}
@@ -209,13 +209,13 @@ def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class FarOperator:
-    """An operator that is right by the documentation, but far from what devices give.
+    """An operator that is right by the documentation, but far from the results of known devices.
 
     Attributes:
         operator: its name.
         cases: how many of its passing cases are far.
-        typical_margin: how many times the error that measured devices have at most, of the
-            farthest case.
+        typical_margin: the error of the farthest case, in multiples of the greatest error of
+            measured devices.
         case: that case.
     """
 
@@ -239,7 +239,7 @@ def circumstance_lines(log: RunLog) -> list[str]:
 
 
 def far_operators(log: RunLog) -> list[FarOperator]:
-    """Return the operators with passing cases far from what devices give, the farthest first."""
+    """Return the operators with passing cases far from known devices, the farthest first."""
     operators: dict[str, FarOperator] = {}
     for verdict in log.verdicts:
         margins = (figures.typical_margin or 0.0 for figures in verdict.figures.values())
@@ -277,7 +277,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Return a line for each variant on its failures, and on other bits within the rule."""
+    """Return a line for each variant: its failures, and other bits that the rule permits."""
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in log.verdicts:
         for label, result in verdict.judgement.variants.items():

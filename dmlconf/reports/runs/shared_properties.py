@@ -123,7 +123,7 @@ def _operators(names: Sequence[str]) -> str:
 
 
 def _remark(condition: Condition) -> str:
-    """Return a remark in parentheses: a condition's meaning, and conditions of the same cases."""
+    """Return a remark in parentheses: a condition's meaning, and equivalent conditions."""
     meaning = _MEANINGS.get(condition.text)
     same = condition.alternatives[:MOST_ALTERNATIVES]
     parts = [meaning, f"the same cases: {', '.join(same)}" if same else None]
@@ -204,7 +204,7 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
 
 
 def not_shown(log: RunLog, entries: Sequence[ShownFailure]) -> int:
-    """Return how many failures are neither shown nor the same as one that is."""
+    """Return how many failures are neither shown nor equal to a shown one."""
     failing = sum(verdict.status.fails_run for verdict in log.verdicts)
     return max(0, failing - sum(1 + shown.others for shown in entries))
 

@@ -79,7 +79,8 @@ _ARRANGEMENTS: Final = (
     *((layout, longest) for layout in _LAYOUTS[:-1] for longest in _NAME_WIDTHS),
     *((layout, _SHORTEST_NAMES) for layout in _LAYOUTS),
 )
-"""What is tried, from the widest: names are read more than times, and less than margins."""
+"""The layouts to try, the widest first. The column of times goes first, then names are broken, and
+margins stay longest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The figure by case: the share of the cases running a defect's code that notice it."""
+"""Report the strength figure "by case": the pairs of a defect and a case that notices it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOST_SHOWN = 20
 
 
 def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
-    """Return the cases that notice no defect: they are useless, or their rule is."""
+    """Return the cases that notice no defect: either they or their rules are useless."""
     return sorted(name for name, tally in noticed.items() if not tally.caught)
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
-    """Return the share of pairs of defect and case running its code that fail, in percent."""
+    """Return the percentage of pairs, of a defect and a case that runs its code, that fail."""
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
 

@@ -1,4 +1,4 @@
-"""The figure by deviation: what it costs that a target promises less than DirectML documents."""
+"""Report the strength figure "by deviation": how many errors the deviations of a target excuse."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HEADINGS: Final = ("Target", "Deviation", "Excuses")
 
 @dataclass(frozen=True, slots=True)
 class _Deviations(Figure):
-    """What targets promise otherwise, and what that excuses."""
+    """The perturbations that the deviations of targets excuse."""
 
     heading: ClassVar[str] = "By deviation"
     figure: DeviationFigure
 
     def _counts(self, target: str) -> tuple[int, int]:
-        """Return how many perturbations still fail by a target, and how many by DirectML."""
+        """Return how many perturbations fail by the target, and how many by DirectML."""
         failing = sum(n for (of, _), n in self.figure.failing.items() if of == target)
         excused = sum(n for (of, _), n in self.figure.excused.items() if of == target)
         return failing - excused, failing
@@ -51,7 +51,7 @@ class _Deviations(Figure):
         return Table(_HEADINGS, self._rows(), _HEADINGS[:2])
 
     def remarks(self) -> Iterator[str]:
-        """Yield a line for each operator of which a target excuses more than half."""
+        """Yield a line for each operator of whose perturbations a target excuses more than half."""
         for (target, operator), failing in sorted(self.figure.failing.items()):
             excused = self.figure.excused[target, operator]
             if 2 * excused > failing:

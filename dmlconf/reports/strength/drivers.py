@@ -1,4 +1,4 @@
-"""The figure of driver defects as lines and as data."""
+"""Report the strength figure "by driver defect" as lines and as data."""
 
 from __future__ import annotations
 

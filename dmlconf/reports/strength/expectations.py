@@ -1,4 +1,4 @@
-"""The figure by expectation: per kind, per operator, and what the source of a rule permits."""
+"""Report the strength figure "by expectation": by kind, by operator, and what rules permit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def weak_operators(figure: ExpectationFigure, least: float) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class SpoiledExpectations(Figure):
-    """Spoiled expectations, and what cases notice of them."""
+    """Changed expectations, and how many of the changes cases notice."""
 
     heading: ClassVar[str] = "By expectation"
     figure: ExpectationFigure
@@ -86,7 +86,7 @@ class SpoiledExpectations(Figure):
                 yield [kind, *(f"{count:,}" for count in counts), f"{_share(total):.2f}%"]
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield what the source of a rule permits, and what no case notices."""
+        """Yield the changes that a rule permits, and those that no case notices."""
         yield "What the source of a rule permits", permitted_lines(self.figure)
         yield "What is not noticed", unnoticed_lines(self.figure)
 
@@ -130,7 +130,7 @@ class SpoiledExpectations(Figure):
 
 
 def permitted_lines(figure: ExpectationFigure) -> Iterator[str]:
-    """Yield a line for each source that permits spoilings, with how many of which operators."""
+    """Yield a line for each source, with how many changes of which operators it permits."""
     counts: dict[str, Counter[str]] = {}
     for (operator, _), tally in sorted(figure.tallies.items()):
         for source, count in tally.permitted.items():
@@ -141,7 +141,7 @@ def permitted_lines(figure: ExpectationFigure) -> Iterator[str]:
 
 
 def unnoticed_lines(figure: ExpectationFigure) -> Iterator[str]:
-    """Yield a line for each operator and kind with spoilings that nothing notices or permits."""
+    """Yield a line for each operator and kind with changes that nothing notices or permits."""
     for (operator, kind), tally in sorted(figure.tallies.items()):
         unnoticed = tally.counted - tally.noticed
         if unnoticed:

@@ -129,7 +129,7 @@ class Setting:
 def of_cases(
     measure: Callable[..., _Result], plan: Sequence[PlannedCase], against: Against, **options: Any
 ) -> _Result:
-    """Return what a function measures of planned cases, which it takes built."""
+    """Build the planned cases, and return what a function measures with them."""
     return measure(map(valid_case, plan), against, **options)
 
 

@@ -1,4 +1,4 @@
-"""The figure by graph: what graphs notice of the defects of graph compilers."""
+"""Report the strength figure "by graph": which defects of graph compilers the graphs notice."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _CHUNK: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Graphs(Figure):
-    """Defects of graph compilers, and what graphs notice of them."""
+    """Defects of graph compilers, and how many of them graphs notice."""
 
     heading: ClassVar[str] = "By graph"
     figure: GraphFigure
 
     @property
     def share(self) -> float:
-        """The percentage noticed of the defects that change an output."""
+        """The percentage of the defects that graphs notice, among those that change an output."""
         return share(*_sums(self.figure.defects))
 
     def sentences(self) -> Iterator[str]:

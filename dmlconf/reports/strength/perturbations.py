@@ -1,4 +1,4 @@
-"""The figure by perturbation: per kind, and per operator."""
+"""Report the strength figure "by perturbation": by kind, and by operator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KindShare:
 
     Attributes:
         kind: its name.
-        operators: those included: all, or those that have a lower target.
+        operators: which operators are included: all, or those that have a lower target.
         tried: how many outputs were perturbed.
         caught: how many of them fail their case.
         target: what share should fail, in percent.
@@ -73,7 +73,7 @@ def weak_kinds(perturbed: _Perturbed, least: float) -> list[KindShare]:
 
 @dataclass(frozen=True, slots=True)
 class Perturbations(Figure):
-    """Perturbed elements, and what cases notice of them."""
+    """Perturbed outputs, and how many of them cases notice."""
 
     heading: ClassVar[str] = "By perturbation"
     perturbed: _Perturbed

@@ -1,4 +1,4 @@
-"""The figure by rewrite: which rewrites of graphs, and which of their conditions, are proven."""
+"""Report the strength figure "by rewrite": which rewrites and conditions the cases prove."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rewrites(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of rewrites and conditions that every case of theirs proves."""
+        """The percentage of the rewrites and conditions that all of their cases prove."""
         needed = list(_needed())
         return share(self._proven(needed), len(needed))
 

@@ -1,4 +1,4 @@
-"""The figure of defects of size as lines and as data: which of them layers of networks notice."""
+"""Report the strength figure "by defect of size": which such defects layers of networks notice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage noticed of the cases in which a defect changes an output."""
+        """The percentage of the cases with a changed output that notice the defect."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:

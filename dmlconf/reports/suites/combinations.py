@@ -1,4 +1,4 @@
-"""Reports of which pairs of values a suite covers: by operator, the gaps, Markdown and JSON."""
+"""Report which pairs of values a suite covers: by operator, as a table, Markdown and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of what a target can express."""
+"""Report how many cases of each operator a target, such as ONNX, can express."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def _sentence(rows: Sequence[QuestionCoverage]) -> str:
 
 
 def _of_question(question: Question, rows: Sequence[QuestionCoverage]) -> tuple[int, int, int]:
-    """Return three counts: operators that a question concerns, and its parts asked and in all."""
+    """Return three counts for a question: its operators, its parts asked, and all its parts."""
     shares = [row.share(question.name) for row in rows]
     concerned = sum(bool(of) for _, of in shares)
     return concerned, sum(asked for asked, _ in shares), sum(of for _, of in shares)

@@ -1,4 +1,4 @@
-"""The share that a suite covers of everything that it could cover, whatever is counted."""
+"""The share that a suite covers of what it could cover, for any kind of coverage."""
 
 from __future__ import annotations
 

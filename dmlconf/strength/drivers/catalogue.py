@@ -176,7 +176,8 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
     """Return whether a documented desc of an operator can meet the conditions.
 
-    Of its data types and of buffers that an output shares with an input; sizes are always possible.
+    Only conditions on data types and on a buffer that an output shares with an input are checked;
+    each condition on sizes counts as possible.
     """
     entry = operator(name)
     for one in conditions:

@@ -52,7 +52,7 @@ def _named() -> Mapping[str, Mapping[str, str]]:
 
 
 def condition(entry: str | Mapping[str, Any]) -> Condition:
-    """Return the condition that an entry of the catalogue stands for.
+    """Return the condition of an entry in the catalogue of driver defects.
 
     Args:
         entry: an expression, or a mapping of a condition's name to its value.

@@ -1,4 +1,4 @@
-"""Effects of defects in how a kernel of any operator reads, computes and writes."""
+"""Effects of driver defects in any operator: wrong reads, arithmetic and writes."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """Read every other element where the one before was already written."""
+    """Read every other element after the element before it was overwritten."""
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)
@@ -293,7 +293,7 @@ def _alias(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _owned(right: Computation, settings: Settings) -> Arrays | None:
-    """Spoil the inputs that DirectML owns; settings: `value`, one of `_SPOILED`."""
+    """Change the inputs that DirectML owns; settings: `value`, one of `_SPOILED`."""
     spoiled = _SPOILED[settings["value"]]
     inputs = {
         name: np.ascontiguousarray(spoiled(array.ravel())).reshape(array.shape)
@@ -326,7 +326,7 @@ def _clamp(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _wrap(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace saturated values by the other end of the type."""
+    """Replace saturated values by the other limit of the type."""
     changed = {}
     for name, array in right.outputs.items():
         if array.dtype.kind in "iu":
@@ -347,7 +347,7 @@ def ranked(array: Array, *, last_is_greater: bool) -> Array:
 
 
 def _ties(right: Computation, settings: Settings) -> Arrays | None:
-    """Take the last of equal elements where the first is right."""
+    """Take the last of equal elements instead of the first."""
     array = right.inputs["InputTensor"]
     if array.size > 1 << 23 or (array.dtype.kind == "f" and np.isnan(array).any()):
         return None

@@ -1,4 +1,4 @@
-"""Driver defects that write or read some elements of a tensor wrongly."""
+"""Effects of driver defects that write or read some elements of a tensor wrongly."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
-    """Return the outputs with some elements of other ones; settings: which, as in `_chosen`."""
+    """Return the outputs with some elements of others; settings: which, as in `_chosen`."""
     changed = {}
     for name, array in other.items():
         if name in right.outputs and right.outputs[name].shape == array.shape:
@@ -57,8 +57,9 @@ def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | Non
 def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
-    Settings: `bits` of the index, and `of`, inputs or outputs. An input's elements beyond are read
-    from its beginning; an output's are written to its beginning, and stay zero themselves.
+    Settings: `bits` of the index, and `of`, inputs or outputs. Where the index overflows, an input
+    is read from its beginning again; an output is written from its beginning again, and its
+    elements beyond stay zero.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"

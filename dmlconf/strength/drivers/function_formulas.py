@@ -122,7 +122,7 @@ def _modulus_by_reciprocal(right: Computation, settings: Settings) -> Arrays | N
 def _cast(
     change: Callable[[Array, Array], Array],
 ) -> Callable[[Computation, Settings], Arrays | None]:
-    """Return an effect that casts other numbers: what `change` returns of input and output."""
+    """Return an effect that casts what `change` returns for the input and the output."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
         with np.errstate(all="ignore"):

@@ -113,7 +113,7 @@ def _statistics_of_first(right: Computation, settings: Settings) -> Arrays | Non
         moved = np.moveaxis(source, axes, range(-len(axes), 0)).astype(np.float64)
         rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1)
         rows = rows[..., : settings["elements"]]
-        return tuple(np.expand_dims(f(-1), axes) for f in (rows.mean, rows.var))  # type: ignore[return-value] # Two of them.
+        return tuple(np.expand_dims(f(-1), axes) for f in (rows.mean, rows.var))  # type: ignore[return-value] # There are two.
 
     return _normalized(right, statistics, _axes(right))
 

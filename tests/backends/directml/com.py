@@ -1,4 +1,4 @@
-"""COM objects written in Python, behind a real table of functions."""
+"""COM objects written in Python, with a real table of functions (vtable)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FakeCom(ComObject):
 
         Args:
             interface: what the object is.
-            methods: the methods, by name; each gets the arguments behind `this`.
+            methods: the methods, by name; each gets the arguments after `this`.
         """
         table = (ctypes.c_void_p * interface.length)()
         self._alive: list[Any] = [table]

@@ -1,4 +1,4 @@
-"""Adapters: how one is chosen by index or name, and what a driver that ends its process costs."""
+"""Adapters are chosen by index or name, and a driver that ends its process costs only its entry."""
 
 from __future__ import annotations
 

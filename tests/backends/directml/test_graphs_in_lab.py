@@ -82,7 +82,7 @@ backend.close()
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What DirectML made of the graphs, in one batch and one by one."""
+    """The outcomes of the graphs on DirectML, in one batch and one by one."""
     return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "graphs.yaml")
 
 

@@ -64,7 +64,7 @@ def interfaces(*modules: ModuleType) -> list[Interface]:
 
 
 def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
-    """Yield C expressions with what they must be."""
+    """Yield C expressions with the values that they must have."""
     for kind in kinds:
         name = kind.__name__
         yield f"sizeof({name})", ctypes.sizeof(kind)

@@ -81,7 +81,7 @@ backend.close()
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What DirectML made of the cases: outcomes, and the calls that this took."""
+    """The outcomes of the cases on DirectML, and the calls that were made."""
     return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "many.yaml")
 
 

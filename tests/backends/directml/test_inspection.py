@@ -25,7 +25,7 @@ DATA = {"InputTensor": np.array([1, 2], np.float32)}
 
 
 class Arena:
-    """Two dispatches of a case that did as they should, for a test to spoil."""
+    """Two correct dispatches of a case, whose memory a test then changes."""
 
     def __init__(self, **desc: Any) -> None:
         self.placement: Placement = placement_of(plan(tile(**desc)))
@@ -58,7 +58,7 @@ def test_good_conduct_has_no_fault() -> None:
 
 
 @pytest.mark.parametrize("dispatch", [0, 1])
-def test_byte_behind_an_output_is_a_touched_guard_band(dispatch: int) -> None:
+def test_byte_after_an_output_is_a_touched_guard_band(dispatch: int) -> None:
     arena = Arena()
     arena.after[dispatch][arena.placed("OutputTensor").end + 3] = 0
     assert arena.only_fault() == (
@@ -109,7 +109,7 @@ def test_faults_of_elements_name_the_output_and_the_elements() -> None:
     assert different.elements.tolist() == [0]
 
 
-def test_value_like_one_poison_was_written_nevertheless() -> None:
+def test_value_equal_to_one_fill_value_counts_as_written() -> None:
     arena = Arena()
     for index in range(2):
         arena.output(index)[1:2].view(np.uint8)[:] = POISONS[0]

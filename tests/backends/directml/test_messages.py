@@ -56,7 +56,7 @@ def test_a_refusal_with_corruption_is_a_breakdown() -> None:
     assert outcome == Breakdown(BreakdownKind.ERROR, "CORRUPTION #3: a heap is corrupt")
 
 
-def test_messages_stand_with_what_a_breakdown_left() -> None:
+def test_messages_are_added_to_the_diagnostics_of_a_breakdown() -> None:
     broken = Breakdown(BreakdownKind.DEVICE_REMOVED, "removed", "before")
     outcome = with_messages(broken, [ERROR])
     assert isinstance(outcome, Breakdown)

@@ -30,7 +30,7 @@ def present(case: Case) -> dict[str, PlacedTensor]:
     return {found.name: found for found in (*result.inputs, *result.outputs) if found}
 
 
-def test_guard_bands_lie_before_between_and_behind() -> None:
+def test_guard_bands_lie_before_between_and_after_tensors() -> None:
     actual = placement_of(plan(gather()))
     tensors = actual.ordered()
     ends = [0, *(found.end for found in tensors)]
@@ -91,7 +91,7 @@ def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() ->
     assert actual.initial(data)[offset : offset + 8].view(np.float32).tolist() == [1, 2]
 
 
-def test_bytes_behind_an_odd_size_count_as_the_tensors_own() -> None:
+def test_bytes_after_an_odd_size_count_as_the_tensors_own() -> None:
     desc = TensorDesc(DataType.UINT8, (3,), DeclaredTensorSizeInBytes=13)
     actual = PlacedTensor("InputTensor", desc, 256, False)
     assert (actual.size, actual.end) == (13, 256 + 16)
@@ -137,7 +137,7 @@ def test_nan_keeps_its_bits() -> None:
 @pytest.mark.parametrize("in_place", [None, {"OutputTensor": "InputTensor"}])
 @pytest.mark.parametrize("layout", ["implicit", "padded", "transposed"])
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.UINT8, DataType.INT4])
-def test_another_poison_makes_the_image_that_it_would_have_made(
+def test_changing_the_fill_value_equals_an_image_made_with_it(
     in_place: Any, layout: str, data_type: DataType
 ) -> None:
     desc = TensorDesc(data_type, (3, 5), LAYOUTS[layout]((3, 5)))
@@ -148,7 +148,7 @@ def test_another_poison_makes_the_image_that_it_would_have_made(
     assert image.tobytes() == actual.image(data, POISONS[1]).tobytes()
 
 
-def test_a_tensor_that_ends_behind_its_buffer_is_refused() -> None:
+def test_a_tensor_that_ends_after_its_buffer_is_refused() -> None:
     desc = TensorDesc(DataType.FLOAT32, (2, 2), (9, 1))
     with pytest.raises(IndexError, match="element 10 of a buffer of 4"):
         decode(desc, np.zeros(16, np.uint8))

@@ -34,7 +34,7 @@ def attribute(name: str, c_type: str, **more: Any) -> Field:
 
 
 def invented(*fields: Field) -> Operator:
-    """An operator of no header, for the kinds of field that the catalogue has no operator of."""
+    """An invented operator, with the kinds of fields that no operator of the catalogue has."""
     return replace(operator("TILE"), struct="DML_INVENTED_DESC", fields=fields)
 
 

@@ -1,6 +1,6 @@
 """Write the results of ONNX's node tests, as cases on ONNX Runtime, to `node_results.yaml`.
 
-`python -m tests.backends.onnxruntime.node_results` writes the file anew, which takes some seconds.
+`python -m tests.backends.onnxruntime.node_results` writes the file again, in some seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FILE: Final = Path(__file__).with_name("node_results.yaml")
 
 
 def results() -> Mapping[str, Any]:
-    """Return what comes of the tests, in the form of the file."""
+    """Return the results of the tests, in the form of the file."""
     backend = create("")
     names = table("onnx").names()
     passed: Counter[str] = Counter()
@@ -63,7 +63,7 @@ def results() -> Mapping[str, Any]:
 
 
 def _result(test: NodeTest, case: Case, backend: OnnxRuntimeBackend) -> tuple[str, str]:
-    """Return what comes of one test, and why it did not pass."""
+    """Return the result of one test, and why it did not pass."""
     findings = findings_of(backend.environment())
     conclusion = Conclusion(run_case, deviations=read_deviations("onnx"), findings=findings)
     [outcome] = backend.run([case])

@@ -16,5 +16,5 @@ def test_onnxs_own_node_tests_pass_or_are_explained() -> None:
     assert sum(actual["passed"].values()) > 400  # Older packages have fewer tests.
     expected = yaml.safe_load(FILE.read_text("utf-8"))
     if all(actual[name] == expected[name] for name in ("onnx", "onnxruntime")):
-        # `python -m tests.backends.onnxruntime.node_results` writes the file anew.
+        # `python -m tests.backends.onnxruntime.node_results` writes the file again.
         assert actual == expected

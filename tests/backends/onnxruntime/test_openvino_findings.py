@@ -1,4 +1,4 @@
-"""What findings say of the OpenVINO provider is what it does, and they excuse nothing else."""
+"""The OpenVINO provider makes the mistakes of its findings, which excuse nothing else."""
 
 from __future__ import annotations
 

@@ -14,22 +14,13 @@ import pytest
 from dmlconf.backends.circumstances import Circumstance
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
+from tests.cases.suites import SUM
 
 pytestmark = pytest.mark.lab
 
 HERE: Final = Path(__file__).parent
 SCRIPT: Final = HERE.parents[2] / "lab" / "lab.py"
 NOTHING: Final = "nothing"
-
-CASE: Final = """
-operator: ELEMENT_WISE_ADD
-cases:
-  - name: sum
-    desc:
-      ATensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 3}}}
-      BTensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 4}}}
-      OutputTensor: {Sizes: [7], DataType: FLOAT32}
-"""
 
 GRAPH: Final = """
 graph: a graph of one operator
@@ -43,7 +34,7 @@ cases:
     outputs: {y: sum}
 """
 
-FILES: Final = {"case.yaml": CASE, "graph.yaml": GRAPH}
+FILES: Final = {"case.yaml": SUM, "graph.yaml": GRAPH}
 
 RESULTS: Final = dict.fromkeys(Circumstance, Status.PASSED)
 """What real DirectML gives in the lab."""

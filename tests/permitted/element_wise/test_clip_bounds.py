@@ -58,7 +58,7 @@ def test_bounds_that_are_numbers_leave_one_right_result(operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", CLIPS)
-def test_a_bound_of_nan_permits_nothing_beyond_what_processors_make_of_it(operator: str) -> None:
+def test_a_bound_of_nan_permits_only_the_integers_of_processors(operator: str) -> None:
     low, high = right_range(operator, DataType.INT32, NAN, 5)
     assert low.tolist() == high.tolist() == [0, 3, 5, 5]
     low, high = right_range(operator, DataType.UINT8, NAN, 5)

@@ -431,7 +431,7 @@ REGION = """InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values
   MaximumSamplesPerOutput: 1, AlignRegionsToCorners: false"""
 
 
-def test_a_share_of_nothing_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
+def test_a_share_of_0_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
     """Measured: beside the tensor the second element, of share 0, gets NaN or nothing."""
     case = single(tmp_path, "ROI_ALIGN_GRAD", REGION)
     for second in (np.nan, 0.0):
@@ -555,17 +555,17 @@ def test_a_negative_power_of_what_may_be_near_zero_may_be_infinite(
     assert not accepts(case, "y", [0, np.inf])
 
 
-@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("negated", [False, True])
 def test_a_power_that_may_be_infinite_may_be_too_large_as_well(
-    behind: bool, tmp_path: Path
+    negated: bool, tmp_path: Path
 ) -> None:
-    """With an exponent of 16 bits it may; 1.3377088e22 is what DirectML 1.12.1 gives."""
+    """DirectML 1.12.1 gives 1.3377088e22 for a FLOAT16 exponent, and infinity is right too."""
     inputs = f"\n  x: {{{ONE}, values: [-0.46211717]}}"
     inputs += "\n  k: {Sizes: [1], DataType: FLOAT16, values: [-66]}"
     power = "ELEMENT_WISE_POW, desc: {InputTensor: x, ExponentTensor: k, OutputTensor: {}}"
     nodes = f"\n  node: {{operator: {power}}}"
     sign = 1.0
-    if behind:
+    if negated:
         nodes = nodes.replace("node:", "n:")
         nodes += (
             "\n  node: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: n, OutputTensor: {}}}"

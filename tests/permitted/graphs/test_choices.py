@@ -1,4 +1,4 @@
-"""Near values in graphs leave choices: which is first, which is zero, and which overflows."""
+"""Nearly equal values in graphs: any of them may be the first, be zero, or overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that are never negative, however far off the numbers are that they follow from."""
+"""Results that are never negative, however wrong the intermediates may be."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_indices_of_exact_values_are_exact(tmp_path: Path) -> None:
     assert not any(passes(case, [index]) for index in (0, 2, 3))
 
 
-def test_behind_an_overflow_the_largest_number_is_as_right_as_infinity(tmp_path: Path) -> None:
+def test_after_an_overflow_the_largest_number_is_as_right_as_infinity(tmp_path: Path) -> None:
     case = graph_case(tmp_path, STORE)
     assert passes(case, [np.inf, 30000])
     assert passes(case, [32752, 30000])
@@ -130,7 +130,7 @@ def test_hardmax_gives_one_to_any_element_that_may_be_the_first(tmp_path: Path) 
     assert not passes(case, [0, 0, 0, 1])
 
 
-def test_rows_behind_a_count_that_is_undefined_are_open(tmp_path: Path) -> None:
+def test_rows_after_a_count_that_is_undefined_are_open(tmp_path: Path) -> None:
     """The last coordinates are undefined, and so is the number of them that are at most 2."""
     text = """
 inputs:
@@ -187,7 +187,7 @@ outputs: {y: rest}"""
     assert not passes(case, [1, 0, *[2] * 30])
 
 
-def test_the_least_of_elements_that_are_undefined_is_so_as_well(tmp_path: Path) -> None:
+def test_the_least_of_undefined_elements_is_undefined(tmp_path: Path) -> None:
     """One of two neighbours is 0 if both coordinates are 0 or both are not; otherwise none is."""
     flags = [0, 0, *[1, 0] * 15]
     nodes = """  differs:

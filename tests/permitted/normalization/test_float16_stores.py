@@ -48,8 +48,8 @@ class Kernel:
     """How an operator is computed, in FLOAT32.
 
     Attributes:
-        sites: the values that FLOAT16 holds.
-        store: how it holds them.
+        sites: the names of the values that are stored in FLOAT16.
+        store: how these are rounded to FLOAT16.
         last: how outputs are stored.
         total: how sums are added up.
     """
@@ -206,7 +206,7 @@ def judged(case: Case, output: str, actual: Array) -> Comparison:
 
 
 def kernels(sites: str) -> Iterator[Kernel]:
-    """Yield kernels that hold nothing, each value alone, and what DirectML was measured to hold."""
+    """Yield kernels that store nothing, one value, or the values that DirectML stores."""
     together = [{"mean", "variance"} & set(sites.split())] if "variance" in sites else []
     held: list[set[str]] = [set(), *({site} for site in sites.split()), *together]
     for chosen, store, last in product(held, STORES, STORES):
@@ -216,7 +216,7 @@ def kernels(sites: str) -> Iterator[Kernel]:
 
 
 @pytest.mark.parametrize("identifier", OPERATORS)
-def test_accepts_kernels_that_hold_any_value_on_the_way(identifier: str) -> None:
+def test_accepts_kernels_that_store_any_intermediate_in_float16(identifier: str) -> None:
     run, sites = OPERATORS[identifier]
     for seed in range(SEEDS):
         case = with_other_data(case_of(identifier), seed)

@@ -26,7 +26,7 @@ ACTUAL = [
 ]
 
 
-def test_a_sum_may_be_held_along_one_dimension_and_whole(tmp_path: Path) -> None:
+def test_a_sum_may_be_stored_after_one_dimension_and_after_both(tmp_path: Path) -> None:
     """The sum is 13.574. Ten sums of two numbers, truncated, give 13.5693, stored as 13.5625."""
     tensor = TENSOR.replace("}", f", values: {[*ONES, *ZEROS, *ROW, *ZEROS]}}}")
     desc = f"""InputTensor: {tensor}, InputGradientTensor: {tensor}, MeanTensor: {PARAMETER},

@@ -1,7 +1,6 @@
 """LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16: kernels may store the base of its power in FLOAT16.
 
-DirectML was measured to store it, truncated or rounded to nearest. Both pass, and errors of 4 ULP
-fail.
+Measured: DirectML stores it, truncated or rounded to nearest. Both pass, and errors of 4 ULP fail.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def shares(actual: Array, given: dict[str, Any]) -> Array:
 
 
 @pytest.mark.parametrize("store", [toward_zero, to_nearest, lambda values: values])
-def test_accepts_kernels_that_hold_the_base(store: Store) -> None:
+def test_accepts_kernels_that_store_the_base(store: Store) -> None:
     for seed in range(5):
         given = arguments(seed)
         assert shares(kernel(given, store), given).max() <= 1

@@ -1,4 +1,4 @@
-"""Spans: what FLOAT16 and FLOAT32 may hold of values."""
+"""Spans: the intervals of values after stores in FLOAT16 and FLOAT32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dmlconf.permitted.numbers.span import Span
 
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 65503.9, 65520.0, 70000.0, -1e6])
-def test_a_held_value_is_the_number_of_any_store_or_the_value_itself(value: float) -> None:
+def test_an_intermediate_is_the_number_of_any_store_or_the_value_itself(value: float) -> None:
     values = np.array([value])
     held = Span.of(values).held()
     kept = [values, *(np.asarray(store(values), np.float64) for store in STORES)]
@@ -20,7 +20,7 @@ def test_a_held_value_is_the_number_of_any_store_or_the_value_itself(value: floa
 
 
 @np.errstate(all="ignore")
-def test_an_infinity_is_held_as_it_is() -> None:
+def test_an_infinity_is_stored_as_it_is() -> None:
     values = np.array([np.inf, -np.inf])
     held = Span.of(values).held()
     assert np.array_equal(held.least, values)
@@ -28,7 +28,7 @@ def test_an_infinity_is_held_as_it_is() -> None:
 
 
 @np.errstate(all="ignore")
-def test_beyond_float16_a_value_is_held_as_itself_the_largest_number_or_infinite() -> None:
+def test_a_value_beyond_float16_is_kept_or_stored_as_the_largest_number_or_infinity() -> None:
     spans = list(Span(np.array([1.0, 65000.0, 7e4]), np.array([1.0, 66000.0, 8e4])).stores())
     assert [span.ends[0].tolist() for span in spans] == [
         [1.0, 64992.0, 7e4],

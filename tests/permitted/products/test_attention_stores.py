@@ -68,7 +68,7 @@ def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
 
 
 @pytest.mark.parametrize("older", [False, True])
-def test_accepts_what_versions_hold(older: bool) -> None:
+def test_accepts_the_stores_of_each_version(older: bool) -> None:
     for seed in range(5):
         given = arguments(seed)
         assert shares_of_limits(kernel(given, older), given).max() <= 1
@@ -80,7 +80,7 @@ def test_refuses_four_ulps_above_what_is_right() -> None:
     assert (shares_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9
 
 
-def test_accepts_products_that_are_held_before_positions_are_added() -> None:
+def test_accepts_products_that_are_stored_before_positions_are_added() -> None:
     """As measured on DirectML 1.13.1. A ULP of a product of 30 is 1.6% of a share."""
     for seed in range(5):
         given = arguments(seed) | {"Scale": 16.0}

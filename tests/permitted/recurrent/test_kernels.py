@@ -1,4 +1,4 @@
-"""Several kernels of a recurrent layer, computed together, give what each gives alone."""
+"""Several kernels of a recurrent layer give the same results together as each alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of recurrent layers after many steps: they follow the errors, and do not run away."""
+"""Limits of recurrent layers stay in proportion to the errors after many steps."""
 
 from __future__ import annotations
 

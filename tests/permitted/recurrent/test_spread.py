@@ -164,7 +164,7 @@ def test_equal_values_may_err_alike() -> None:
     np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)
 
 
-def test_independent_errors_keep_what_they_do_to_sums() -> None:
+def test_independent_errors_keep_their_covariance_in_sums() -> None:
     generator = np.random.default_rng(1)
     error = Spread.none((3, 4)).widened(generator.uniform(0, 1, (3, 4)))
     sources = sources_of(generator.normal(size=(3, 4)))

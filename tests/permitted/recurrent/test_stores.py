@@ -59,7 +59,7 @@ def gru_of_2049(linear_before_reset: bool) -> ErrorScale:
 
 
 @pytest.mark.parametrize("linear_before_reset", [False, True])
-def test_gru_holds_a_product_before_the_bias(linear_before_reset: bool) -> None:
+def test_gru_stores_a_product_before_the_bias(linear_before_reset: bool) -> None:
     """2,048 + 1 - 2,048 is 0 on DirectML 1.15.4, which loses the 1 first."""
     assert {0.0, 1.0} <= simulated(gru_of_2049(linear_before_reset))
 

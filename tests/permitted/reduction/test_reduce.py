@@ -53,7 +53,7 @@ def products(values: list[float]) -> ErrorScale:
         ([2, 3, np.inf], [False, False, False]),
     ],
 )
-def test_a_product_may_be_nan_behind_an_overflow_alone(
+def test_a_product_may_be_nan_only_after_an_overflow(
     values: list[float], beyond: list[bool]
 ) -> None:
     scale = products(values)

@@ -20,7 +20,7 @@ HALF_SUBNORMAL = 2.0**-24
 
 
 def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
-    """Return each comparison's result for two numbers, or that of the part of it."""
+    """Return the result of each comparison's reference for two numbers, or that of its `part`."""
     actual = []
     for name in COMPARISONS:
         function = function_of(f"ELEMENT_WISE_LOGICAL_{name}", part)

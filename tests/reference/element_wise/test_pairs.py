@@ -24,7 +24,7 @@ SMALLEST = 2.0**-149
 
 
 def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
-    """Return an operator's result for two numbers of a data type, or that of the part of it."""
+    """Return the result of an operator's reference for two numbers, or that of its `part`."""
     output = more.pop("output", data_type)
     inputs = {
         "ATensor": np.array([a], data_type.dtype),

@@ -31,7 +31,7 @@ def power(
     part: str = "",
     scale_bias: Any = None,
 ) -> Any:
-    """Return the result of ELEMENT_WISE_POW for two numbers, or that of the part of it."""
+    """Return the result of ELEMENT_WISE_POW's reference for two numbers, or that of its `part`."""
     function = function_of("ELEMENT_WISE_POW", part)
     result = function(
         InputTensor=np.array([base], data_type.dtype),

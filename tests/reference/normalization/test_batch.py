@@ -1,4 +1,4 @@
-"""Batch normalisation and its gradients: how the four operators hang together."""
+"""Batch normalisation and its gradients: how the four operators are related."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.precision.accumulation import roundings
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.reference.functions import function_of
+from tests.reference.functions import function_of, uniform
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 3)
 EPSILON = 0.5
 
 
-def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
-    return np.random.default_rng(seed).uniform(-2, 3, sizes).astype(np.float32)
-
-
 def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
-    """Return the result of an operator of the family, or that of the part of it."""
+    """Return the result of an operator's reference, or that of its `part`."""
     descs = {output: TensorDesc(DataType.FLOAT32, sizes) for output, sizes in outputs.items()}
     function = function_of(f"BATCH_NORMALIZATION{name}", part)
     return function(**inputs, **descs, Epsilon=EPSILON)

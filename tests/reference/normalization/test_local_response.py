@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.reference.functions import function_of
+from tests.reference.functions import function_of, uniform
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 4)
 LOCAL_SIZES = st.integers(1, 9)
 ALPHA, BETA, BIAS = 0.5, 0.75, 2.0
-
-
-def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
-    return np.random.default_rng(seed).uniform(-2, 3, sizes).astype(np.float32)
 
 
 def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Array:

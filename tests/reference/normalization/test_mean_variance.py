@@ -1,4 +1,4 @@
-"""Normalisations: what the results of each have in common, and what they do not depend on."""
+"""Normalisations: properties of their results, and what these do not depend on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FL
 
 
 def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
-    """Return a normalisation's result for a tensor, or that of the part of it."""
+    """Return the result of a normalisation's reference, or that of its `part`."""
     fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
     return function_of(operator, part)(InputTensor=tensor, **fields)
 
@@ -180,7 +180,7 @@ def test_serial_sums_of_terms_that_err_alike_keep_the_rule(first: float, length:
 
 
 @given(SEEDS, st.sampled_from(["product", "factor", "reciprocal"]), st.sampled_from(STORES))
-def test_a_number_that_is_held_before_a_bias_cancels_it_has_a_span(
+def test_a_number_that_is_stored_before_a_bias_cancels_it_has_a_span(
     seed: int, site: str, store: Store
 ) -> None:
     generator = np.random.default_rng(seed)

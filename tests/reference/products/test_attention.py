@@ -1,4 +1,4 @@
-"""Attention: shares, masks, past keys, shared heads, and what does not matter."""
+"""Attention: shares, masks, past keys, shared heads, and inputs without effect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def uniform(seed: int, *sizes: int) -> Array:
 
 
 def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) -> tuple[Any, ...]:
-    """Return the outputs of an attention, or the part of them, for an output of some sizes."""
+    """Return the outputs of the reference for an output of these sizes, or those of its `part`."""
     usual: dict[str, Any] = dict.fromkeys(ATTENTION_TENSORS)
     usual |= {
         "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),
@@ -63,7 +63,7 @@ def test_each_output_is_a_mean_of_values_by_the_shares_of_their_keys(
 
 
 @given(SEEDS, st.lists(st.integers(0, 5), min_size=2, max_size=2))
-def test_masked_keys_might_as_well_not_be_there(seed: int, lengths: list[int]) -> None:
+def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
     given_ = inputs(seed)
     mask = np.array([lengths], np.int32)
     [actual] = attend((2, 3, 6), 2, **given_, MaskTensor=mask, MaskType="KEY_SEQUENCE_LENGTH")
@@ -154,7 +154,7 @@ def test_heads_that_share_have_equal_keys(seed: int) -> None:
 
 
 @given(SEEDS)
-def test_behind_past_keys_no_query_sees_a_later_one(seed: int) -> None:
+def test_after_past_keys_no_query_sees_a_later_key(seed: int) -> None:
     given_ = inputs(seed)
     present: dict[str, Any] = {
         "OutputPresentKeyTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 4)),

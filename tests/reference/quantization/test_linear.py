@@ -1,4 +1,4 @@
-"""Quantization: what its formulas have in common, and what rules permit in addition."""
+"""Quantization: properties of its formulas, and what rules permit in addition."""
 
 from __future__ import annotations
 

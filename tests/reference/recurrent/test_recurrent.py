@@ -21,7 +21,7 @@ def random(*sizes: int, seed: int) -> Array:
 def computed(
     x: Array, weight: Array, recurrence: Array, cell: Array, peepholes: Array | None, coupled: bool
 ) -> tuple[Array, ...]:
-    """Return the hidden nodes behind every step, and the last cell."""
+    """Return the hidden nodes after every step, and the last cell."""
     steps, batch = x.shape[1:3]
     hidden = recurrence.shape[-1]
     return lstm(
@@ -72,7 +72,7 @@ def test_lstm_is_as_its_equations_say(seen: bool, coupled: bool) -> None:
     np.testing.assert_allclose(last[0, 0], cell, rtol=1e-6)
 
 
-def test_nothing_is_seen_of_an_infinite_cell_without_peepholes() -> None:
+def test_an_infinite_cell_has_no_effect_without_peepholes() -> None:
     one = np.ones((1, 2, 1, 1), np.float32)
     weight = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 4, 1)
     infinite = np.full((1, 1, 1, 1), np.inf, np.float32)

@@ -27,7 +27,7 @@ def desc(array: Array) -> TensorDesc:
 def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
     seed: int, function: str, mode: str, samples: int, corners: bool
 ) -> None:
-    """The product of gradients and outputs is that of the input and its gradient."""
+    """The gradient is the adjoint: <gradients, outputs> = <its gradient, input>."""
     random = np.random.default_rng(seed)
     values = random.uniform(-9, 9, random.integers(1, 6, 4))
     gradients = random.uniform(-9, 9, (3, values.shape[1], *random.integers(1, 4, 2)))
@@ -82,7 +82,7 @@ def of_a_plane(gradients: Array, **fields: Any) -> Any:
 
 
 @given(SEEDS, FUNCTIONS, MODES)
-def test_begin_and_end_of_a_region_share_the_slope(seed: int, function: str, mode: str) -> None:
+def test_start_and_end_of_a_region_share_the_slope(seed: int, function: str, mode: str) -> None:
     gradients = np.random.default_rng(seed).integers(-9, 10, (1, 1, 3, 4)).astype(np.float64)
     fields = of_a_plane(gradients, ReductionFunction=function, InterpolationMode=mode)
     (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
@@ -104,7 +104,7 @@ def test_aligned_corners_leave_one_element_out(corners: bool, shares: tuple[floa
 
 
 def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
-    """The sample is at 0.5, by way of a third of 3."""
+    """The sample is at 0.5, but FLOAT32 computes that from 3 / 3, which may be off."""
     fields = of_a_plane(np.array([4.0, 0.0, 0.0]).reshape(1, 1, 1, 3))
     fields |= {
         "InputTensor": None,
@@ -161,7 +161,7 @@ def test_a_linear_share_changes_little_where_a_sample_passes_an_element(begin: f
 
 
 def test_the_error_of_a_row_cancels_in_slopes_whose_changes_do() -> None:
-    """Where gradients alternate, what y changes of one slope it takes back of the next."""
+    """If the gradients alternate, an error of y adds to one slope what it takes from the next."""
     image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
     region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)
     widths = [

@@ -1,4 +1,4 @@
-"""Windows of no elements, and roots of powers of 0."""
+"""Pooling over windows without elements, and LP_POOLING with a P of 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.reference.functions import function_of
 
 
 def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
-    """Return an operator's result for a row, or that of the part of it."""
+    """Return the result of an operator's reference for a row, or that of its `part`."""
     positions = len(values) - window + 1
     return function_of(operator, part)(
         InputTensor=np.array(values, np.float32).reshape(1, 1, 1, -1),

@@ -15,7 +15,7 @@ from tests.properties import examples
 
 
 class Axis(NamedTuple):
-    """The window's course along one axis."""
+    """The parameters of the window along one axis."""
 
     window: int
     stride: int

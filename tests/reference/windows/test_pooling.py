@@ -129,7 +129,7 @@ def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: 
 
 @given(WINDOWS, SEEDS)
 def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: int) -> None:
-    """The product of gradients and what pooling gives is that of their gradient and the input."""
+    """The gradient is the adjoint of pooling: <gradients, pooled> = <their gradient, input>."""
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
     wide = tensor(window.positions, DataType.FLOAT64)
     single = window.attributes(dilated=False)
@@ -199,7 +199,7 @@ def test_a_window_of_nan_alone_may_give_nan() -> None:
 
 
 @pytest.mark.parametrize(("end", "shares"), [(0, 5), (1, 6), (2, 7), (3, 7)])
-def test_what_lies_behind_the_padding_has_no_share_of_a_gradient(end: int, shares: int) -> None:
+def test_elements_after_the_padding_have_no_share_of_a_gradient(end: int, shares: int) -> None:
     """DirectML 1.15.4 divides by as many elements as a window has up to the end of the padding."""
     actual = reference_function("AVERAGE_POOLING_GRAD")(
         InputGradientTensor=np.array([[[[0, 0, 210]]]], np.float32),

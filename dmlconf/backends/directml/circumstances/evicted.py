@@ -1,7 +1,8 @@
 """The circumstance `evicted`: the memory of a dispatch leaves the device before it runs.
 
-Only Direct3D's side: IDMLDevice::Evict of an initialiser or a compiled operator never returned in
-the Wine lab (measured on DirectML 1.15.4), and a circumstance must not hang if nothing is wrong.
+Only memory of Direct3D is evicted. IDMLDevice::Evict of an initialiser or a compiled operator never
+returned in the Wine lab (measured on DirectML 1.15.4), and a circumstance must not hang if nothing
+is wrong.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def _recorded_at_once(
     bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]
 ) -> list[Dispatch]:
     """Record two lists in two threads, and run them on two queues without an order."""
-    from concurrent.futures import ThreadPoolExecutor  # Most workers never need it.
+    from concurrent.futures import ThreadPoolExecutor  # Most workers do without it.
 
     with ThreadPoolExecutor(2) as threads:
         for done in [

@@ -16,7 +16,10 @@ from dmlconf.backends.directml.api.library import Libraries
 from dmlconf.backends.directml.api.vtable import ComObject, NativeCrashError
 from dmlconf.backends.protocol import BackendError
 
-__all__ = ["Adapter", "Adapters", "choose_adapter"]
+__all__ = ["NO_ADAPTER", "Adapter", "Adapters", "choose_adapter"]
+
+NO_ADAPTER: Final = "no adapter supports Direct3D 12: is a driver installed?"
+"""The message for a machine without a usable adapter."""
 
 WARP: Final = "warp"
 """The name with which a user selects Microsoft's software adapter."""
@@ -170,7 +173,7 @@ def choose_adapter(selector: str | None, adapters: Iterable[Adapter]) -> Adapter
     """
     candidates = list(adapters)
     if not candidates:
-        raise BackendError("no adapter supports Direct3D 12: is a driver installed?")
+        raise BackendError(NO_ADAPTER)
     if selector is None:
         return next((adapter for adapter in candidates if not adapter.software), candidates[0])
     fitting = [adapter for adapter in candidates if _fits(selector, adapter)]

@@ -14,7 +14,7 @@ from typing import Final
 
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.api.library import DirectMLFile, Libraries, load
-from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
+from dmlconf.backends.directml.devices.adapters import NO_ADAPTER, Adapter, Adapters
 from dmlconf.backends.directml.devices.device import Device
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
@@ -46,7 +46,7 @@ def survey(path: str | None = None) -> Survey:
         if listed is None:
             raise BackendError(process.refusal or f"DirectML: its process {process.end}")
         if not listed.adapters:
-            raise BackendError("no adapter supports Direct3D 12: is a driver installed?")
+            raise BackendError(NO_ADAPTER)
         if len(entries) < len(listed.adapters):
             # The process ended at this adapter; the next one starts after it.
             adapter = listed.adapters[len(entries)]

@@ -43,6 +43,7 @@ from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.max_waived import max_waived_option
+from dmlconf.cli.options.run_exit_code import WAIVERS_HELP
 from dmlconf.cli.options.selection import (
     challenge_option,
     named_profile,
@@ -107,7 +108,7 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
     "--waivers",
     metavar="FILE",
     type=FILE,
-    help="Accept the known failures that this file lists.",
+    help=WAIVERS_HELP,
 )
 @max_waived_option
 @option(
@@ -247,7 +248,7 @@ def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _NewContents:
-    """Everything that a certificate holds, unless findings forbid it."""
+    """The contents of a certificate, and the findings that forbid to write it."""
 
     findings: Sequence[Finding]
     predicate: Predicate

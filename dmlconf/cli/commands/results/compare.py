@@ -11,8 +11,8 @@ from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import color_option
-from dmlconf.cli.options.outcome import severity
 from dmlconf.cli.options.reporting import REPORT_GROUP, parse_reports, report_option, write
+from dmlconf.cli.options.run_exit_code import severity
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
 from dmlconf.cli.output.console import say
 from dmlconf.cli.runs.run_sources import read_run
@@ -75,10 +75,10 @@ def command(
     """
     from rich.console import Group
 
-    from dmlconf.comparison.alone import FEWEST_RUNS, alone
     from dmlconf.comparison.compare import compare
-    from dmlconf.reports.comparisons.alone import render_alone
+    from dmlconf.comparison.outliers import FEWEST_RUNS, outliers
     from dmlconf.reports.comparisons.changes import render_terminal
+    from dmlconf.reports.comparisons.outliers import render_outliers
 
     reports = parse_reports(report_options, COMPARISON_FORMATS)
     old = read_run(base, suite)
@@ -93,7 +93,7 @@ def command(
         for comparison, names in compared
     ]
     if len(runs) + 1 >= FEWEST_RUNS:
-        parts += render_alone(alone([old, *runs]), [str(base), *map(str, new)])
+        parts += render_outliers(outliers([old, *runs]), [str(base), *map(str, new)])
     shown = write(reports, compared, Group(*parts), color, announce=not quiet)
     slower = [each for comparison, _ in compared for each in comparison.timing.slower]
     failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]

@@ -19,7 +19,7 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
 from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import Number, backend_option, timeout_option
-from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP
+from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, paths_argument, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import require_folder
@@ -111,13 +111,13 @@ def command(
 
     For each group of failures that share something, the simplest case is run again: alone and ten
     times over, with one factor changed at a time, and reduced as long as it fails in the same way.
-    Of a known fault of DirectML only the name is given. Ctrl-C ends a reduction and keeps the
-    smallest case so far, which also survives if the process dies.
+    A known fault of DirectML is only named. Ctrl-C ends a reduction and keeps the smallest case so
+    far, which also survives if the process dies.
 
     With --order the first failures of the log run alone, each in a new process, and those that pass
     run again after the cases that the log says came before them. Halving that sequence gives the
-    smallest one after which a case fails. So it is done with processes that broke down although
-    every case ran through when it ran again.
+    smallest one after which a case fails. The same is done for a process that broke down if each of
+    its cases ran without a breakdown afterwards.
 
     Exit codes: 0 every failure was reproduced, or is a known fault; 1 one was not; 2 wrong usage;
     3 an invalid file; 4 a backend that cannot be used; 5 nothing failed; 6 the diagnosis was

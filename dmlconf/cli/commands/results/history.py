@@ -139,9 +139,9 @@ def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> 
     """Show each CASE along each backend and adapter: a line for each change of its verdict.
 
     CASE is an identifier, a pattern such as 'gather/*', a name without its folder such as
-    example-1, or a handle such as k3f9a. With each change is said what changed
-    between the two runs: the case, the suite, dmlconf, its rules, the driver, DirectML or the
-    machine. Shards and incomplete runs count for the cases that they ran.
+    example-1, or a handle such as k3f9a. Each change comes with what else changed between the two
+    runs: the case, the suite, dmlconf, its rules, the driver, DirectML or the machine. Shards and
+    incomplete runs count for the cases that they ran.
     """
     from dmlconf.cases.identifiers import AmbiguousNameError
     from dmlconf.history.questions import named_cases, stories
@@ -218,8 +218,8 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
 def _list_regressions(since: str, database: str | None, as_json: bool, **choice: Any) -> int:
     """List the cases that began to fail, the latest first, and what changed with each.
 
-    Cases that were mended since then are listed too. Of flaky cases only the changes with which
-    something else changed are listed. Dates are in UTC unless they name another time zone.
+    Cases that were mended since then are listed too. A flaky case is listed only for changes that
+    came with another change. Dates are in UTC unless they name another time zone.
     """
     from dmlconf.history.questions import regressions
     from dmlconf.reports.history.answers import cause_text, regression_data
@@ -381,11 +381,11 @@ def _serve_pages(host: str, port: int, database: str | None) -> int:
 )
 @_database_option
 def _prune_runs(before: str | None, keep: int | None, database: str | None) -> int:
-    """Remove old runs. Those that stay answer as before, but for what came before them.
+    """Remove old runs, but never the latest run of an environment.
 
-    Of each environment the latest run stays.
+    The remaining runs give the same answers as before, except about the time before them.
     """
-    from dmlconf.history.keeping import prune
+    from dmlconf.history.maintenance import prune
 
     if (before is None) == (keep is None):
         raise click.UsageError("give --before DATE or --keep N")
@@ -403,7 +403,7 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
 def _merge_history(other: str, database: str | None) -> int:
     """Add all runs of another history; those that are here already change nothing."""
     from dmlconf.history.database import opened
-    from dmlconf.history.keeping import copy_runs
+    from dmlconf.history.maintenance import copy_runs
 
     with opened(other) as source, opened(database, create=True) as target:
         copied = copy_runs(source, target)
@@ -475,7 +475,7 @@ def _choice(options: dict[str, Any]) -> Choice:
 
 
 def _start(timeline: Timeline, since: str) -> str:
-    """Return from when on runs count."""
+    """Return the time from which runs count."""
     named = _RUN.fullmatch(since)
     if named:
         number = int(named[1])
@@ -487,12 +487,12 @@ def _start(timeline: Timeline, since: str) -> str:
 
 
 def _date(text: str, option_name: str) -> str:
-    """Return a date as runs have theirs.
+    """Return a date in the form that runs have.
 
     Raises:
         click.BadParameter: it is not one.
     """
-    from dmlconf.history.moments import utc_text
+    from dmlconf.history.timestamps import utc_text
 
     try:
         return utc_text(text)

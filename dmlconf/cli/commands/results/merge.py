@@ -12,7 +12,6 @@ from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.options.backend import color_option
-from dmlconf.cli.options.outcome import Demands, demand_options, log_exit_code
 from dmlconf.cli.options.reporting import (
     detail_options,
     files_of,
@@ -20,8 +19,9 @@ from dmlconf.cli.options.reporting import (
     report_option,
     show,
 )
+from dmlconf.cli.options.run_exit_code import Demands, demand_options, log_exit_code
 from dmlconf.cli.output.console import say
-from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 from dmlconf.reports.formats import RUN_FORMATS

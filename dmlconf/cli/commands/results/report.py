@@ -9,7 +9,7 @@ import click
 
 from dmlconf.cli.common.command import Command, arguments
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.common.logs import named_or_latest
 from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.reporting import detail_options, parse_reports, report_option, show, write
@@ -33,10 +33,8 @@ def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str,
     if len(logs) > 1:
         return _scoreboard(logs, report_options, color)
     reports = parse_reports(report_options, RUN_FORMATS, log=logs[0] if logs else None)
-    path = logs[0] if logs else latest_log()
-    if path is None:
-        raise click.UsageError("there is no earlier run: name a LOG")
-    shown = show(read_log(path), reports, color=color, **how)
+    log = read_log(named_or_latest(logs[0] if logs else None))
+    shown = show(log, reports, color=color, **how)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
 
 

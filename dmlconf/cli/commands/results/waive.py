@@ -14,7 +14,7 @@ from dmlconf.cases.identifiers import AmbiguousNameError, identifier_matcher, re
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.common.logs import named_or_latest
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
@@ -94,10 +94,7 @@ def command(
 
     Exit codes: 0 the file was written; 2 wrong usage; 3 an invalid log; 5 nothing failed.
     """
-    path = log or latest_log()
-    if path is None:
-        raise click.UsageError("there is no earlier run: name a LOG")
-    run = read_log(path)
+    run = read_log(named_or_latest(log))
     text = draft(run, link, until, _chosen(run, cases) if cases else None)
     if text is None:
         say("Error: nothing failed or broke, so there is nothing to waive")

@@ -42,7 +42,7 @@ def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
     Exit codes: 1 a check fails or breaks; 4 DirectML cannot be used on this machine.
     """
     if check:
-        from dmlconf.cli.pages.device_checks import checked_devices  # Most only list.
+        from dmlconf.cli.pages.device_checks import checked_devices  # Slow, and not needed to list.
 
         return checked_devices(path, as_json=as_json, color=color)
     from dmlconf.backends.registry import survey_adapters  # It imports the cases' model.

@@ -25,7 +25,6 @@ from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import Number, backend_option, color_option, early_end_options
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.named_operators import expand_operators, operator_option
-from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -35,8 +34,9 @@ from dmlconf.cli.options.reporting import (
     report_option,
     show,
 )
+from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
 from dmlconf.cli.output.console import say
-from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.fuzz_reduction import Trial, reduce_groups
 from dmlconf.cli.runs.logged_run import default_log, failures_folder
@@ -59,10 +59,10 @@ __all__ = ["command"]
 
 _CASES: Final = 100
 _ROUND: Final = 100
-"""Cases that are generated before they run; a run with --time ends after such a round."""
+"""How many cases a round generates before they run; a run with --time ends after a round."""
 
 _MOST_SAVED: Final = 100
-"""Of one group of failures; more of them add nothing new."""
+"""How many failing cases of one group are written; more of them add nothing new."""
 
 _CHOICE_GROUP: Final = "Choose what to generate"
 

@@ -27,13 +27,6 @@ from dmlconf.cli.options.backend import (
 from dmlconf.cli.options.case_lists import CaseList
 from dmlconf.cli.options.circumstances import parse_circumstances
 from dmlconf.cli.options.models import WITHOUT_MODELS, leave_out_models
-from dmlconf.cli.options.outcome import (
-    EXIT_GROUP,
-    NO_KNOWN_FAULTS_HELP,
-    Demands,
-    demand_options,
-    severity,
-)
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -43,6 +36,14 @@ from dmlconf.cli.options.reporting import (
     report_option,
 )
 from dmlconf.cli.options.resumption import log_to_resume, resume_option
+from dmlconf.cli.options.run_exit_code import (
+    EXIT_GROUP,
+    NO_KNOWN_FAULTS_HELP,
+    WAIVERS_HELP,
+    Demands,
+    demand_options,
+    severity,
+)
 from dmlconf.cli.options.selection import (
     load_runnable,
     nothing_selected,
@@ -60,7 +61,7 @@ from dmlconf.cli.options.targets import (
 )
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
 from dmlconf.cli.output.console import say
-from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.runs.history import require_history
 from dmlconf.cli.runs.run_target import Presentation, run_and_report
 from dmlconf.engine.against import AUTO
@@ -157,7 +158,7 @@ _QUICK: Final = (
     metavar="FILE",
     group=EXIT_GROUP,
     type=EXISTING_FILE,
-    help="Accept the known failures that this file lists.",
+    help=WAIVERS_HELP,
 )
 @option("--no-known-faults", is_flag=True, group=EXIT_GROUP, help=NO_KNOWN_FAULTS_HELP)
 @early_end_options

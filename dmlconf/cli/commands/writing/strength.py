@@ -130,7 +130,7 @@ def command(
     tried on the cases with the tag `model`.
 
     By expectation, only with --figure expectations: each output that a case states or that was
-    recorded is spoiled as by perturbation, and the case must fail.
+    recorded is changed in the ways of "By perturbation", and the case must fail.
 
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
     allowed, tried at every node and edge of every graph.

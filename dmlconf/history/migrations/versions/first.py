@@ -1,4 +1,4 @@
-"""Runs, cases, environments, and the verdicts that differ from those before."""
+"""Create the tables: runs, cases, environments, and the verdicts that differ from those before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the runs of an environment in their order without a look at all runs."""
+"""Add an index by which the runs of an environment are found in order."""
 
 from __future__ import annotations
 

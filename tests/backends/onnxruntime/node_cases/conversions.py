@@ -1,7 +1,7 @@
 """Conversions of ONNX's node tests into cases.
 
-It has the desc of the operator that `schemas/translation/onnx.yaml` expresses by the node;
-translated back, it must give what ONNX expects.
+A case has the desc of the operator that `schemas/translation/onnx.yaml` expresses by the node.
+Translated back to ONNX, it must give the outputs that ONNX expects.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _ACTIVATIONS: Final = {
     "LSTM": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"),
 }
 _INPUTS: Final = ("Weight", "Recurrence", "Bias", "", "HiddenInit", "CellMemInit", "Peephole")
-"""Of the node after the first, as DirectML names them; of the lengths of sequences none is used."""
+"""DirectML's names of the node's inputs after the first; None for lengths, which no test uses."""
 
 
 def _recurrent(test: NodeTest) -> Case:

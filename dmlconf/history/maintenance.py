@@ -1,4 +1,4 @@
-"""Remove old runs from a history, and put histories together."""
+"""Remove old runs from a history, and merge histories."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Table, insert, select
 
 from dmlconf.documents.problems import printable
+from dmlconf.history.case_sets import packed, set_digest, unpacked
 from dmlconf.history.errors import HistoryError
-from dmlconf.history.members import packed, set_digest, unpacked
-from dmlconf.history.states import (
+from dmlconf.history.stored_verdicts import (
     Extent,
     Position,
     State,
@@ -67,7 +67,7 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
 
 def copy_runs(source: Database, target: Database) -> int:
-    """Copy the runs of a history that another one lacks, each in a change of its own.
+    """Copy the runs that another history lacks, each in a transaction of its own.
 
     Returns:
         How many there were.
@@ -174,7 +174,7 @@ def _copied(
 def _translated(
     writer: Connection, table: Table, keys: tuple[str, ...], rows: Any
 ) -> dict[int, int]:
-    """Return the ids here of rows from elsewhere, by their ids there; insert those that lack."""
+    """Map the ids of rows in another history to their ids in this one; insert missing rows."""
     listed = list(rows)
     chosen = select(*(table.c[key] for key in keys), table.c.id)
 

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from dmlconf.comparison.alone import Alone
+from dmlconf.comparison.outliers import Outlier
 from dmlconf.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["render_alone"]
+__all__ = ["render_outliers"]
 
 MOST_CASES: Final = 20
 
 
-def render_alone(found: Sequence[Alone], names: Sequence[str]) -> Iterator[RenderableType]:
+def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[RenderableType]:
     """Yield how often each run stands alone, and the first cases with every run's result.
 
     Args:

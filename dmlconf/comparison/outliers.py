@@ -1,4 +1,4 @@
-"""Several runs of the same cases side by side: whose result stands alone."""
+"""Find the outliers of several runs of the same cases: the one run whose result differs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Status, Verdict
 
-__all__ = ["FEWEST_RUNS", "Alone", "alone"]
+__all__ = ["FEWEST_RUNS", "Outlier", "outliers"]
 
 FEWEST_RUNS = 3
 """Of two runs that differ, neither stands alone."""
@@ -18,7 +18,7 @@ _CONCLUSIVE = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class Outlier:
     """A case in which one run's result differs from those of all others, which agree.
 
     Attributes:
@@ -39,13 +39,13 @@ class Alone:
         return self.verdicts[self.run].status.fails_run
 
 
-def alone(runs: Sequence[RunLog]) -> list[Alone]:
+def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
     A case counts if at least three runs judged it, and all of these but one agree.
 
     Args:
-        runs: the runs, in any order; a run that did not judge a case has no say in it.
+        runs: the runs, in any order; a run that did not judge a case does not count for it.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []
@@ -65,5 +65,5 @@ def alone(runs: Sequence[RunLog]) -> list[Alone]:
             continue
         known = tuple(verdict for verdict in verdicts if verdict is not None)
         if len(known) == len(runs):
-            found.append(Alone(case, known[0].operator, single[0], known))
+            found.append(Outlier(case, known[0].operator, single[0], known))
     return found

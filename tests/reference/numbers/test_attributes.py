@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.numbers.held import held_choices
+from dmlconf.permitted.numbers.attributes import possible_conversions
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.held import held
+from dmlconf.reference.numbers.attributes import converted
 from dmlconf.tensors.datatypes import DataType
 
 INTEGERS = [data_type for data_type in DataType if data_type.bits >= 8 and not data_type.is_float]
@@ -49,14 +49,14 @@ def test_a_number_that_does_not_fit_becomes_what_directml_stores(
 def test_several_numbers_are_right_only_where_the_type_does_not_hold_the_value(
     data_type: DataType, value: float
 ) -> None:
-    choices = [int(choice) for choice in held_choices(value, "FLOAT32", data_type.dtype)]
-    assert choices[0] == int(held(value, "FLOAT32", data_type.dtype))
+    choices = [int(choice) for choice in possible_conversions(value, "FLOAT32", data_type.dtype)]
+    assert choices[0] == int(converted(value, "FLOAT32", data_type.dtype))
     if math.isfinite(value) and data_type.minimum <= math.trunc(value) <= data_type.maximum:
         assert choices == [math.trunc(value)]
 
 
 def test_arm64_takes_the_nearest_integer_and_zero_for_nan() -> None:
     for value, right in ((math.nan, 0), (math.inf, 2**31 - 1), (-1e10, -(2**31))):
-        choices = held_choices(value, "FLOAT32", np.dtype(np.int32))
+        choices = possible_conversions(value, "FLOAT32", np.dtype(np.int32))
         assert right in map(int, choices)
-    assert 7 not in map(int, held_choices(math.nan, "FLOAT32", np.dtype(np.int32)))
+    assert 7 not in map(int, possible_conversions(math.nan, "FLOAT32", np.dtype(np.int32)))

@@ -1,4 +1,4 @@
-"""Choose the layouts, flags, sizes in bytes and alignments of the tensors of a random desc."""
+"""Give the tensors of a random desc random strides, flags, sizes in bytes and alignments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.goals import Goal, Part
 from dmlconf.tensors.layout import LAYOUTS
 
-__all__ = ["dressed", "in_place_pairs"]
+__all__ = ["in_place_pairs", "with_random_layouts"]
 
 _Change = Callable[[TensorDesc], TensorDesc]
 
@@ -27,7 +27,7 @@ _LAYOUTS: Final = (
 )
 
 
-def dressed(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
+def with_random_layouts(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
     """Return a valid desc whose tensors have random layouts and flags, where these are valid.
 
     Args:

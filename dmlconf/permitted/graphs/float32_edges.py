@@ -13,14 +13,14 @@ from dmlconf.graphs.model import Node
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
-    "wider",
+    "with_float32_edges",
 ]
 
 
-def wider(case: Case) -> GraphCase:
-    """Return the graph with FLOAT32 for FLOAT16 between its nodes, as a fused kernel may hold it.
+def with_float32_edges(case: Case) -> GraphCase:
+    """Return the graph with FLOAT32 instead of FLOAT16 tensors between its nodes.
 
-    A node of CAST to FLOAT16 rounds nevertheless: that is what it is for.
+    The output of CAST stays FLOAT16, since its purpose is to round.
     """
     graph = case.graph
     nodes = tuple(
@@ -33,7 +33,7 @@ def wider(case: Case) -> GraphCase:
 def _wider_desc(node: Node) -> dict[str, Any]:
     operator, desc = node.operator, dict(node.desc)
     if any(field.type_field for field in operator.fields):
-        return desc  # A scalar of the desc has the tensors' data type.
+        return desc  # An attribute has the tensors' data type, which must stay.
     kinds = [FieldKind.INPUT]
     if operator.name != "CAST":
         kinds.append(FieldKind.OUTPUT)

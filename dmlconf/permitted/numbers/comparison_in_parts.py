@@ -1,4 +1,4 @@
-"""Rows that a kernel compares in parts, as for a maximum; a NaN may hide its part."""
+"""Rows that a kernel compares in parts, for example to find a maximum; a NaN may hide its part."""
 
 from __future__ import annotations
 

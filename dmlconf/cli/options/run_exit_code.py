@@ -21,6 +21,7 @@ __all__ = [
     "EXIT_GROUP",
     "FAIL_ON",
     "NO_KNOWN_FAULTS_HELP",
+    "WAIVERS_HELP",
     "Demands",
     "demand_options",
     "log_exit_code",
@@ -33,6 +34,8 @@ EXIT_GROUP: Final = "Decide the exit code"
 """The heading of options that decide the exit code."""
 
 NO_KNOWN_FAULTS_HELP: Final = "Judge as if no fault of DirectML were known (docs/faults.md)."
+
+WAIVERS_HELP: Final = "Accept the known failures that this file lists."
 
 FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
 """Statuses that fail a run only if the user says so."""

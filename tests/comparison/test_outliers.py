@@ -1,10 +1,10 @@
-"""Three runs of the same cases show whose result stands alone."""
+"""Of three runs of the same cases, the outlier is found: the run that alone fails or passes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from dmlconf.comparison.alone import alone
+from dmlconf.comparison.outliers import outliers
 from dmlconf.run_log.log import read_log
 from tests.cli.process import dmlconf_here
 
@@ -15,20 +15,20 @@ RUNS = {
 }
 
 
-def test_the_wrong_one_of_three_stands_alone(tmp_path: Path) -> None:
+def test_the_wrong_one_of_three_is_the_outlier(tmp_path: Path) -> None:
     for name, backend in RUNS.items():
         dmlconf_here(
             tmp_path, "run", "-o", "GATHER", "--tag", "documented", "-b", backend, "--log", name
         )
     runs = [read_log(tmp_path / name) for name in RUNS]
-    found = alone(runs)
+    found = outliers(runs)
     assert found
     assert {(each.run, each.fails) for each in found} == {(2, True)}
     assert all("example-1" in each.case for each in found)
-    assert alone(runs[:2]) == []
+    assert outliers(runs[:2]) == []
     done = dmlconf_here(tmp_path, "compare", *RUNS, "--quiet")
     assert done.returncode == 1
     assert f"wrong.jsonl alone fails {len(found)} and alone passes 0" in done.stdout
     assert "reference.jsonl alone fails 0 and alone passes 0" in done.stdout
-    passing = alone([runs[2], runs[2], runs[0]])
+    passing = outliers([runs[2], runs[2], runs[0]])
     assert {(each.run, each.fails) for each in passing} == {(2, False)}

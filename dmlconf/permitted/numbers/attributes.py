@@ -1,4 +1,4 @@
-"""Conversion of an attribute such as -1.5 to a data type that cannot hold it, such as UINT8."""
+"""Conversions of an attribute such as -1.5 to a data type that cannot hold it, such as UINT8."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.reference.numbers.attributes import converted, low_bits
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.held import held, low_bits
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "held_choices",
+    "possible_conversions",
 ]
 
 
-def held_choices(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
+def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
     """Return the numbers that an attribute may become; several if processors convert differently.
 
     Args:
-        value, data_type, dtype: as for `held`, whose number is the first.
+        value, data_type, dtype: as for `converted`, whose number is the first.
     """
-    first = held(value, data_type, dtype)
+    first = converted(value, data_type, dtype)
     number = single(value)
     if data_type != "FLOAT32" or dtype.kind == "f" or _fits(number, dtype):
         return [first]
     words = [(bits, signed) for bits in (32, 64) for signed in (False, True)]
     wide = [_by_arm64(number, bits, signed) for bits, signed in words if bits >= 8 * dtype.itemsize]
     if dtype.kind == "u" and dtype.itemsize >= 4:
-        wide.append(-1)  # AVX-512 has a conversion to unsigned integers, which gives all ones.
+        wide.append(-1)  # The conversion of AVX-512 to unsigned integers gives all ones.
     others = (low_bits(number, dtype) for number in wide)
     choices = {int(first): first}
     for other in others:

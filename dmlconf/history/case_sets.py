@@ -50,5 +50,5 @@ def set_digest(data: bytes) -> str:
 
 def holds(members: Members, case: int) -> bool:
     """Return whether a set has a case."""
-    at = int(members.searchsorted(np.int32(case)))  # Of another type, it would copy them.
+    at = int(members.searchsorted(np.int32(case)))  # Another type would copy the set.
     return at < len(members) and int(members[at]) == case

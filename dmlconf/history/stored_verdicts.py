@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, delete, or_, select
 
+from dmlconf.history.case_sets import holds, unpacked
+from dmlconf.history.database import parts_of
 from dmlconf.history.inserting import insert_rows
-from dmlconf.history.members import holds, unpacked
 from dmlconf.history.tables import case, case_set, change, outcome, run, run_operator, suite
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ __all__ = [
     "run_already_there",
     "store_states",
 ]
-
-_MOST_PARAMETERS = 500
-"""Maximum number of values in one condition, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,12 +281,12 @@ def _settle(
                 needless.append(number)
             elif number not in stored and own is not None and not meaning.same(own, from_now):
                 added[number] = own
-        for begin in range(0, len(needless), _MOST_PARAMETERS):
+        for part in parts_of(needless):
             connection.execute(
                 delete(change).where(
                     change.c.environment_id == position.environment,
                     change.c.run_id == run_id,
-                    change.c.case_id.in_(needless[begin : begin + _MOST_PARAMETERS]),
+                    change.c.case_id.in_(part),
                 )
             )
         _insert(connection, position.environment, run_id, added)

@@ -32,7 +32,7 @@ def require_replaceable(
     Raises:
         click.UsageError: the file must not be replaced.
     """
-    for each in () if is_folder(file) else inputs:  # Opening a folder fails by itself.
+    for each in () if is_folder(file) else inputs:  # A folder fails later.
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
             raise click.UsageError(printable(message))

@@ -20,13 +20,13 @@ from dmlconf.reference.numbers.floats import single
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "held",
+    "converted",
     "low_bits",
 ]
 
 
-def held(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
-    """Return an attribute as a number of a tensor, as x86-64 converts it; no dimensions.
+def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
+    """Return an attribute in a tensor's data type, as x86-64 converts it, without dimensions.
 
     Args:
         value: the attribute.

@@ -1,0 +1,63 @@
+"""Docstrings name only functions, fields and values that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import dmlconf
+from dmlconf.resources import schemas_directory
+
+PACKAGE: Final = Path(dmlconf.__file__).parent
+
+NAME: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z]\w*_\w+)`")
+"""A name of several words, such as `max_pooling2`; those of one word may be words of English."""
+
+ELSEWHERE: Final = {"ge25519_has_small_order"}
+"""Names that other projects have."""
+
+
+@cache
+def trees() -> tuple[tuple[Path, ast.Module], ...]:
+    """Return the syntax tree of each module."""
+    return tuple((path, ast.parse(path.read_text("utf-8"))) for path in PACKAGE.rglob("*.py"))
+
+
+def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield the docstrings of a module, its classes, functions and constants."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def names_in(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a module uses, and the words of its strings."""
+    texts = set(map(id, docstrings(tree)))
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+            case ast.Constant(value=str(text)) if id(node) not in texts:
+                yield from re.findall(r"\w+", text)
+
+
+def test_docstrings_name_only_what_exists() -> None:
+    known = {name for path, tree in trees() for name in (path.stem, *names_in(tree))}
+    for file in schemas_directory().glob("*.yaml"):
+        known.update(re.findall(r"\w+", file.read_text("utf-8")))
+    for file in PACKAGE.rglob("*.yaml"):
+        known.update(re.findall(r"\w+", file.read_text("utf-8")))
+    unknown = [
+        f"{path.relative_to(PACKAGE)}:{text.lineno}: {name}"
+        for path, tree in trees()
+        for text in docstrings(tree)
+        for name in NAME.findall(str(text.value))
+        if name not in known | ELSEWHERE
+    ]
+    assert unknown == []
