@@ -49,7 +49,8 @@ class SumErrors:
         terms_vary: whether each sum has many terms whose roundings are independent.
         sums_shared: whether many elements take the errors of one sum, or of one factor.
         spans: intervals, FLOAT64, of an output before its own store, given the intermediates that
-            are stored in FLOAT16: all numbers in them are as right as the reference's.
+            are stored in FLOAT16: all numbers in them are as right as the reference's. Ends of NaN
+            for an element whose span is not known, which makes nothing right.
     """
 
     sums: Array

@@ -230,8 +230,10 @@ class _AppliedRule:
         for other in self.others[1:]:
             keep_least(limits.shares(values, other[block]))
         for lowest, highest in limits.errors.stacked_spans():
+            known = ~np.isnan(lowest)
             of_spans = limits.shares(values, _nearest_in(lowest, highest, values))
-            keep_least((np.minimum.reduce(of_spans[0]), np.minimum.reduce(of_spans[1])))
+            share, deviation = (np.where(known, each, np.inf) for each in of_spans)
+            keep_least((np.minimum.reduce(share), np.minimum.reduce(deviation)))
         return shares, apart
 
 

@@ -36,6 +36,10 @@ ONE_STEP = (
     "OutputSequenceTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}, Direction: FORWARD, "
 )
 LINEAR = "{operator: ACTIVATION_LINEAR, Alpha: 1, Beta: 0}"
+BESIDE_INFINITY = (
+    "InputTensor: {Sizes: [4], DataType: FLOAT32, values: [-3.4e+38, -2, 3, 3.4e+38]}, "
+    "OutputTensor: {Sizes: [4], DataType: FLOAT32}, Alpha: 7, Beta: .inf}"
+)
 ROW_OF_1024 = ", ".join(["1", "5", *["0"] * 1021, ".nan"])
 
 MEASURED = {
@@ -187,6 +191,101 @@ MEASURED = {
         "ActivationDescs: [" + LINEAR + "]}",
         {"OutputSequenceTensor": [32.8]},
         {"OutputSequenceTensor": [32.801]},
+    ),
+    "an activation of products that overflow": Measured(
+        "CONVOLUTION",
+        "{InputTensor: {Sizes: [1, 2, 2, 1], DataType: FLOAT32, "
+        "values: [1.0e20, 0, -1.0e20, 3e-20]}, "
+        "FilterTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [2.0e20, 1.0e20]}, "
+        "OutputTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32}, Mode: CROSS_CORRELATION, "
+        "Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1], StartPadding: [0, 0], "
+        "EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 1, "
+        "FusedActivation: {operator: ACTIVATION_CELU, Alpha: 2.0}}",
+        {"OutputTensor": [0, 3]},
+        {"OutputTensor": [1e38, 3]},
+    ),
+    "a factor that overflows once it is scaled": Measured(
+        "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
+        "{ATensor: {Sizes: [2, 1], DataType: INT8, values: [127, -3]}, "
+        "AScaleTensor: {Sizes: [2, 1], DataType: FLOAT32, values: [3.4e38, 0.5]}, "
+        "BTensor: {Sizes: [1, 2], DataType: INT8, values: [-113, 20]}, "
+        "BScaleTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [7.0e-45, 0.25]}, "
+        "OutputScaleTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [0.5]}, "
+        "OutputTensor: {Sizes: [2, 2], DataType: INT8}}",
+        {"OutputTensor": [-128, 127, 0, -15]},
+        {"OutputTensor": [-128, 127, 1, -15]},
+    ),
+    "a first moment that vanishes beside a divisor of 0": Measured(
+        "ADAM_OPTIMIZER",
+        "{InputParametersTensor: {Sizes: [3], DataType: FLOAT32, values: [0.5, 0.5, 2]}, "
+        "InputFirstMomentTensor: {Sizes: [3], DataType: FLOAT32, values: [-16777216, 1, 4]}, "
+        "InputSecondMomentTensor: {Sizes: [3], DataType: FLOAT32, values: [0, 4, 9]}, "
+        "GradientTensor: {Sizes: [3], DataType: FLOAT32, values: [0.25, 3, -2]}, "
+        "TrainingStepTensor: {Sizes: [1], DataType: UINT32, values: [0]}, "
+        "OutputParametersTensor: {Sizes: [3], DataType: FLOAT32}, "
+        "OutputFirstMomentTensor: {Sizes: [3], DataType: FLOAT32}, "
+        "OutputSecondMomentTensor: {Sizes: [3], DataType: FLOAT32}, "
+        "LearningRate: 65504, Beta1: 0, Beta2: 1, Epsilon: 0}",
+        {
+            "OutputParametersTensor": [NAN, -98255.5, 43671.332],
+            "OutputFirstMomentTensor": [0, 3, -2],
+            "OutputSecondMomentTensor": [0, 4, 9],
+        },
+        {
+            "OutputParametersTensor": [NAN, NAN, 43671.332],
+            "OutputFirstMomentTensor": [0, 3, -2],
+            "OutputSecondMomentTensor": [0, 4, 9],
+        },
+    ),
+    "HARD_SWISH of a product that overflows beside an infinite Beta": Measured(
+        "ACTIVATION_HARD_SWISH",
+        "{" + BESIDE_INFINITY,
+        {"OutputTensor": [-0.0, -2, 3, 3.4e38]},
+        {"OutputTensor": [-0.0, -2, 3, 1e38]},
+    ),
+    "HARD_SIGMOID of a product that overflows beside an infinite Beta": Measured(
+        "ACTIVATION_HARD_SIGMOID",
+        "{" + BESIDE_INFINITY,
+        {"OutputTensor": [0, 1, 1, 1]},
+        {"OutputTensor": [0, 1, 1, 0]},
+    ),
+    "a subnormal scale before a large gradient": Measured(
+        "BATCH_NORMALIZATION_GRAD",
+        "{InputTensor: {Sizes: [1, 2, 1, 2], DataType: FLOAT32, values: [1, 2, 3, 5]}, "
+        "InputGradientTensor: {Sizes: [1, 2, 1, 2], DataType: FLOAT32, "
+        "values: [-3.0e+38, 1.0e+38, 3, -7]}, "
+        "MeanTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [0.5, 4]}, "
+        "VarianceTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [2.5, 4]}, "
+        "ScaleTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [1.4e-45, 3]}, "
+        "OutputGradientTensor: {Sizes: [1, 2, 1, 2], DataType: FLOAT32}, "
+        "OutputScaleGradientTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32}, "
+        "OutputBiasGradientTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32}, Epsilon: 0}",
+        {
+            "OutputGradientTensor": [-4.2038954e-07, 1.4012984e-07, 4.5, -10.5],
+            "OutputScaleGradientTensor": [0, -5],
+            "OutputBiasGradientTensor": [-2e38, -4],
+        },
+        {
+            "OutputGradientTensor": [-2e-06, 1.4012984e-07, 4.5, -10.5],
+            "OutputScaleGradientTensor": [0, -5],
+            "OutputBiasGradientTensor": [-2e38, -4],
+        },
+    ),
+    "FLOAT16 half-way between two numbers once FLOAT32 has rounded it": Measured(
+        "VALUE_SCALE_2D",
+        "{InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [29.0625, -4]}, "
+        "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16}, Scale: 0.1, Bias: [100]}",
+        {"OutputTensor": [102.875, 99.5625]},
+        {"OutputTensor": [102.8125, 99.5625]},
+    ),
+    "a variance that a negative Epsilon cancels if FLOAT16 holds the mean": Measured(
+        "MEAN_VARIANCE_NORMALIZATION1",
+        "{InputTensor: {Sizes: [2, 4], DataType: FLOAT16, "
+        "values: [2047, 2048, 2047, 2048, 1, 5, 3, -7]}, "
+        "OutputTensor: {Sizes: [2, 4], DataType: FLOAT16}, Axes: [1], NormalizeVariance: true, "
+        "Epsilon: -0.5}",
+        {"OutputTensor": [NAN, INFINITY, NAN, INFINITY, 0.11108398, 1, 0.55517578, -1.66601563]},
+        {"OutputTensor": [NAN, INFINITY, NAN, INFINITY, NAN, 1, 0.55517578, -1.66601563]},
     ),
 }
 

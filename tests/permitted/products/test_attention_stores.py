@@ -110,3 +110,15 @@ def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) ->
     finite = single(tmp_path, "MULTIHEAD_ATTENTION1", BIASED.format(value=65472))
     assert accepts(finite, "OutputTensor", [32736, 32736])
     assert not accepts(finite, "OutputTensor", [infinity, infinity])
+
+
+def test_nan_is_wrong_beside_a_large_value(tmp_path: Path) -> None:
+    desc = """
+      QueryTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [10]},
+      KeyTensor: {Sizes: [1, 2, 1], DataType: FLOAT32, values: [10, 10.1]},
+      ValueTensor: {Sizes: [1, 2, 2], DataType: FLOAT32, values: [3.4e+38, 1, 0, 3]},
+      OutputTensor: {Sizes: [1, 1, 2], DataType: FLOAT32}, Scale: 1, MaskFilterValue: 0,
+      HeadCount: 1, MaskType: NONE"""
+    case = single(tmp_path, "MULTIHEAD_ATTENTION", desc)
+    assert accepts(case, "OutputTensor", [9.143983e37, 2.4621186])
+    assert not accepts(case, "OutputTensor", [9.143983e37, np.nan])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import ANY_RESULT
 from dmlconf.permitted.products.gemm import gemm_error_scale
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.graphs.accepted import accepts, single
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -27,3 +30,20 @@ def test_sums_that_overflow_on_the_way_leave_their_row_of_shares_open(columns: i
     )
     assert (scale.sums[0, 0, 0] == ANY_RESULT).all()
     assert (scale.sums[0, 0, 1] < 1000).all()
+
+
+@pytest.mark.parametrize(
+    ("row", "alpha", "right"),
+    [("-88, 0", -1, -1.6516363e38), ("3.0e+38, -2.0e+38", 1, 1.0000001e38)],
+)
+def test_nan_is_wrong_beside_an_activation_with_large_errors(
+    tmp_path: Path, row: str, alpha: float, right: float
+) -> None:
+    desc = f"""
+      ATensor: {{Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [{row}, 1, 3]}},
+      BTensor: {{Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1, 1]}},
+      OutputTensor: {{Sizes: [1, 1, 2, 1], DataType: FLOAT32}}, TransA: NONE, TransB: NONE,
+      Alpha: 1, Beta: 0, FusedActivation: {{operator: ACTIVATION_CELU, Alpha: {alpha}}}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [right, 4])
+    assert not accepts(case, "OutputTensor", [right, np.nan])

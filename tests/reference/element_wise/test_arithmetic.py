@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
@@ -141,10 +141,13 @@ def test_an_exponential_may_be_a_power_of_two(x: float) -> None:
 
 @pytest.mark.parametrize("dtype", [HALF, SINGLE])
 @given(st.floats(-60000, 60000))
+@example(102.90625004)  # to FLOAT16 102.9375, by way of FLOAT32 102.875
+@example(102.96874998)  # to FLOAT16 102.9375, by way of FLOAT32 103
 def test_rounding_gives_at_most_two_neighbours(dtype: np.dtype[Any], number: float) -> None:
     lowest, highest = (end[0] for end in rounded_interval(np.array([number]), 0.0, dtype))
     nearest = np.float32(number).astype(dtype)
     assert lowest <= nearest <= highest <= neighbours(lowest)[1]
+    assert lowest <= np.float64(number).astype(dtype) <= highest
     assert min(abs(float(lowest)), abs(float(highest))) <= abs(number)
     if float(nearest) == number:
         assert lowest == highest
