@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.directml.dispatch.case_flags import FLAG_TAGS
-from dmlconf.capture.blocks import blocks
+from dmlconf.capture.blocks import Block, blocks
 from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator, KeptArray
 from dmlconf.capture.inputs import desc_of, input_data
 from dmlconf.capture.plain_graphs import OWN_DATA, shortened
@@ -30,6 +30,7 @@ __all__ = [
     "Entry",
     "File",
     "Written",
+    "block_span",
     "execution_tags",
     "operator_entries",
     "sound_entries",
@@ -224,9 +225,6 @@ def _graph_entries(
         # A block of one node is a case of its operator already.
         several = [each for each in blocks(graph.parts, block_nodes) if len(each.nodes) > 1]
         for number, block in enumerate(several, 1):
-            ends = block.nodes[0], block.nodes[-1]
-            first, last = (graph.names.get(name, name) for name in ends)
-            which = f"{len(block.nodes)} nodes of graph {graph.number}"
             weights = {
                 name: graph.weights[source]
                 for name, source in block.sources.items()
@@ -236,11 +234,20 @@ def _graph_entries(
                 graph,
                 {
                     "name": f"graph-{graph.number}-block-{number}",
-                    "note": f"{which}, from {first} to {last}.",
+                    "note": block_span(graph, block),
                     "tags": ["block", *execution_tags(graph.flags)],
                     **shortened(_with_weights(block.parts, weights)),
                 },
             )
+
+
+def block_span(graph: CapturedGraph, block: Block) -> str:
+    """Return a sentence on which nodes of a graph a block has, by the application's names."""
+    first, last = (graph.names.get(name, name) for name in (block.nodes[0], block.nodes[-1]))
+    count = len(block.nodes)
+    if count == 1:
+        return f"The node {first} of graph {graph.number}."
+    return f"{count} nodes of graph {graph.number}, from {first} to {last}."
 
 
 def _graph_entry(graph: CapturedGraph) -> Entry:

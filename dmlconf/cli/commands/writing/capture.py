@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.core import ParameterSource
 
 from dmlconf.backends.errors import LibraryError
+from dmlconf.capture.block_cases import write_blocks
 from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.dispatch_cases import write_dispatches
@@ -27,7 +29,7 @@ from dmlconf.cli.options.captured_folder import (
     folder_option,
     require_empty,
 )
-from dmlconf.cli.output.captured_cases import report_cases, report_dispatches
+from dmlconf.cli.output.captured_cases import report_blocks, report_cases, report_dispatches
 from dmlconf.cli.output.captured_difference import report_difference
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
@@ -130,6 +132,7 @@ def command(
     6 the program was interrupted.
     """
     require_empty(folder)
+    _require_data(data)
     program = _without_interpreter(program)
     if model is not None:
         program = _model_program(program, model, dimensions, inputs, unfused)
@@ -137,6 +140,8 @@ def command(
         raise click.UsageError("name a PROGRAM after --, or an ONNX model with --model")
     elif dimensions or inputs or unfused:
         raise click.UsageError("--dimension, --inputs and --unfused go with --model")
+    if program == ("-m",):
+        raise click.UsageError("name a module after -m")
     if program[0] != "-m" and not Path(program[0]).is_file():
         raise click.UsageError(f"there is no script {program[0]}")
     reason = supported()
@@ -147,7 +152,8 @@ def command(
     try:
         with launched(program, options) as ended:
             differs = model is not None and ended.exit_code == OUTPUTS_DIFFER
-            code = _written(folder, replace(ended, exit_code=0) if differs else ended, block_nodes)
+            ended = replace(ended, exit_code=0) if differs else ended
+            code = _written(folder, ended, block_nodes, most_data << 20, model is not None)
             if differs:
                 report_difference(folder, program, bool(ended.captured.dispatches))
             return code
@@ -155,6 +161,15 @@ def command(
         raise OutputError(f"what was captured cannot be read: {error}") from error
     except OSError as error:
         raise folder_error(folder, error) from error
+
+
+def _require_data(data: str) -> None:
+    """Refuse options that say nothing about the data that is kept."""
+    context = click.get_current_context()
+    for name, kept in (("dispatches", ["all"]), ("most_data", ["weights", "all"])):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and data not in kept:
+            option_name = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option_name} goes with --data {' or '.join(kept)}")
 
 
 def _model_program(
@@ -190,16 +205,20 @@ def _without_interpreter(program: tuple[str, ...]) -> tuple[str, ...]:
 _INTERPRETER: Final = re.compile(r"python[\d.]*|py")
 
 
-def _written(folder: Path, ended: Launched, block_nodes: int | None) -> int:
+def _written(
+    folder: Path, ended: Launched, block_nodes: int | None, most_bytes: int, model: bool
+) -> int:
     captured = ended.captured
     _report_left_out(captured)
     if not captured.operators and not captured.graphs:
-        say(_nothing(ended))
+        say(_nothing(ended, model))
         return ExitCode.NOTHING_SELECTED
     written = write_cases(folder, captured, ended.folder, block_nodes)
     report_cases(folder, captured, written)
     if captured.dispatches:
         report_dispatches(folder, write_dispatches(folder, captured, ended.folder))
+        if block_nodes is not None:
+            report_blocks(folder, write_blocks(folder, captured, block_nodes, most_bytes))
     if ended.interrupted:
         say("The program was interrupted; the cases are those until then.")
         return ExitCode.INCOMPLETE
@@ -219,8 +238,10 @@ def _report_left_out(captured: Captured) -> None:
         say(f"A failure of dmlconf, which the program did not notice: {failure}")
 
 
-def _nothing(ended: Launched) -> str:
+def _nothing(ended: Launched, model: bool) -> str:
     captured = ended.captured
+    if model:
+        return "ONNX Runtime gave DirectML nothing to compile, so there is nothing to write."
     if captured.devices:
         created = sum(captured.created.values())
         return f"The program compiled nothing; it created {created:,} operators."
