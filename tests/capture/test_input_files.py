@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.lib import format as npy
 
-from dmlconf.capture import input_files
-from dmlconf.capture.input_files import inputs_from
-from dmlconf.capture.onnx_sessions import ModelError
+from dmlconf.capture.model_runs import input_files
+from dmlconf.capture.model_runs.input_files import inputs_from
+from dmlconf.capture.model_runs.onnx_sessions import ModelError
 
 
 def written(path: Path, content: bytes, name: str = "x.npy") -> Path:

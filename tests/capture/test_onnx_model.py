@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.capture.onnx_model import generated, model_inputs, parsed_dimension
-from dmlconf.capture.onnx_sessions import ModelError, OnnxSession, SessionSettings
+from dmlconf.capture.model_runs.onnx_model import generated, model_inputs, parsed_dimension
+from dmlconf.capture.model_runs.onnx_sessions import ModelError, OnnxSession, SessionSettings
 
 
 def test_inputs_are_generated_with_the_model_s_types_and_sizes() -> None:

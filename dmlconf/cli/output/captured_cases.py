@@ -30,6 +30,10 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
         say(f"DirectML refused to compile some of them: {', '.join(sorted(map(str, refused)))}")
     if captured.weights:
         say(f"Kept {len(captured.weights):,} tensors of weights next to the cases")
+    followed = sum(bool(each.statistics) for each in captured.operators)
+    followed += sum(bool(each.statistics) for each in captured.graphs)
+    if followed:
+        say(f"Generated data is like that of the first dispatch in {counted(followed, 'case')}")
     _report_left_out(written)
     if not written.cases:
         return

@@ -18,8 +18,8 @@ from dmlconf.capture.dispatch_cases import write_dispatches
 from dmlconf.capture.hooking.patches import supported
 from dmlconf.capture.journal import JournalError
 from dmlconf.capture.launching import Launched, launched
-from dmlconf.capture.onnx_model import OUTPUTS_DIFFER, parsed_dimension
-from dmlconf.capture.onnx_sessions import ModelError
+from dmlconf.capture.model_runs.onnx_model import OUTPUTS_DIFFER, parsed_dimension
+from dmlconf.capture.model_runs.onnx_sessions import ModelError
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import EXISTING_FILE
@@ -79,10 +79,11 @@ _MODEL_GROUP: Final = "Run an ONNX model"
 @block_nodes_option
 @option(
     "--data",
-    type=click.Choice(["none", "weights", "all"]),
+    type=click.Choice(["none", "statistics", "weights", "all"]),
     default="none",
     show_default=True,
-    help="Keep no data of the program, its weights, or inputs and outputs of dispatches too.",
+    help="Keep no data of the program, what its data is like (range, zeros, whole numbers), its "
+    "weights, or inputs and outputs of dispatches too.",
 )
 @option(
     "--dispatches",
@@ -121,7 +122,8 @@ def command(
 
     With --data all, each dispatch also becomes a case with the program's own data, and what the
     program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order. With
-    --data weights, the cases have what DirectML takes over from the program, and generated inputs.
+    --data weights, the cases have what DirectML takes over from the program, and generated inputs;
+    with --data statistics, the generated data is like the program's, and none of that is kept.
 
     With --model, the outputs are compared with those of ONNX Runtime's CPU provider. If they
     differ, the first node whose output does is named. With --data all, the dispatches are judged as
@@ -147,7 +149,7 @@ def command(
     reason = supported()
     if reason is not None:
         raise LibraryError(f"dmlconf cannot capture programs on this system: {reason}")
-    count = dispatches if data == "all" else 0
+    count = {"all": dispatches, "statistics": 1}.get(data, 0)
     options = "none" if data == "none" else f"{data},{count},{most_data << 20}"
     try:
         with launched(program, options) as ended:
@@ -188,7 +190,7 @@ def _model_program(
             raise click.BadParameter(str(error), param_hint="--dimension") from error
     return (
         "-m",
-        "dmlconf.capture.onnx_model",
+        "dmlconf.capture.model_runs.onnx_model",
         str(model),
         *(f"--dimension={dimension}" for dimension in dimensions),
         *(("--inputs", str(inputs)) if inputs else ()),

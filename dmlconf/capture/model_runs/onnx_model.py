@@ -1,9 +1,10 @@
 """Run an ONNX model in ONNX Runtime's DirectML provider, for `dmlconf capture --model`.
 
-`python -m dmlconf.capture.onnx_model FILE [--inputs FILE] [--dimension NAME=N] [--unfused]`
-compares its outputs with those of the CPU provider, and ends with `OUTPUTS_DIFFER` if they differ
-too much. With `--find-difference` it names the first node whose output does; that runs without
-hooks, since the models that it makes are not the application's.
+`python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]`, with the options `--inputs FILE`,
+`--dimension NAME=N` and `--unfused`, compares its outputs with those of the CPU provider, and ends
+with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it names the first node
+whose output does; that runs without hooks, since the models that it makes are not the
+application's.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.capture.first_difference import first_difference, search_lines
-from dmlconf.capture.input_files import inputs_from
-from dmlconf.capture.onnx_graph import read_graph
-from dmlconf.capture.onnx_sessions import ModelError, OnnxRuntimeError, OnnxSession, SessionSettings
-from dmlconf.capture.output_difference import output_difference
+from dmlconf.capture.model_runs.first_difference import first_difference, search_lines
+from dmlconf.capture.model_runs.input_files import inputs_from
+from dmlconf.capture.model_runs.onnx_graph import read_graph
+from dmlconf.capture.model_runs.onnx_sessions import (
+    ModelError,
+    OnnxRuntimeError,
+    OnnxSession,
+    SessionSettings,
+)
+from dmlconf.capture.model_runs.output_difference import output_difference
 from dmlconf.documents.wording import first_names
 from dmlconf.limits import LARGEST_MODEL_INPUTS
 from dmlconf.tensors.datatypes import Array

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.lib import format as npy
 
-from dmlconf.capture.onnx_sessions import ModelError
+from dmlconf.capture.model_runs.onnx_sessions import ModelError
 from dmlconf.documents.files import UnreadableFileError
 from dmlconf.documents.zip_members import DamagedArchiveError, opened_archive
 from dmlconf.limits import LARGEST_MODEL_INPUTS
