@@ -144,7 +144,7 @@ class Model:
             onnx.save(self.with_sizes(self.fetched(folder)), own / "model.onnx")
             command = [sys.executable, str(HERE / "lab.py"), "python", "--", "-m"]
             command += ["dmlconf.capture.hooking.program", journal.name, "none", "--", "-m"]
-            command += ["dmlconf.capture.onnx_model", "model.onnx"]
+            command += ["dmlconf.capture.model_runs.onnx_model", "model.onnx"]
             if self.zeros:
                 np.savez(own / "inputs.npz", allow_pickle=False, **self.inputs())
                 command += ["--inputs", "inputs.npz"]

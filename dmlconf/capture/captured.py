@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dmlconf.capture.data_statistics import DataStatistics
 from dmlconf.capture.journal import JournalError
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
@@ -37,6 +38,7 @@ class CapturedOperator:
         nodes: the graphs in which it is a node: for each, the graph's number and the node's name.
         hresult: what CompileOperator returned; None if the program ended in it, or for nodes.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
+        statistics: those of its inputs at the first dispatch, by tensor, if kept.
     """
 
     operator: str
@@ -46,6 +48,7 @@ class CapturedOperator:
     nodes: list[tuple[int, str]] = field(default_factory=list)
     hresult: str | None = None
     weights: Mapping[str, KeptArray] = field(default_factory=dict)
+    statistics: Mapping[str, DataStatistics] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class CapturedGraph:
         compiled: how often CompileGraph was called.
         hresult: what it returned; None if the program ended in it.
         weights: the data that DirectML took over at the first initialisation, by input, if kept.
+        statistics: those of its inputs at the first dispatch, by input, if kept.
     """
 
     number: int
@@ -71,6 +75,7 @@ class CapturedGraph:
     compiled: int = 0
     hresult: str | None = None
     weights: Mapping[str, KeptArray] = field(default_factory=dict)
+    statistics: Mapping[str, DataStatistics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,7 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
                     numbered[number] = _new(line, result, by_key)
                 if number in numbered:  # Else its description was too long.
                     numbered[number].compiled += 1
-            case "compiled" | "dispatch" | "weights":
+            case "compiled" | "dispatch" | "statistics" | "weights":
                 what = numbered.get(int(line["number"]))
                 if what is not None:
                     _add(line, what, result)
@@ -191,6 +196,8 @@ def _add(line: Mapping[str, Any], what: CapturedOperator | CapturedGraph, result
             what.hresult = str(line["hresult"])
         case "weights":
             what.weights = what.weights or _arrays(line["inputs"])
+        case "statistics":
+            what.statistics = what.statistics or _statistics(line["inputs"])
         case "dispatch":
             sides = (_arrays(line[side]) for side in ("inputs", "outputs"))
             result.dispatches.append(CapturedDispatch(what, *sides))
@@ -200,6 +207,14 @@ def _arrays(kept: Mapping[str, Any]) -> Mapping[str, KeptArray]:
     return {
         name: KeptArray(_file(each["file"]), str(each["elements"]), bool(each["finite"]))
         for name, each in kept.items()
+    }
+
+
+def _statistics(kept: Mapping[str, Any]) -> Mapping[str, DataStatistics]:
+    return {
+        name: DataStatistics(**each["statistics"])
+        for name, each in kept.items()
+        if each["statistics"] is not None
     }
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.directml.dispatch.case_flags import FLAG_TAGS
-from dmlconf.capture.blocks import blocks
+from dmlconf.capture.blocks import Block, blocks
 from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator, KeptArray
+from dmlconf.capture.data_statistics import DataStatistics, following
 from dmlconf.capture.inputs import desc_of, input_data
 from dmlconf.capture.plain_graphs import OWN_DATA, shortened
 from dmlconf.cases.identifiers import unique_name
@@ -30,6 +31,7 @@ __all__ = [
     "Entry",
     "File",
     "Written",
+    "block_span",
     "execution_tags",
     "operator_entries",
     "sound_entries",
@@ -179,8 +181,10 @@ def operator_entries(
         written = dict(member.desc)
         for tensor_name, field, tensor in tensors_of(operator, desc, FieldKind.INPUT):
             seed += 1
-            data = _weight(member.weights, tensor_name) or input_data(
-                operator, desc, field, tensor, seed
+            data = _weight(member.weights, tensor_name) or following(
+                member.statistics.get(tensor_name),
+                input_data(operator, desc, field, tensor, seed),
+                seed,
             )
             if field.is_array:
                 index = int(tensor_name[len(field.name) + 1 : -1])
@@ -224,23 +228,27 @@ def _graph_entries(
         # A block of one node is a case of its operator already.
         several = [each for each in blocks(graph.parts, block_nodes) if len(each.nodes) > 1]
         for number, block in enumerate(several, 1):
-            ends = block.nodes[0], block.nodes[-1]
-            first, last = (graph.names.get(name, name) for name in ends)
-            which = f"{len(block.nodes)} nodes of graph {graph.number}"
-            weights = {
-                name: graph.weights[source]
-                for name, source in block.sources.items()
-                if source in graph.weights
-            }
+            sources = block.sources.items()
+            weights = {n: graph.weights[s] for n, s in sources if s in graph.weights}
+            statistics = {n: graph.statistics[s] for n, s in sources if s in graph.statistics}
             yield (
                 graph,
                 {
                     "name": f"graph-{graph.number}-block-{number}",
-                    "note": f"{which}, from {first} to {last}.",
+                    "note": block_span(graph, block),
                     "tags": ["block", *execution_tags(graph.flags)],
-                    **shortened(_with_weights(block.parts, weights)),
+                    **shortened(_with_kept_data(block.parts, weights, statistics)),
                 },
             )
+
+
+def block_span(graph: CapturedGraph, block: Block) -> str:
+    """Return a sentence on which nodes of a graph a block has, by the application's names."""
+    first, last = (graph.names.get(name, name) for name in (block.nodes[0], block.nodes[-1]))
+    count = len(block.nodes)
+    if count == 1:
+        return f"The node {first} of graph {graph.number}."
+    return f"{count} nodes of graph {graph.number}, from {first} to {last}."
 
 
 def _graph_entry(graph: CapturedGraph) -> Entry:
@@ -253,7 +261,7 @@ def _graph_entry(graph: CapturedGraph) -> Entry:
         "name": f"graph-{graph.number}-of-{count}-node{'' if count == 1 else 's'}",
         "note": " ".join(parts),
         **_tags(graph.flags),
-        **shortened(_with_weights(graph.parts, graph.weights)),
+        **shortened(_with_kept_data(graph.parts, graph.weights, graph.statistics)),
     }
 
 
@@ -263,14 +271,20 @@ def _weight(weights: Mapping[str, KeptArray], name: str) -> Mapping[str, Any] | 
     return None if kept is None else {"values": {"file": f"{DATA}/{kept.file}"}}
 
 
-def _with_weights(parts: Mapping[str, Any], weights: Mapping[str, KeptArray]) -> dict[str, Any]:
-    """Return the parts with data for the inputs: weights that were kept, or generated."""
+def _with_kept_data(
+    parts: Mapping[str, Any],
+    weights: Mapping[str, KeptArray],
+    statistics: Mapping[str, DataStatistics],
+) -> dict[str, Any]:
+    """Return the parts with data for the inputs: kept weights, or generated, as statistics say."""
     whole = with_data(parts)
-    for name in weights:
-        tensor = {key: item for key, item in whole["inputs"][name].items() if key not in OWN_DATA}
-        data = _weight(weights, name) or {}
-        whole["inputs"] = {**whole["inputs"], name: {**tensor, **data}}
-    return whole
+    inputs = whole.get("inputs", {})
+    for seed, (name, entry) in enumerate(inputs.items(), 1):
+        tensor = {key: item for key, item in entry.items() if key not in OWN_DATA}
+        generated = {key: item for key, item in entry.items() if key in OWN_DATA}
+        data = _weight(weights, name) or following(statistics.get(name), generated, seed)
+        inputs = {**inputs, name: {**tensor, **data}}
+    return {**whole, "inputs": inputs} if inputs else whole
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:

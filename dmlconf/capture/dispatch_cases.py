@@ -18,7 +18,13 @@ from dmlconf.backends.directml.api.library import native_version
 from dmlconf.backends.protocol import Capabilities, Outputs
 from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
-from dmlconf.capture.captured import Captured, CapturedDispatch, CapturedGraph, KeptArray
+from dmlconf.capture.captured import (
+    Captured,
+    CapturedDispatch,
+    CapturedGraph,
+    CapturedOperator,
+    KeptArray,
+)
 from dmlconf.capture.case_files import DATA, Written, execution_tags, sound_entries
 from dmlconf.capture.plain_graphs import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
@@ -28,7 +34,7 @@ from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FOLDER", "RECORDING", "write_dispatches"]
+__all__ = ["FOLDER", "RECORDING", "file_stem", "write_dispatches"]
 
 FOLDER: Final = "dispatches"
 """The folder of dispatches, below the folder of captured cases."""
@@ -45,12 +51,11 @@ class _Numbered:
     number: int
     dispatch: CapturedDispatch
 
-    @property
-    def stem(self) -> str:
-        """The name of its file: files are run in the order of their names."""
-        what = self.dispatch.what
-        kind = "graph" if isinstance(what, CapturedGraph) else what.operator.lower()
-        return f"{self.number:05}-{kind.replace('_', '-')}"
+
+def file_stem(number: int, what: CapturedOperator | CapturedGraph) -> str:
+    """Return the name of a dispatch's file: files are run in the order of their names."""
+    kind = "graph" if isinstance(what, CapturedGraph) else what.operator.lower()
+    return f"{number:05}-{kind.replace('_', '-')}"
 
 
 def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
@@ -76,7 +81,7 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
         for kept in dispatch.inputs.values():
             shutil.copyfile(source / kept.file, target / DATA / kept.file)
         head, entry = _document(each, sources)
-        path = target / f"{each.stem}.yaml"
+        path = target / f"{file_stem(number, dispatch.what)}.yaml"
         if not sound_entries(head, [entry], path, left_out):
             continue
         path.write_text(document_text({**head, "cases": [entry]}), encoding="utf-8")

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dmlconf.capture.first_difference import Search, first_difference, search_lines
-from dmlconf.capture.onnx_graph import read_graph
-from dmlconf.capture.onnx_sessions import OnnxSession, SessionSettings
-from dmlconf.capture.output_difference import output_difference
+from dmlconf.capture.model_runs.first_difference import Search, first_difference, search_lines
+from dmlconf.capture.model_runs.onnx_graph import read_graph
+from dmlconf.capture.model_runs.onnx_sessions import OnnxSession, SessionSettings
+from dmlconf.capture.model_runs.output_difference import output_difference
 
 NET: Final = Path(__file__).parents[1] / "lab" / "capture" / "net.onnx"
 X: Final = np.linspace(-1, 1, 243, dtype=np.float32).reshape(1, 3, 9, 9)

@@ -1,16 +1,15 @@
-"""Inputs of ONNX models: generated, or from files of strangers."""
+"""Inputs of ONNX models, and the dimensions that these leave open."""
 
 from __future__ import annotations
 
-import io
-import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dmlconf.capture.onnx_model import generated, inputs_from, parsed_dimension
-from dmlconf.capture.onnx_sessions import ModelError
+from dmlconf.capture.model_runs.onnx_model import generated, model_inputs, parsed_dimension
+from dmlconf.capture.model_runs.onnx_sessions import ModelError, OnnxSession, SessionSettings
 
 
 def test_inputs_are_generated_with_the_model_s_types_and_sizes() -> None:
@@ -40,32 +39,51 @@ def test_inputs_that_cannot_be_generated_are_named(
 
 def test_a_dimension_has_a_name_and_a_size() -> None:
     assert parsed_dimension("batch=4") == ("batch", 4)
-    for wrong in ("batch", "batch=0", "=3", "batch=-1"):
+    assert parsed_dimension(f"batch={2**63 - 1}") == ("batch", 2**63 - 1)
+    for wrong in ("batch", "batch=0", "=3", "batch=-1", f"batch={2**63}", "batch=" + "9" * 5000):
         with pytest.raises(ModelError, match="is not a dimension such as batch=1"):
             parsed_dimension(wrong)
 
 
-def test_inputs_come_from_a_file_without_pickles(tmp_path: Path) -> None:
-    path = tmp_path / "inputs.npz"
-    np.savez(path, x=np.arange(3))
-    assert inputs_from(path)["x"].tolist() == [0, 1, 2]
-    np.savez(path, x=np.array([{}], dtype=object))
-    with pytest.raises(ModelError, match="cannot be read"):
-        inputs_from(path)
-    path.write_bytes(b"PK")
-    with pytest.raises(ModelError, match="cannot be read"):
-        inputs_from(path)
+@dataclass(frozen=True)
+class Input:
+    """An input of a session of ONNX Runtime."""
+
+    name: str
+    type: str
+    shape: list[int | str]
 
 
-def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x.npy", b"")
-    # The size in the central directory, which is what an unpacker promises.
-    packed = bytearray(content.getvalue())
-    place = packed.rindex(b"PK\x01\x02") + 24
-    packed[place : place + 4] = (2**31).to_bytes(4, "little")
-    path = tmp_path / "inputs.npz"
-    path.write_bytes(bytes(packed))
-    with pytest.raises(ModelError, match="holds 2,147,483,648 bytes"):
-        inputs_from(path)
+class Runtime:
+    """A session of a model with an image, whose batch is open, and a mask."""
+
+    def get_inputs(self) -> list[Input]:
+        """Return the inputs."""
+        return [
+            Input("image", "tensor(float)", ["batch", 3]),
+            Input("mask", "tensor(bool)", ["batch"]),
+        ]
+
+
+def test_inputs_are_those_of_the_file_and_others_are_generated() -> None:
+    image = np.ones((2, 3), np.float32)
+    settings = SessionSettings(Path("model.onnx"), {"batch": 2})
+    inputs = model_inputs(OnnxSession(Runtime()), settings, {"image": image})
+    assert inputs["image"] is image
+    assert inputs["mask"].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "names", "message"),
+    [
+        ({"bach": 2}, [], "no open dimension 'bach'; it has batch"),
+        ({}, ["Image"], "no input 'Image'; it has image, mask"),
+    ],
+)
+def test_names_that_the_model_lacks_are_refused(
+    dimensions: dict[str, int], names: list[str], message: str
+) -> None:
+    settings = SessionSettings(Path("model.onnx"), dimensions)
+    data = dict.fromkeys(names, np.ones(1))
+    with pytest.raises(ModelError, match=message):
+        model_inputs(OnnxSession(Runtime()), settings, data)

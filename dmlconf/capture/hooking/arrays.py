@@ -1,22 +1,50 @@
-"""A folder of NumPy files with the tensors of dispatches; equal tensors share a file."""
+"""What is kept of the tensors of dispatches: NumPy files in a folder, or their statistics alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from dmlconf.capture.data_statistics import DataStatistics
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ArrayStore"]
+__all__ = ["ArrayStore", "StatisticsStore", "Store"]
+
+
+class Store(Protocol):
+    """Keeps tensors."""
+
+    @property
+    def event(self) -> str:
+        """The event of the journal that has the entries of a dispatch."""
+        ...
+
+    def put(self, array: Array) -> Mapping[str, Any] | None:
+        """Keep a tensor, and return its entry for the journal; None if nothing more is kept."""
+        ...
+
+
+class StatisticsStore:
+    """Keeps what tensors are like, and none of their data."""
+
+    event: ClassVar = "statistics"
+
+    def put(self, array: Array) -> Mapping[str, Any]:
+        """Return the statistics of an array as an entry for the journal."""
+        statistics = DataStatistics.of(array)
+        return {"statistics": None if statistics is None else asdict(statistics)}
 
 
 class ArrayStore:
-    """A folder of arrays with a maximum size."""
+    """A folder of arrays with a maximum size; equal arrays share a file."""
+
+    event: ClassVar = "dispatch"
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         """Take an existing folder.

@@ -20,7 +20,7 @@ from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.api.hresult import failed
 from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.devices.fence import Fence, WaitLimit
-from dmlconf.capture.hooking.arrays import ArrayStore
+from dmlconf.capture.hooking.arrays import Store
 from dmlconf.capture.hooking.copies import Copies, borrowed, copying_list, device_of
 from dmlconf.capture.hooking.guard import Guard
 from dmlconf.capture.hooking.patches import Patches
@@ -95,7 +95,7 @@ class Dispatches:
         patches: Patches,
         guard: Guard,
         journal: JournalWriter,
-        store: ArrayStore,
+        store: Store,
         most: int,
     ) -> None:
         """Keep the data of a limited number of dispatches of each operator and graph.
@@ -372,7 +372,7 @@ class Dispatches:
         with self._lock:
             weights = self._weights.get(dispatch.owner, {})
         inputs = None if before is None else {**weights, **before}
-        self._write("dispatch", dispatch, {"inputs": inputs, "outputs": after})
+        self._write(self._store.event, dispatch, {"inputs": inputs, "outputs": after})
 
     def _write(
         self, event: str, dispatch: _Dispatch, sides: Mapping[str, Mapping[str, Any] | None]

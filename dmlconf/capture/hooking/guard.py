@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +14,6 @@ __all__ = ["Guard"]
 
 _MOST_FAILURES: Final = 20
 """Failures of dmlconf itself that are written; more of them say nothing new."""
-
-_ACCESS_VIOLATION: Final = 0xC0000005
 
 
 class Guard:
@@ -39,10 +36,6 @@ class Guard:
         self._inside.entered = True
         try:
             yield
-        except OSError:
-            # The processor's exception of the original, which ctypes turned into one of Python's:
-            # without hooks it would have ended the process.
-            os._exit(_ACCESS_VIOLATION)
         finally:
             self._inside.entered = False
 

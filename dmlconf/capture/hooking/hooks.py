@@ -23,7 +23,7 @@ from dmlconf.backends.directml.api.structs import DML_OPERATOR_DESC
 from dmlconf.backends.directml.api.vtable import HRESULT, NEW_OBJECT, ComObject, prototype
 from dmlconf.capture.entries import graph_line, operator_line
 from dmlconf.capture.graph_decoding import decoded_graph
-from dmlconf.capture.hooking.arrays import ArrayStore
+from dmlconf.capture.hooking.arrays import ArrayStore, StatisticsStore, Store
 from dmlconf.capture.hooking.dispatches import Dispatches
 from dmlconf.capture.hooking.guard import Guard
 from dmlconf.capture.hooking.loading import LoadNotification, loaded_module, module_file
@@ -50,11 +50,13 @@ class DataOptions:
         dispatches: how many dispatches of each operator and graph have their data kept; 0 to keep
             weights alone.
         most_bytes: the maximum size of all data together.
+        statistics: whether the statistics of the data are kept instead of the data.
     """
 
     folder: Path
     dispatches: int
     most_bytes: int
+    statistics: bool = False
 
 
 class Capture:
@@ -78,7 +80,9 @@ class Capture:
         self._numbers: dict[str, int] = {}
         self._dispatches: Dispatches | None = None
         if data is not None:
-            store = ArrayStore(data.folder, data.most_bytes)
+            store: Store = (
+                StatisticsStore() if data.statistics else ArrayStore(data.folder, data.most_bytes)
+            )
             self._dispatches = Dispatches(
                 self._patches, self._guard, journal, store, data.dispatches
             )

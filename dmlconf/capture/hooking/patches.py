@@ -26,6 +26,9 @@ _REACH: Final = 1 << 32
 _JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
 """`jmp [rip]`, followed by the address to jump to."""
 
+_ACCESS_VIOLATION: Final = -0x3FFF_FFFB
+"""0xC0000005, with which Windows ends a process after an access violation."""
+
 _Hook = Callable[..., Any]
 
 
@@ -74,7 +77,7 @@ class Patches:
                 return
             kind: Any = method_type(method)
             before = ctypes.c_void_p.from_address(entry).value or 0
-            callback = kind(make(kind(before)))
+            callback = kind(make(_or_end(kind(before))))
             self._write(entry, struct.pack("<Q", address_of(callback)), callback)
 
     def replace_export(
@@ -93,7 +96,7 @@ class Patches:
             if entry in self._replaced:
                 return
             before = module + ctypes.c_uint32.from_address(entry).value
-            callback = kind(make(kind(before)))
+            callback = kind(make(_or_end(kind(before))))
             stub = _stub(module, size, address_of(callback))
             self._write(entry, struct.pack("<I", stub - module), callback)
 
@@ -116,6 +119,22 @@ class Patches:
         before = ctypes.string_at(entry, len(content))
         self._replaced[entry] = _Replaced(before, content, kept)
         overwrite(entry, content)
+
+
+def _or_end(original: _Hook) -> _Hook:
+    """Return a native function whose crash ends the process, as it would without hooks.
+
+    ctypes turns an exception of the processor into one of Python, after which the application would
+    go on with a result of 0, which is S_OK.
+    """
+
+    def called(*arguments: Any) -> Any:
+        try:
+            return original(*arguments)
+        except OSError:
+            os._exit(_ACCESS_VIOLATION)
+
+    return called
 
 
 def _stub(module: int, size: int, target: int) -> int:

@@ -7,6 +7,7 @@ which data of dispatches is kept in the folder of the journal:
 - `all,DISPATCHES,BYTES`: the data of the first DISPATCHES dispatches of each operator and graph,
   BYTES at most
 - `weights,0,BYTES`: only weights, BYTES at most
+- `statistics,1,BYTES`: the statistics of the first dispatch's data, and no data; BYTES says nothing
 
 PROGRAM is a script, or `-m MODULE`. The program sees the `sys.argv`, `sys.path` and `__main__` that
 it would have without the hooks.
@@ -53,8 +54,8 @@ def parsed(text: str, folder: Path) -> DataOptions | None:
     """Return the options that DATA stands for, with the folder that receives the data."""
     if text == "none":
         return None
-    _, dispatches, most_bytes = text.split(",")
-    return DataOptions(folder, int(dispatches), int(most_bytes))
+    kind, dispatches, most_bytes = text.split(",")
+    return DataOptions(folder, int(dispatches), int(most_bytes), kind == "statistics")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import click
 
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.path_types import FOLDER
-from dmlconf.cli.output.files import OutputError
+from dmlconf.cli.output.files import OutputError, require_folder
 
 __all__ = ["block_nodes_option", "folder_error", "folder_option", "require_empty"]
 
@@ -33,10 +33,10 @@ block_nodes_option: Final = option(
 
 
 def require_empty(folder: Path) -> None:
-    """Refuse a folder that holds files.
+    """Refuse a folder that holds files, or where none can be written.
 
     Raises:
-        click.UsageError: it does.
+        click.UsageError: it does, or none can.
         OutputError: it cannot be read.
     """
     try:
@@ -45,6 +45,7 @@ def require_empty(folder: Path) -> None:
         raise folder_error(folder, error) from error
     if holds_files:
         raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
+    require_folder(folder)
 
 
 def folder_error(folder: Path, error: OSError) -> OutputError:

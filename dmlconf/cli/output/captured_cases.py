@@ -6,13 +6,14 @@ import shlex
 from pathlib import Path
 from typing import Final
 
+from dmlconf.capture.block_cases import FOLDER as BLOCKS
 from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import Written
 from dmlconf.capture.dispatch_cases import FOLDER
 from dmlconf.cli.output.console import say
 from dmlconf.documents.wording import counted
 
-__all__ = ["report_cases", "report_dispatches"]
+__all__ = ["report_blocks", "report_cases", "report_dispatches"]
 
 _MOST_NAMED: Final = 5
 
@@ -29,6 +30,10 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
         say(f"DirectML refused to compile some of them: {', '.join(sorted(map(str, refused)))}")
     if captured.weights:
         say(f"Kept {len(captured.weights):,} tensors of weights next to the cases")
+    followed = sum(bool(each.statistics) for each in captured.operators)
+    followed += sum(bool(each.statistics) for each in captured.graphs)
+    if followed:
+        say(f"Generated data is like that of the first dispatch in {counted(followed, 'case')}")
     _report_left_out(written)
     if not written.cases:
         return
@@ -47,6 +52,17 @@ def report_dispatches(folder: Path, written: Written) -> None:
     if written.cases:
         say(f"  judge what it got        dmlconf run {argument} -b recording:{argument}")
         say(f"  does it happen again?    dmlconf run {argument} -b directml")
+
+
+def report_blocks(folder: Path, written: Written) -> None:
+    """Say how many blocks of graphs have the program's data, and what to do with them."""
+    argument = shlex.quote((folder / BLOCKS).as_posix())
+    if written.cases:
+        say(f"Split graphs into {counted(written.cases, 'block')} below {argument}")
+    _report_left_out(written)
+    if written.cases:
+        say(f"  which block is wrong?    dmlconf run {argument} -b directml")
+        say(f"  what would be noticed?   dmlconf strength {argument} --figure graphs")
 
 
 def _report_left_out(written: Written) -> None:

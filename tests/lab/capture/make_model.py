@@ -1,10 +1,12 @@
 """Make the models: `pip install onnx`, then `python tests/lab/capture/make_model.py`.
 
-net.onnx is a small network whose tensors avoid the kernels that the lab lacks. In antialias.onnx
-ONNX Runtime's DirectML provider makes RESAMPLE3 with Antialiased of a Resize with antialias, which
-ONNX defines otherwise.
+net.onnx is a small network whose tensors avoid the kernels that the lab lacks, and so are
+words.onnx, with a recurrent layer, and attention.onnx, in FLOAT16. In antialias.onnx ONNX Runtime's
+DirectML provider makes RESAMPLE3 with Antialiased of a Resize with antialias, which ONNX defines
+otherwise.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,58 @@ from onnx import TensorProto, helper, numpy_helper
 def main() -> None:
     """Write the models next to this file."""
     write_net()
+    write_words()
+    write_attention()
     write_antialias()
+
+
+def write_words() -> None:
+    """Write the model of a sentence of seven words."""
+    weights = drawn({"e": (11, 5), "w": (1, 9, 5), "r": (1, 9, 3), "g": (3, 4)}, np.float32)
+    node = helper.make_node
+    graph = helper.make_graph(
+        [
+            node("Gather", ["e", "words"], ["embedded"], name="/embed"),
+            node("GRU", ["embedded", "w", "r"], ["all", "last"], name="/gru", hidden_size=3),
+            node("Squeeze", ["last", "zero"], ["state"], name="/state"),
+            node("MatMul", ["state", "g"], ["scores"], name="/head"),
+            node("LogSoftmax", ["scores"], ["y"], name="/scores"),
+        ],
+        "words",
+        [helper.make_tensor_value_info("words", TensorProto.INT64, [7, 1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+        [*weights, numpy_helper.from_array(np.array([0]), "zero")],
+    )
+    save(graph, 17, "words.onnx")
+
+
+def write_attention() -> None:
+    """Write a layer of attention between five vectors."""
+    weights = drawn({"q": (7, 3), "k": (7, 3), "v": (7, 3)}, np.float16)
+    node = helper.make_node
+    graph = helper.make_graph(
+        [
+            *(node("MatMul", ["x", name], [f"x{name}"], name=f"/{name}") for name in "qkv"),
+            node("Transpose", ["xk"], ["t"], name="/transpose", perm=[0, 2, 1]),
+            node("MatMul", ["xq", "t"], ["scores"], name="/scores"),
+            node("Softmax", ["scores"], ["shares"], name="/softmax"),
+            node("MatMul", ["shares", "xv"], ["y"], name="/sum"),
+        ],
+        "attention",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 5, 7])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1, 5, 3])],
+        weights,
+    )
+    save(graph, 17, "attention.onnx")
+
+
+def drawn(shapes: Mapping[str, tuple[int, ...]], dtype: type) -> list[TensorProto]:
+    """Return weights from -0.5 to 0.5."""
+    random = np.random.default_rng(1)
+    return [
+        numpy_helper.from_array((random.random(shape) - 0.5).astype(dtype), name)
+        for name, shape in shapes.items()
+    ]
 
 
 def write_antialias() -> None:

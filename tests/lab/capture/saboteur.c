@@ -1,11 +1,13 @@
 /* A DirectML whose GEMM is wrong under one condition: of matrices with 12 columns, it multiplies
-   the products with infinity.
+   the products with infinity. Where DMLCONF_CRASH names a method of the device by its slot, that
+   method reads from an address where there is nothing.
 
    It lies between an application and real.dll next to it, as the application's DirectML.dll. */
 
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum { CREATE_OPERATOR = 8, GEMM = 54, COLUMNS = 12 };
 
@@ -44,18 +46,33 @@ static HRESULT WINAPI create_wrongly(
     return create_operator(device, desc, iid, result);
 }
 
-static HRESULT sabotaged(HRESULT result, void **device)
+static HRESULT WINAPI crash(void)
+{
+    volatile UINT_PTR nowhere = 8;
+    return *(const HRESULT *)nowhere;
+}
+
+static void *replaced(void **entry, void *by)
 {
     DWORD protection;
+    void *before = *entry;
+    if (before == by || !VirtualProtect(entry, sizeof *entry, PAGE_READWRITE, &protection))
+        return NULL;
+    *entry = by;
+    VirtualProtect(entry, sizeof *entry, protection, &protection);
+    return before;
+}
+
+static HRESULT sabotaged(HRESULT result, void **device)
+{
+    char slot[8];
     if (SUCCEEDED(result) && device && *device) {
-        void **entry = *(void ***)*device + CREATE_OPERATOR;
-        if (*entry != (void *)create_wrongly &&
-            VirtualProtect(entry, sizeof *entry, PAGE_READWRITE, &protection)) {
-            if (!create_operator)
-                create_operator = (CreateOperator)*entry;
-            if (*entry == (void *)create_operator)
-                *entry = (void *)create_wrongly;
-            VirtualProtect(entry, sizeof *entry, protection, &protection);
+        void **table = *(void ***)*device;
+        if (GetEnvironmentVariableA("DMLCONF_CRASH", slot, sizeof slot)) {
+            replaced(table + atoi(slot), (void *)crash);
+        } else if (!create_operator) {
+            create_operator = (CreateOperator)replaced(
+                table + CREATE_OPERATOR, (void *)create_wrongly);
         }
     }
     return result;

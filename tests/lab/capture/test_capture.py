@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +24,10 @@ from winelab.packages import packages_directory
 pytestmark = pytest.mark.lab
 
 HERE: Final = Path(__file__).parent
-FILES: Final = ("app.py", "net.onnx")
+FILES: Final = ("app.py", "three_models.py", "net.onnx", "words.onnx", "attention.onnx")
+MODELS: Final = ("net", "words", "attention")
+CREATE_BINDING_TABLE: Final = 12
+COMPILE_GRAPH: Final = 17
 JUDGE: Final = ("my-app/dispatches", "-b", "recording:my-app/dispatches")
 
 NODES: Final = {
@@ -35,9 +40,17 @@ NODES: Final = {
 """What ONNX Runtime makes of the network: activations are fused into convolutions."""
 
 
-def lab(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def lab(
+    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*arguments), capture_output=True, text=True, check=False, cwd=folder, timeout=600
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        timeout=600,
+        env={**os.environ, **(environment or {})},
     )
 
 
@@ -120,6 +133,24 @@ def test_weights_are_kept_without_inputs_and_outputs(
     assert all(abs(arrays[name]).max() > 0 for name in owned)
 
 
+def test_three_models_get_the_bits_that_they_get_without_and_every_dispatch_is_right(
+    folder: Path,
+) -> None:
+    options = ("-o", "three", "--data", "all", "--block-nodes", "2", "--", "three_models.py")
+    done = lab(folder, "run", "--", "capture", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    plain = lab(folder, "python", "--", "three_models.py")
+    assert plain.returncode == 0, plain.stderr
+    assert done.stdout == plain.stdout
+    assert [line.split()[0] for line in plain.stdout.splitlines()] == [*MODELS]
+    dispatches = folder / "three" / "dispatches"
+    judged = dmlconf_here(folder, "run", dispatches, "-b", f"recording:{dispatches}")
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+    assert len(list(dispatches.glob("*-graph.yaml"))) >= len(MODELS)
+    blocks = lab(folder, "run", "--", "run", "three/blocks", "-b", "directml")
+    assert blocks.returncode == 0, blocks.stdout + blocks.stderr
+
+
 def test_every_dispatch_is_judged_right(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
@@ -148,20 +179,29 @@ def wrong(folder: Path) -> Path:
     return wrong
 
 
-def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(
-    wrong: Path, captured: subprocess.CompletedProcess[str]
-) -> None:
-    options = ("-o", "my-app", "--data", "all", "--", "app.py", "unfused")
+def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(wrong: Path) -> None:
+    options = ("-o", "my-app", "--data", "all", "--", "three_models.py", "unfused")
     done = lab(wrong, "run", "--", "capture", *options)
     assert done.returncode == 0, done.stdout + done.stderr
     judged = dmlconf_here(wrong, "run", *JUDGE)
     assert judged.returncode == 1
-    assert re.findall(r"^FAILED (\S+):", judged.stdout, re.M)[0] == "gemm/00004-gemm/dispatch-4"
-    assert "1 failed); 4 passed" in judged.stdout
+    assert re.findall(r"^FAILED (\S+):", judged.stdout, re.M) == ["gemm/00004-gemm/dispatch-4"]
     [follower] = (wrong / "my-app" / "dispatches").glob("00005-*.yaml")
     text = " ".join(follower.read_text("utf-8").split())
     assert "InputTensor already holds a NaN or an infinity, which dispatch 4 wrote." in text
     assert "tags: [follower]" in text
+
+
+def test_the_wrong_dispatch_is_reduced(wrong: Path) -> None:
+    library = "packages/onnxruntime/capi/DirectML.dll"
+    options = ("-b", "directml", "--directml", library, "--log", "run.jsonl")
+    again = lab(wrong, "run", "--", "run", "my-app/dispatches/00004-gemm.yaml", *options)
+    assert again.returncode == 1, again.stdout + again.stderr
+    done = lab(wrong, "run", "--", "diagnose", "run.jsonl", "-o", "diagnosis")
+    assert done.returncode == 0, done.stdout + done.stderr
+    reduced = re.search(r"reduced +(\d+) elements became (\d+)", done.stdout)
+    assert reduced is not None, done.stdout
+    assert int(reduced[2]) < int(reduced[1])
 
 
 def test_what_was_captured_before_a_crash_is_kept(folder: Path) -> None:
@@ -169,6 +209,26 @@ def test_what_was_captured_before_a_crash_is_kept(folder: Path) -> None:
     assert done.returncode == 1
     assert "The program ended with 77; the cases are those until then." in done.stderr
     assert len(list(load_suite([folder / "crashed"]).plan())) > len(NODES)
+
+
+@pytest.mark.parametrize(
+    ("method", "graph_note"),
+    [
+        (COMPILE_GRAPH, "Compiled once, and the program ended in that call."),
+        (CREATE_BINDING_TABLE, "Compiled once."),
+    ],
+)
+def test_a_crash_in_directml_ends_the_program_and_leaves_its_cases(
+    wrong: Path, method: int, graph_note: str
+) -> None:
+    options = ("-o", f"crash-{method}", "--data", "all", "--", "three_models.py")
+    environment = {"DMLCONF_CRASH": str(method)}
+    done = lab(wrong, "run", "--", "capture", *options, environment=environment)
+    assert done.returncode == 1
+    assert f"The program ended with {0xC0000005}; the cases are those until then." in done.stderr
+    assert "Traceback" not in done.stderr
+    [planned] = load_suite([wrong / f"crash-{method}" / "graphs"]).plan()
+    assert valid_case(planned).about.note == graph_note
 
 
 def test_a_model_is_run_and_compared_with_the_cpu_provider(folder: Path) -> None:

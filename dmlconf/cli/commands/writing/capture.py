@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.core import ParameterSource
 
 from dmlconf.backends.errors import LibraryError
+from dmlconf.capture.block_cases import write_blocks
 from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.dispatch_cases import write_dispatches
 from dmlconf.capture.hooking.patches import supported
 from dmlconf.capture.journal import JournalError
 from dmlconf.capture.launching import Launched, launched
-from dmlconf.capture.onnx_model import OUTPUTS_DIFFER, parsed_dimension
-from dmlconf.capture.onnx_sessions import ModelError
+from dmlconf.capture.model_runs.onnx_model import OUTPUTS_DIFFER, parsed_dimension
+from dmlconf.capture.model_runs.onnx_sessions import ModelError
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import EXISTING_FILE
@@ -27,7 +29,7 @@ from dmlconf.cli.options.captured_folder import (
     folder_option,
     require_empty,
 )
-from dmlconf.cli.output.captured_cases import report_cases, report_dispatches
+from dmlconf.cli.output.captured_cases import report_blocks, report_cases, report_dispatches
 from dmlconf.cli.output.captured_difference import report_difference
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
@@ -77,10 +79,11 @@ _MODEL_GROUP: Final = "Run an ONNX model"
 @block_nodes_option
 @option(
     "--data",
-    type=click.Choice(["none", "weights", "all"]),
+    type=click.Choice(["none", "statistics", "weights", "all"]),
     default="none",
     show_default=True,
-    help="Keep no data of the program, its weights, or inputs and outputs of dispatches too.",
+    help="Keep no data of the program, what its data is like (range, zeros, whole numbers), its "
+    "weights, or inputs and outputs of dispatches too.",
 )
 @option(
     "--dispatches",
@@ -119,7 +122,8 @@ def command(
 
     With --data all, each dispatch also becomes a case with the program's own data, and what the
     program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order. With
-    --data weights, the cases have what DirectML takes over from the program, and generated inputs.
+    --data weights, the cases have what DirectML takes over from the program, and generated inputs;
+    with --data statistics, the generated data is like the program's, and none of that is kept.
 
     With --model, the outputs are compared with those of ONNX Runtime's CPU provider. If they
     differ, the first node whose output does is named. With --data all, the dispatches are judged as
@@ -130,6 +134,7 @@ def command(
     6 the program was interrupted.
     """
     require_empty(folder)
+    _require_data(data)
     program = _without_interpreter(program)
     if model is not None:
         program = _model_program(program, model, dimensions, inputs, unfused)
@@ -137,17 +142,20 @@ def command(
         raise click.UsageError("name a PROGRAM after --, or an ONNX model with --model")
     elif dimensions or inputs or unfused:
         raise click.UsageError("--dimension, --inputs and --unfused go with --model")
+    if program == ("-m",):
+        raise click.UsageError("name a module after -m")
     if program[0] != "-m" and not Path(program[0]).is_file():
         raise click.UsageError(f"there is no script {program[0]}")
     reason = supported()
     if reason is not None:
         raise LibraryError(f"dmlconf cannot capture programs on this system: {reason}")
-    count = dispatches if data == "all" else 0
+    count = {"all": dispatches, "statistics": 1}.get(data, 0)
     options = "none" if data == "none" else f"{data},{count},{most_data << 20}"
     try:
         with launched(program, options) as ended:
             differs = model is not None and ended.exit_code == OUTPUTS_DIFFER
-            code = _written(folder, replace(ended, exit_code=0) if differs else ended, block_nodes)
+            ended = replace(ended, exit_code=0) if differs else ended
+            code = _written(folder, ended, block_nodes, most_data << 20, model is not None)
             if differs:
                 report_difference(folder, program, bool(ended.captured.dispatches))
             return code
@@ -155,6 +163,15 @@ def command(
         raise OutputError(f"what was captured cannot be read: {error}") from error
     except OSError as error:
         raise folder_error(folder, error) from error
+
+
+def _require_data(data: str) -> None:
+    """Refuse options that say nothing about the data that is kept."""
+    context = click.get_current_context()
+    for name, kept in (("dispatches", ["all"]), ("most_data", ["weights", "all"])):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and data not in kept:
+            option_name = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option_name} goes with --data {' or '.join(kept)}")
 
 
 def _model_program(
@@ -173,7 +190,7 @@ def _model_program(
             raise click.BadParameter(str(error), param_hint="--dimension") from error
     return (
         "-m",
-        "dmlconf.capture.onnx_model",
+        "dmlconf.capture.model_runs.onnx_model",
         str(model),
         *(f"--dimension={dimension}" for dimension in dimensions),
         *(("--inputs", str(inputs)) if inputs else ()),
@@ -190,16 +207,20 @@ def _without_interpreter(program: tuple[str, ...]) -> tuple[str, ...]:
 _INTERPRETER: Final = re.compile(r"python[\d.]*|py")
 
 
-def _written(folder: Path, ended: Launched, block_nodes: int | None) -> int:
+def _written(
+    folder: Path, ended: Launched, block_nodes: int | None, most_bytes: int, model: bool
+) -> int:
     captured = ended.captured
     _report_left_out(captured)
     if not captured.operators and not captured.graphs:
-        say(_nothing(ended))
+        say(_nothing(ended, model))
         return ExitCode.NOTHING_SELECTED
     written = write_cases(folder, captured, ended.folder, block_nodes)
     report_cases(folder, captured, written)
     if captured.dispatches:
         report_dispatches(folder, write_dispatches(folder, captured, ended.folder))
+        if block_nodes is not None:
+            report_blocks(folder, write_blocks(folder, captured, block_nodes, most_bytes))
     if ended.interrupted:
         say("The program was interrupted; the cases are those until then.")
         return ExitCode.INCOMPLETE
@@ -219,8 +240,10 @@ def _report_left_out(captured: Captured) -> None:
         say(f"A failure of dmlconf, which the program did not notice: {failure}")
 
 
-def _nothing(ended: Launched) -> str:
+def _nothing(ended: Launched, model: bool) -> str:
     captured = ended.captured
+    if model:
+        return "ONNX Runtime gave DirectML nothing to compile, so there is nothing to write."
     if captured.devices:
         created = sum(captured.created.values())
         return f"The program compiled nothing; it created {created:,} operators."

@@ -1,9 +1,10 @@
 """Run an ONNX model in ONNX Runtime's DirectML provider, for `dmlconf capture --model`.
 
-`python -m dmlconf.capture.onnx_model FILE [--inputs FILE] [--dimension NAME=N] [--unfused]`
-compares its outputs with those of the CPU provider, and ends with `OUTPUTS_DIFFER` if they differ
-too much. With `--find-difference` it names the first node whose output does; that runs without
-hooks, since the models that it makes are not the application's.
+`python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]`, with the options `--inputs FILE`,
+`--dimension NAME=N` and `--unfused`, compares its outputs with those of the CPU provider, and ends
+with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it names the first node
+whose output does; that runs without hooks, since the models that it makes are not the
+application's.
 """
 
 from __future__ import annotations
@@ -11,21 +12,27 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.capture.first_difference import first_difference, search_lines
-from dmlconf.capture.onnx_graph import read_graph
-from dmlconf.capture.onnx_sessions import ModelError, OnnxRuntimeError, OnnxSession, SessionSettings
-from dmlconf.capture.output_difference import output_difference
+from dmlconf.capture.model_runs.first_difference import first_difference, search_lines
+from dmlconf.capture.model_runs.input_files import inputs_from
+from dmlconf.capture.model_runs.onnx_graph import read_graph
+from dmlconf.capture.model_runs.onnx_sessions import (
+    ModelError,
+    OnnxRuntimeError,
+    OnnxSession,
+    SessionSettings,
+)
+from dmlconf.capture.model_runs.output_difference import output_difference
+from dmlconf.documents.wording import first_names
 from dmlconf.limits import LARGEST_MODEL_INPUTS
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["OUTPUTS_DIFFER", "generated", "inputs_from", "main", "parsed_dimension"]
+__all__ = ["OUTPUTS_DIFFER", "generated", "main", "model_inputs", "parsed_dimension"]
 
 _TYPES: Final[Mapping[str, Any]] = {
     "tensor(float)": np.float32,
@@ -43,6 +50,11 @@ _TYPES: Final[Mapping[str, Any]] = {
 }
 
 _MOST_INTEGER: Final = 9
+_MOST_DIGITS: Final = 19
+_DIMENSION_LIMIT: Final = 1 << 63
+"""ONNX holds dimensions in 64 bits with a sign."""
+
+_MOST_NAMED: Final = 5
 _CANNOT: Final = 3
 OUTPUTS_DIFFER: Final = 4
 """How the comparison ends if an output is further off than `output_difference` permits."""
@@ -55,7 +67,8 @@ def parsed_dimension(text: str) -> tuple[str, int]:
         ModelError: the text is another.
     """
     name, _, size = text.rpartition("=")
-    if not name or not size.isdecimal() or not int(size):
+    fits = size.isdecimal() and len(size) <= _MOST_DIGITS and 0 < int(size) < _DIMENSION_LIMIT
+    if not name or not fits:
         raise ModelError(f"{text!r} is not a dimension such as batch=1")
     return name, int(size)
 
@@ -87,23 +100,6 @@ def generated(
     return random.integers(0, high, sizes, endpoint=True).astype(dtype)
 
 
-def inputs_from(path: Path) -> dict[str, Array]:
-    """Return the arrays of an .npz file, by name; nothing in it is executed.
-
-    Raises:
-        ModelError: it cannot be read, or holds more than `LARGEST_MODEL_INPUTS` bytes.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > LARGEST_MODEL_INPUTS:
-            raise ModelError(f"{path} holds {size:,} bytes; at most {LARGEST_MODEL_INPUTS:,}")
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise ModelError(f"{path} cannot be read as an .npz file: {error}") from error
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run a model once and compare its outputs, or find the first node whose output differs."""
     parser = argparse.ArgumentParser()
@@ -129,8 +125,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _compare_outputs(settings: SessionSettings, file_inputs: Mapping[str, Array]) -> int:
-    cpu = settings.cpu()
-    inputs = _inputs(cpu, settings, file_inputs)
+    cpu = settings.cpu_with_open_dimensions()
+    inputs = model_inputs(cpu, settings, file_inputs)
     names = [each.name for each in cpu.runtime.get_outputs()]
     expected = cpu.run(names, inputs)
     actual = settings.directml().run(names, inputs)
@@ -144,22 +140,43 @@ def _compare_outputs(settings: SessionSettings, file_inputs: Mapping[str, Array]
 
 def _find_difference(settings: SessionSettings, file_inputs: Mapping[str, Array]) -> int:
     graph = read_graph(settings.path)
-    inputs = _inputs(settings.cpu(), settings, file_inputs)
+    inputs = model_inputs(settings.cpu_with_open_dimensions(), settings, file_inputs)
     search = first_difference(graph, inputs, settings.cpu, settings.directml)
     for line in search_lines(search):
         print(line)
     return 0
 
 
-def _inputs(
+def model_inputs(
     session: OnnxSession, settings: SessionSettings, file_inputs: Mapping[str, Array]
 ) -> dict[str, Array]:
+    """Return the data of a model's inputs.
+
+    Args:
+        session: the model with its open dimensions.
+        settings: their sizes.
+        file_inputs: data from a file, by input.
+
+    Raises:
+        ModelError: the model lacks a named dimension or input, or has one without data.
+    """
+    inputs = session.runtime.get_inputs()
+    dimensions = [size for each in inputs for size in each.shape if isinstance(size, str)]
+    _require("open dimension", settings.dimensions, dimensions)
+    _require("input", file_inputs, [each.name for each in inputs])
     return {
         each.name: file_inputs[each.name]
         if each.name in file_inputs
         else generated(each.name, each.type, each.shape, settings.dimensions)
-        for each in session.runtime.get_inputs()
+        for each in inputs
     }
+
+
+def _require(noun: str, wanted: Iterable[str], known: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in known:
+            others = first_names(list(dict.fromkeys(known)), _MOST_NAMED) or "none"
+            raise ModelError(f"the model has no {noun} {name!r}; it has {others}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.capture.onnx_sessions import ModelError
+from dmlconf.capture.model_runs.onnx_sessions import ModelError
 from dmlconf.extras import install_command
 from dmlconf.limits import LARGEST_EDITED_MODEL
 from dmlconf.tensors.datatypes import Array

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.capture.onnx_graph import OnnxGraph, OnnxNode
-from dmlconf.capture.onnx_sessions import OnnxRuntimeError, OpenSession
-from dmlconf.capture.output_difference import OutputDifference, output_difference
+from dmlconf.capture.model_runs.onnx_graph import OnnxGraph, OnnxNode
+from dmlconf.capture.model_runs.onnx_sessions import OnnxRuntimeError, OpenSession
+from dmlconf.capture.model_runs.output_difference import OutputDifference, output_difference
 from dmlconf.limits import LARGEST_INTERMEDIATES
 from dmlconf.tensors.datatypes import Array
 from dmlconf.workers.memory import parts_that_fit

@@ -6,7 +6,7 @@ ONNX Runtime is imported when the first session opens.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -84,6 +84,15 @@ class SessionSettings:
             OnnxRuntimeError: the model could not be loaded.
         """
         return self._session(model, _CPU)
+
+    def cpu_with_open_dimensions(self) -> OnnxSession:
+        """Open a session of the CPU provider for the file, with dimensions as it leaves them.
+
+        Raises:
+            ModelError: ONNX Runtime is missing.
+            OnnxRuntimeError: the model could not be loaded.
+        """
+        return replace(self, dimensions={}).cpu()
 
     def directml(self, model: bytes | None = None) -> OnnxSession:
         """Open a session of the DirectML provider; nodes that it does not take run on the CPU's.

@@ -1,0 +1,126 @@
+"""Write a captured graph's blocks as cases with the values that reach them in the application.
+
+The graph's own inputs were kept. What reaches a block from other nodes is what the reference
+computes of them, since what DirectML computes inside a graph is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.capture.blocks import Block, blocks
+from dmlconf.capture.captured import Captured, CapturedGraph
+from dmlconf.capture.case_files import (
+    DATA,
+    Entry,
+    Written,
+    block_span,
+    execution_tags,
+    sound_entries,
+)
+from dmlconf.capture.dispatch_cases import FOLDER as DISPATCHES
+from dmlconf.capture.dispatch_cases import file_stem
+from dmlconf.capture.hooking.arrays import ArrayStore
+from dmlconf.capture.plain_graphs import shortened
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.selecting.selection import CAPTURED_TAG
+from dmlconf.cases.writing.document_text import document_text
+from dmlconf.graphs.model import CONSTANT_TENSOR
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_evaluation import evaluate_nodes
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["FOLDER", "write_blocks"]
+
+FOLDER: Final = "blocks"
+"""The folder of blocks, below the folder of captured cases."""
+
+
+def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: int) -> Written:
+    """Write the blocks of each kept dispatch of a graph as a case file.
+
+    Args:
+        folder: the folder of captured cases, which has the dispatches already.
+        captured: the captured calls.
+        most_nodes: the most nodes of a block; smaller graphs are not split.
+        most_bytes: the maximum size of the data; a block whose data exceeds it is left out.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    target = folder / FOLDER
+    store: ArrayStore | None = None
+    files: list[Path] = []
+    left_out: dict[str, str] = {}
+    cases = 0
+    for number, dispatch in enumerate(captured.dispatches, 1):
+        graph = dispatch.what
+        stem = file_stem(number, graph)
+        source = folder / DISPATCHES / f"{stem}.yaml"
+        if (
+            not isinstance(graph, CapturedGraph)
+            or len(graph.parts["nodes"]) <= most_nodes
+            or not source.exists()
+        ):
+            continue
+        if store is None:
+            (target / DATA).mkdir(parents=True, exist_ok=True)
+            store = ArrayStore(target / DATA, most_bytes)
+        path = target / f"{stem}.yaml"
+        head = {"graph": f"blocks of graph {graph.number}", "tags": [CAPTURED_TAG]}
+        found = list(_entries(graph, number, _values(source), most_nodes, store, left_out))
+        entries = sound_entries(head, found, path, left_out)
+        if entries:
+            path.write_text(document_text({**head, "cases": entries}), encoding="utf-8")
+            files.append(path)
+            cases += len(entries)
+    return Written(tuple(files), cases, left_out)
+
+
+def _values(path: Path) -> Mapping[str, Array]:
+    """Return what a dispatch's inputs and nodes hold, as a graph's entry refers to them."""
+    [planned] = load_suite([path]).plan()
+    case = valid_case(planned)
+    values = dict(case.inputs())
+    for (node, tensor), array in evaluate_nodes(case, evaluate).outputs.items():
+        values[f"{node}.{tensor}"] = array
+        if tensor == CONSTANT_TENSOR:
+            values[node] = array
+    return values
+
+
+def _entries(
+    graph: CapturedGraph,
+    number: int,
+    values: Mapping[str, Array],
+    most_nodes: int,
+    store: ArrayStore,
+    left_out: dict[str, str],
+) -> Iterator[Entry]:
+    for index, block in enumerate(blocks(graph.parts, most_nodes), 1):
+        name = f"dispatch-{number}-block-{index}"
+        parts = _with_values(block, values, store)
+        if parts is None:
+            left_out[f"{FOLDER}/{name}"] = "its data is larger than the limit of --most-data"
+            continue
+        yield {
+            "name": name,
+            "note": f"Dispatch {number}: {block_span(graph, block)}",
+            "tags": ["block", *execution_tags(graph.flags)],
+            **shortened(parts),
+        }
+
+
+def _with_values(
+    block: Block, values: Mapping[str, Array], store: ArrayStore
+) -> Mapping[str, Any] | None:
+    """Return a block's parts with the data of its inputs; None if the store is full."""
+    inputs: dict[str, Any] = {}
+    for name, tensor in block.parts.get("inputs", {}).items():
+        kept = store.put(values[block.sources[name]])
+        if kept is None:
+            return None
+        inputs[name] = {**tensor, "values": {"file": f"{DATA}/{kept['file']}"}}
+    return {**block.parts, "inputs": inputs} if inputs else block.parts

@@ -1,0 +1,85 @@
+"""What the data of a tensor is like: its range, its zeros, and whether its numbers are whole.
+
+A fill can follow this without holding any of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["DataStatistics", "following"]
+
+_MANY_ZEROS: Final = 1 / 8
+"""The least share of zeros of which a tensor without negative numbers is taken for a RELU's."""
+
+_LARGEST_WHOLE: Final = 2.0**53
+
+
+@dataclass(frozen=True, slots=True)
+class DataStatistics:
+    """The finite elements of a tensor.
+
+    Attributes:
+        low: the least.
+        high: the greatest.
+        zeros: the share of zeros, from 0 to 1.
+        whole: whether all are whole numbers.
+        count: how many elements there are.
+    """
+
+    low: float
+    high: float
+    zeros: float
+    whole: bool
+    count: int
+
+    @classmethod
+    def of(cls, array: Array) -> DataStatistics | None:
+        """Return those of an array; None if it has no finite element."""
+        finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array.ravel()
+        if not finite.size:
+            return None
+        whole = array.dtype.kind != "f" or bool((np.trunc(finite) == finite).all())
+        zeros = 1 - np.count_nonzero(finite) / finite.size
+        return cls(finite.min().item(), finite.max().item(), float(zeros), whole, finite.size)
+
+    def fill(self, seed: int) -> Mapping[str, Any]:
+        """Return a fill as in a case file, which gives such data."""
+        low, high = self.low, self.high
+        if low == high:
+            return {"constant": {"value": low}}
+        if isinstance(low, int) or (self.whole and max(-low, high) <= _LARGEST_WHOLE):
+            return {"integers": {"low": int(low), "high": int(high), "seed": seed}}
+        if low == 0 and _MANY_ZEROS <= self.zeros < 1:
+            from statistics import NormalDist  # Slow to import, and few fills need it.
+
+            # Numbers below 0 become 0, so their share is that of the zeros; and the greatest of
+            # `count` numbers is about where half a number more would be expected.
+            at = NormalDist().inv_cdf
+            least, most = at(self.zeros), at(1 - 0.5 / self.count)
+            deviation = high / (most - least)
+            mean = -least * deviation
+            return {"normal": {"mean": mean, "deviation": deviation, "least": 0, "seed": seed}}
+        return {"uniform": {"low": low, "high": high, "seed": seed}}
+
+
+def following(
+    statistics: DataStatistics | None, generated: Mapping[str, Any], seed: int
+) -> Mapping[str, Any]:
+    """Return generated data that follows statistics, as in a case file.
+
+    Args:
+        statistics: those of the application's data; None if they are not known.
+        generated: the data that the tensor has otherwise. If it lists values, it is kept: they are
+            indices, which do not only have a range.
+        seed: another one gives other numbers.
+    """
+    if statistics is None or "fill" not in generated:
+        return generated
+    return {"fill": statistics.fill(seed)}

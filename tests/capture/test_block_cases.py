@@ -1,0 +1,70 @@
+"""Blocks of a captured graph have the values that reached them in the application."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dmlconf.capture.block_cases import write_blocks
+from dmlconf.capture.captured import Captured, captured_from
+from dmlconf.capture.case_files import Written
+from dmlconf.capture.dispatch_cases import write_dispatches
+from dmlconf.capture.hooking.arrays import ArrayStore
+from dmlconf.capture.journal import read_journal
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from tests.cli.test_capture import GRAPH, RELU, journal
+
+X = np.array([[[[-1, 2, 3], [4, -5, 9]]]], np.float32)
+BYTES = X.nbytes
+
+
+def captured_dispatch(folder: Path) -> Captured:
+    """Return a captured dispatch of a graph, and one of an operator."""
+    store = ArrayStore(folder, 1 << 20)
+    before, after = store.put(X), store.put(np.clip(X, 0, 6))
+    sides = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
+    alone = {"inputs": {"InputTensor": before}, "outputs": {"OutputTensor": after}}
+    path = journal(
+        folder / "journal",
+        {"event": "compile", "number": 1, **RELU, "flags": 0},
+        {"event": "compile", "number": 2, **GRAPH},
+        {"event": "dispatch", "number": 1, **alone},
+        {"event": "dispatch", "number": 2, **sides},
+    )
+    return captured_from(read_journal(path))
+
+
+def blocks(folder: Path, most_nodes: int, most_bytes: int) -> Written:
+    """Write the blocks of these dispatches to `out/blocks`."""
+    captured = captured_dispatch(folder)
+    write_dispatches(folder / "out", captured, folder)
+    return write_blocks(folder / "out", captured, most_nodes, most_bytes)
+
+
+def test_a_block_s_inputs_are_kept_or_computed_from_what_was_kept(tmp_path: Path) -> None:
+    written = blocks(tmp_path, 1, 1 << 20)
+    assert written.left_out == {}
+    [path] = written.files
+    assert path == tmp_path / "out" / "blocks" / "00002-graph.yaml"
+    first, second = (valid_case(each) for each in load_suite([path.parent]).plan())
+    np.testing.assert_array_equal(first.inputs()["input-0"], X)
+    np.testing.assert_array_equal(second.inputs()["relu"], np.maximum(X, 0))
+    assert isinstance(first, GraphCase)
+    assert [node.operator_name for node in first.graph.operator_nodes] == ["ACTIVATION_RELU"]
+    assert first.about.note == "Dispatch 2: The node /layer/relu of graph 1."
+    assert {"block", "captured", "descriptors-volatile"} <= set(first.tags)
+
+
+def test_graphs_that_are_no_larger_than_a_block_are_not_split(tmp_path: Path) -> None:
+    assert blocks(tmp_path, 2, 1 << 20) == Written((), 0, {})
+    assert not (tmp_path / "out" / "blocks").exists()
+
+
+def test_blocks_beyond_the_limit_of_data_are_left_out(tmp_path: Path) -> None:
+    written = blocks(tmp_path, 1, BYTES)
+    assert written.cases == 1
+    assert written.left_out == {
+        "blocks/dispatch-2-block-2": "its data is larger than the limit of --most-data"
+    }

@@ -1,0 +1,89 @@
+"""Inputs of ONNX models from files of strangers."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib import format as npy
+
+from dmlconf.capture.model_runs import input_files
+from dmlconf.capture.model_runs.input_files import inputs_from
+from dmlconf.capture.model_runs.onnx_sessions import ModelError
+
+
+def written(path: Path, content: bytes, name: str = "x.npy") -> Path:
+    """Write an archive with one member."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return path
+
+
+def header(shape: tuple[int, ...], descr: str) -> bytes:
+    """Return what a .npy file begins with."""
+    stream = io.BytesIO()
+    fields: dict[str, Any] = {"descr": descr, "fortran_order": False, "shape": shape}
+    npy.write_array_header_1_0(stream, fields)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(3),
+        np.arange(6, dtype=np.float16).reshape(2, 3),
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.array(2.5, np.float32),
+        np.zeros((0, 4)),
+        np.array([True, False]),
+    ],
+)
+def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, array: Any) -> None:
+    for number, save in enumerate((np.savez, np.savez_compressed)):
+        path = tmp_path / f"{number}.npz"
+        save(path, x=array, y=array)
+        read = inputs_from(path)
+        assert list(read) == ["x", "y"]
+        np.testing.assert_array_equal(read["x"], array)
+        assert (read["x"].dtype, read["x"].shape) == (array.dtype, array.shape)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"abcd", "x is not an array"),
+        (header((1 << 40,), "<f4") + bytes(4), "which 4 bytes do not hold"),
+        (header((-1, 2), "<f4"), "which 0 bytes do not hold"),
+        (header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),
+    ],
+)
+def test_what_is_no_plain_array_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = written(tmp_path / "inputs.npz", content)
+    with pytest.raises(
+        ModelError, match=rf"inputs\.npz cannot be read as an \.npz file: .*{message}"
+    ):
+        inputs_from(path)
+
+
+def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.npz"
+    path.write_bytes(b"PK")
+    with pytest.raises(ModelError, match=r"cannot be read as an \.npz file"):
+        inputs_from(path)
+
+
+@pytest.mark.parametrize("arrays", [1, 2])
+def test_a_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrays: int
+) -> None:
+    """Whether one array is too large or all together are."""
+    path = tmp_path / "inputs.npz"
+    each = np.zeros(4000 // arrays, np.uint8)
+    np.savez_compressed(path, *[each] * arrays)
+    monkeypatch.setattr(input_files, "LARGEST_MODEL_INPUTS", 3000)
+    with pytest.raises(ModelError, match="than the limit of 3,000 bytes"):
+        inputs_from(path)
