@@ -72,7 +72,7 @@ def files_under(path: Path) -> list[Path] | None:
         return None
     if not stat.S_ISDIR(mode):
         return [path]
-    found: list[Path] = []
+    found: list[str] = []
     waiting, entered = [str(path)], 0
     while waiting:
         entered += 1
@@ -83,8 +83,13 @@ def files_under(path: Path) -> list[Path] | None:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif _is_case_file(entry):
-                    found.append(Path(entry.path))
-    return sorted(found)
+                    found.append(entry.path)
+    return [Path(each) for each in sorted(found, key=_parts)]
+
+
+def _parts(path: str) -> list[str]:
+    """Return what paths are compared by, as `Path` does: part by part."""
+    return os.path.normcase(path).split(os.sep)
 
 
 def _is_case_file(entry: os.DirEntry[str]) -> bool:

@@ -131,7 +131,7 @@ def load_suite(
     of_paths = dict.fromkeys(
         case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
     )
-    for path in distinct([*of_paths, *beside]):
+    for path in distinct([*of_paths, *beside]) if beside else of_paths:
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name)
