@@ -171,10 +171,11 @@ def judge(
     half = allowances.half_precision if allowances else half_precision
     source = source_of(case.operator_name) if cache else None
     if cache and source is not None and isinstance(outcome, Outputs) and not outcome.faults:
-        key = cache.judgement_key(case, outcome, _digests(outcome), source, half=half)
+        digests = _digests(outcome)
+        key = cache.judgement_key(case, outcome, digests, source, half=half)
         known = None if key is None else cache.judgement(case, key)
         if known is not None:
-            return _right(case, outcome, known)
+            return _right(case, outcome, known, digests)
     match expected or expectation_of(case, against):
         case None:
             return _judge_alone(case, outcome)
@@ -224,6 +225,7 @@ def _verdict(
     reason: Reason | None = None,
     figures: Mapping[str, Figures] | None = None,
     unchecked_outputs: tuple[str, ...] = (),
+    digests: Mapping[str, str] | None = None,
 ) -> Verdict:
     return Verdict(
         Identity(
@@ -239,11 +241,11 @@ def _verdict(
             disputes=case.disputes,
         ),
         Judgement(status, provenance, reason, figures or {}, unchecked_outputs),
-        _execution(outcome),
+        _execution(outcome, digests),
     )
 
 
-def _execution(outcome: Outcome | None) -> Execution:
+def _execution(outcome: Outcome | None, digests: Mapping[str, str] | None) -> Execution:
     if outcome is None:
         return Execution()
     if not isinstance(outcome, Outputs):
@@ -252,7 +254,7 @@ def _execution(outcome: Outcome | None) -> Execution:
     return Execution(
         seconds=outcome.seconds,
         dispatch_seconds=outcome.dispatch_seconds,
-        output_digests=_digests(outcome),
+        output_digests=_digests(outcome) if digests is None else digests,
         warnings=outcome.warnings,
     )
 
@@ -436,13 +438,15 @@ def _compare_outputs(
     return _verdict(case, outcome, Status.FAILED, provenance, reason, figures, unchecked)
 
 
-def _right(case: Case, outcome: Outputs, known: KnownJudgement) -> Verdict:
+def _right(
+    case: Case, outcome: Outputs, known: KnownJudgement, digests: Mapping[str, str] | None = None
+) -> Verdict:
     """Return the verdict on outputs that are right, as far as the rules judge them."""
     status, reason = Status.PASSED, None
     figures, provenance, unchecked = known
     if all(output.open == output.elements for output in figures.values()):
         status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
-    return _verdict(case, outcome, status, provenance, reason, figures, unchecked)
+    return _verdict(case, outcome, status, provenance, reason, figures, unchecked, digests)
 
 
 def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:

@@ -78,7 +78,10 @@ def _sequence(
         fitting = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
         longest = 251 if data_type.bits == 8 else _LONGEST_PERIOD
         period = max(1, min(fitting + 1, longest))
-    steps = np.arange(first + shift, first + shift + count, dtype=np.int64) % period
+    end = first + shift + count
+    steps = np.arange(first + shift, end, dtype=np.int64)
+    if end > period:
+        steps %= period
     return _shifted(steps * step, start, data_type)
 
 
