@@ -7,7 +7,6 @@ though the case expects outputs by `_judge_unexpected_rejection`.
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import lt
@@ -200,6 +199,8 @@ def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict
         outcome: the outcome of the backend; None if there are several.
         error: the exception that judging raised.
     """
+    import traceback  # Only a fault of dmlconf needs it.
+
     message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"
     trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
     reason = Reason(ReasonKind.JUDGING_ERROR, message, diagnostics=trace)

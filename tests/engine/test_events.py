@@ -128,7 +128,7 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
     assert len([event for event in seen if isinstance(event, Judged)]) == 6
 
 
-@pytest.mark.parametrize("most_unpickled", (0, 10_000))
+@pytest.mark.parametrize("most_unpickled", [0, 10_000])
 def test_what_is_kept_is_what_the_log_has(tmp_path: Path, most_unpickled: int) -> None:
     """Verdicts of every kind, more than are pickled at once, as workers reach them."""
     every = everything().verdicts
