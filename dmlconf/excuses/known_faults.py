@@ -30,7 +30,6 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.excuses.scope import Scope, Version
 from dmlconf.expressions import Expression, Namespace
-from dmlconf.graphs.model import Constant, Graph, Node
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import compare
@@ -42,6 +41,7 @@ from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 if TYPE_CHECKING:
     from dmlconf.faults.computed import Computed, Formula
     from dmlconf.faults.prediction import Prediction
+    from dmlconf.graphs.model import Constant, Graph, Node
 
 __all__ = [
     "NO_KNOWN_FAULTS",
@@ -89,6 +89,8 @@ class NodeCondition:
 
     def holds(self, case: Case) -> bool:
         """Return whether a graph has such a node; False for a single operator."""
+        from dmlconf.graphs.model import Node
+
         return any(
             isinstance(node, Node)
             and node.operator_name in self.operators

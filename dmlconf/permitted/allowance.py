@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import HALF_PRECISION_TAG, Case
 from dmlconf.permitted.functions import Part, permitted_function
 from dmlconf.permitted.numbers.error_scale import ErrorScale
@@ -122,9 +121,12 @@ class _Limits:
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
         """The intervals of which an element lies in at least one, by output."""
-        if isinstance(self._case, GraphCase):
-            from dmlconf.permitted.graphs.allowance import graph_candidates  # For graphs alone.
+        if self._case.nodes:
+            # Few cases are graphs.
+            from dmlconf.cases.graph_case import GraphCase
+            from dmlconf.permitted.graphs.allowance import graph_candidates
 
+            assert isinstance(self._case, GraphCase)
             return tuple(graph_candidates(self._case, evaluate, self._of_node).values())
         candidates = self._call("candidates")
         return candidates if isinstance(candidates[0][0], tuple) else (candidates,)

@@ -27,7 +27,8 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
     """
     files: list[Path] = []
     problems = []
-    for path in paths:
+    given = list(paths)
+    for path in given:
         try:
             inside = files_under(path)
         except OSError as error:  # Such as a name that is too long.
@@ -44,7 +45,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    return distinct(files)
+    return distinct(files) if len(given) > 1 else files  # No link below a path is followed.
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:

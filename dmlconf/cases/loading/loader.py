@@ -126,9 +126,8 @@ def load_suite(
     problems: list[Problem] = []
     digest = sha256()
     beside = shared_files(paths)
-    of_paths = dict.fromkeys(
-        case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
-    )
+    of_paths = case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
+    others = set(beside).difference(of_paths) if beside else set()
     for path in distinct([*of_paths, *beside]) if beside else of_paths:
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
@@ -143,7 +142,7 @@ def load_suite(
         except InvalidFilesError as error:
             problems += error.problems
             continue
-        if path not in of_paths:
+        if path in others:
             file = file.only(beside[path])
         checked.append(file.only(operators) if operators else file)
     if validated is not None:
