@@ -83,7 +83,8 @@ def packing() -> Callable[[Verdict], Verdict]:
 
 def rounded(verdict: Verdict) -> Verdict:
     """Return a verdict with its time as the log has it, as packing does."""
-    return verdict.ran(seconds=round(verdict.execution.seconds, _DIGITS))
+    seconds = round(verdict.execution.seconds, _DIGITS)
+    return verdict if seconds == verdict.execution.seconds else verdict.ran(seconds=seconds)
 
 
 _DIGITS: Final = 6
