@@ -34,11 +34,18 @@ def test_equal_numbers_of_other_kinds_stay_apart() -> None:
 def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
     tensor = {"DataType": "FLOAT32", "Sizes": [1, 2]}
     parts = without_repeats([tensor, {"DataType": "FLOAT32", "Sizes": [1, 2]}, [1, 2]])
-    assert parts == ["FLOAT32", 1, 2, [1, 2], {"DataType": 0, "Sizes": 3}, [4, 4, 3]]
+    assert parts == ["FLOAT32", 1, 2, [1, 2], {"DataType": 0, "Sizes": -1}, [-1, -1, -2]]
     one, other, sizes = with_repeats(parts)
     assert one == tensor
     assert one is other
     assert sizes is one["Sizes"]
+
+
+def test_parts_far_apart_are_found() -> None:
+    tree = [[number % 30] for number in range(90)]
+    parts = without_repeats(tree)
+    assert len(parts) == 30 + 30 + 1
+    assert with_repeats(parts) == tree
 
 
 @pytest.mark.parametrize("damaged", [[], [[0]], [1, [2]], [{"a": "b"}], [1, [None]]])
