@@ -15,8 +15,8 @@ from dmlconf.backends import registry
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
+from dmlconf.workers.batch import run_batch
 from dmlconf.workers.pool import BATCH, WorkerPool
-from dmlconf.workers.worker import run_batch
 
 BACKEND = "directml"
 

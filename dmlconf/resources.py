@@ -4,6 +4,8 @@ A wheel carries them inside the package (`dmlconf/bundled/`); a checkout has
 them next to it.
 """
 
+import os
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +21,7 @@ __all__ = [
 _PACKAGE = Path(__file__).resolve().parent
 
 
+@cache
 def _directory(name: str) -> Path:
     bundled = _PACKAGE / "bundled" / name
     return bundled if bundled.is_dir() else _PACKAGE.parent / name
@@ -27,9 +30,13 @@ def _directory(name: str) -> Path:
 def sources(*names: str) -> list[Path]:
     """Return the source files of these packages and modules of dmlconf, in a fixed order."""
     paths = (_PACKAGE / name for name in names)
-    return [
-        file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
-    ]
+    return [file for path in paths for file in (_files(path) if path.is_dir() else [path])]
+
+
+def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
+    """Return the files of a folder and those below it with these suffixes, sorted."""
+    found = ((above, name) for above, _, names in os.walk(folder) for name in names)
+    return sorted(Path(above, name) for above, name in found if name.endswith(suffixes))
 
 
 @cache
@@ -42,9 +49,24 @@ def sources_digest(form: str, *names: str) -> bytes:
         form: what else the cached entries depend on, such as the version of their format.
         names: as for `sources`; each must exist.
     """
-    digest = sha256(form.encode())
-    schemas = (path for path in sorted(schemas_directory().rglob("*.*")) if path.is_file())
-    for path in (*sources(*names), *schemas):
+    parts = [*map(_source_digest, names), _schemas_digest()]
+    return sha256(form.encode() + b"".join(parts)).digest()
+
+
+@cache
+def _source_digest(name: str) -> bytes:
+    return _digest_of(sources(name))
+
+
+@cache
+def _schemas_digest() -> bytes:
+    return _digest_of(_files(schemas_directory(), (".json", ".yaml")))
+
+
+def _digest_of(files: Iterable[Path]) -> bytes:
+    """Return a digest of the names and contents of files."""
+    digest = sha256()
+    for path in files:
         digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
     return digest.digest()
 

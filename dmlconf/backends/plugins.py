@@ -79,13 +79,13 @@ def some_installed() -> bool:
     group = ENTRY_POINT_GROUP.encode()
     for folder in sys.path:
         try:
-            files = [each / "entry_points.txt" for each in Path(folder).iterdir()]
+            names = [each.name for each in Path(folder).iterdir()]
         except OSError:  # An archive, or a folder that does not exist.
             continue
-        for file in files:
-            if file.parent.suffix in (".dist-info", ".egg-info"):
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
                 with suppress(OSError):
-                    if group in file.read_bytes():
+                    if group in Path(folder, name, "entry_points.txt").read_bytes():
                         return True
     return False
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.cases.data_facts import DATA_WORDS, data_words
 from dmlconf.cases.model import Case
@@ -21,8 +21,10 @@ from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import AttributeKind, Entry, FieldKind, Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.expressions import Expression, ExpressionError, Namespace
-from dmlconf.graphs.model import Node
 from dmlconf.tensors.datatypes import DataType
+
+if TYPE_CHECKING:
+    from dmlconf.graphs.model import Node
 
 __all__ = [
     "DATA",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from dmlconf.cases.errors import CaseError, desc_location
 from dmlconf.cases.tolerance import Tolerance
@@ -17,12 +17,15 @@ from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, requ
 from dmlconf.catalogue.model import Entry, FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.graphs.model import Graph, GraphNode, Node, graph_of
-from dmlconf.graphs.relations import Relation
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
+
+# Cases of operators are graphs only to those that ask.
+if TYPE_CHECKING:
+    from dmlconf.graphs.model import Graph, GraphNode
+    from dmlconf.graphs.relations import Relation
 
 __all__ = [
     "DOCUMENTED_TAG",
@@ -226,6 +229,8 @@ class Case:
     @property
     def graph(self) -> Graph:
         """The case as a graph; that of an operator has one node, without a name."""
+        from dmlconf.graphs.model import Node, graph_of
+
         graph: Graph = self.once("graph", lambda: graph_of(Node("", self.operator_name, self.desc)))
         return graph
 

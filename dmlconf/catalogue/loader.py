@@ -77,9 +77,10 @@ class UnknownOperatorError(LookupError):
         super().__init__(f"{self.message}{told}")
 
 
-def operator_files() -> list[Path]:
+@cache
+def operator_files() -> tuple[Path, ...]:
     """Return the catalogue's operator files, by name."""
-    return sorted((schemas_directory() / "operators").glob("*.yaml"))
+    return tuple(sorted((schemas_directory() / "operators").glob("*.yaml")))
 
 
 def operator_names() -> list[str]:
@@ -122,7 +123,7 @@ def operator_name(name: str) -> str:
         return GRAPHS
     if len(upper_name) > _LONGEST_NAME:
         raise UnknownOperatorError(name)
-    if upper_name.isidentifier() and _operator_file(upper_name).is_file():
+    if upper_name in _own_names():
         return upper_name
     for other in operator_files():
         if upper_name in other.read_text("utf-8"):
@@ -133,8 +134,13 @@ def operator_name(name: str) -> str:
 
 
 @cache
+def _own_names() -> frozenset[str]:
+    return frozenset(operator_names())
+
+
+@cache
 def _operator(name: str) -> Operator:
-    if not _operator_file(name).is_file():
+    if name not in _own_names():
         raise UnknownOperatorError(name)
     return operator_from(read_document(_operator_file(name)).data)
 

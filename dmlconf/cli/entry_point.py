@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Final
 
@@ -171,6 +170,8 @@ def _code_of(arguments: Sequence[str] | None) -> int:
         if problem is not None:
             say(f"Error: {problem}")
             return ExitCode.OUTPUT
+        import traceback  # Only a bug needs it.
+
         traceback.print_exc()
         say("\nThis is a bug in dmlconf itself. Please report it with the lines above.")
         return ExitCode.INTERNAL

@@ -58,21 +58,22 @@ def open_regular(path: Path) -> BufferedReader:
     Raises:
         UnreadableFileError: it is not a regular file, or cannot be opened.
     """
-    return os.fdopen(_descriptor(path), "rb")
+    descriptor, _ = _opened(path)
+    return os.fdopen(descriptor, "rb")
 
 
-def _descriptor(path: Path) -> int:
-    """Open a regular file as `open_regular` does, and return its descriptor."""
+def _opened(path: Path) -> tuple[int, int]:
+    """Open a regular file as `open_regular` does, and return its descriptor and its size."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)
     except (OSError, ValueError) as error:
         raise UnreadableFileError(_reason(error)) from error
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise UnreadableFileError(f"is {_kind(mode)}, not a regular file")
-    return descriptor
+        raise UnreadableFileError(f"is {_kind(status.st_mode)}, not a regular file")
+    return descriptor, status.st_size
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -85,9 +86,8 @@ def read_bytes(path: Path, limit: int) -> bytes:
     Raises:
         UnreadableFileError: it cannot be read, or is larger.
     """
-    descriptor = _descriptor(path)  # A suite has a thousand files: streams take twice the time.
+    descriptor, size = _opened(path)  # A suite has a thousand files: streams take twice the time.
     try:
-        size = os.fstat(descriptor).st_size
         # Reading allocates as much as it is asked for, so the limit only if the file grows.
         content = os.read(descriptor, min(size, limit) + 1)
         while len(content) <= limit and (more := os.read(descriptor, _rest(content, limit))):

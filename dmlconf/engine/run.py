@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loading.loader import Suite
@@ -15,8 +15,10 @@ from dmlconf.engine.shards import Selected
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import Waiver
 from dmlconf.judging.figure_cache import FigureCache
-from dmlconf.run_log.earlier import EarlierRun
 from dmlconf.workers.execution import Limits
+
+if TYPE_CHECKING:
+    from dmlconf.run_log.earlier import EarlierRun
 
 __all__ = ["How", "Rounds", "Run"]
 

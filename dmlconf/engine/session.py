@@ -32,9 +32,9 @@ from dmlconf.judging.judge import Against, Recorded, not_asked, unsupported_reas
 from dmlconf.judging.needs_run import NeedsRun, begun, continued
 from dmlconf.run_log.log import Header
 from dmlconf.verdicts.verdict import LostProcess, ReasonKind, Verdict
+from dmlconf.workers.batch import run_batch
 from dmlconf.workers.execution import Execution, Limits, execution_of
 from dmlconf.workers.exercising import run_items, tasks
-from dmlconf.workers.worker import run_batch
 
 # Processes and pipes take time to import, and the reference alone needs none of them.
 if TYPE_CHECKING:

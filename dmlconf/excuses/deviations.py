@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,16 +18,16 @@ from dmlconf.backends.protocol import Environment, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.model import Case
 from dmlconf.documents.reader import read_document
-from dmlconf.excuses.computed_elements import computed_elements, same_bits
-from dmlconf.excuses.deviating_elements import ELEMENTS
-from dmlconf.excuses.permitted_refusals import REFUSALS
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
-from dmlconf.faults.computed import Formula
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+
+# What a deviation permits is only needed where a case fails.
+if TYPE_CHECKING:
+    from dmlconf.faults.computed import Formula
 
 __all__ = [
     "NO_DEVIATIONS",
@@ -71,6 +71,9 @@ class Deviation:
         self, case: Case, output: str, inputs: Mapping[str, Array], right: Array, actual: Array
     ) -> Array:
         """Return the elements of an output that may differ from DirectML's."""
+        from dmlconf.excuses.computed_elements import computed_elements
+        from dmlconf.excuses.deviating_elements import ELEMENTS
+
         if self.formula is not None:
             return computed_elements(case, output, self.formula, actual, **self.arguments)
         concerned = np.full(right.shape, bool(self.elements))
@@ -80,6 +83,8 @@ class Deviation:
 
     def permits_refusal(self, case: Case, inputs: Mapping[str, Array]) -> bool:
         """Return whether the target may refuse a case for its inputs."""
+        from dmlconf.excuses.permitted_refusals import REFUSALS
+
         return bool(self.refuses) and REFUSALS[self.refuses](case, inputs)
 
 
@@ -144,6 +149,8 @@ def patched(
         outcome: its outputs.
         deviations: the deviations that may concern the case.
     """
+    from dmlconf.excuses.computed_elements import same_bits
+
     inputs, right = case.inputs(), evaluate(case)
     arrays = dict(outcome.arrays)
     used: dict[str, Deviation] = {}

@@ -23,7 +23,6 @@ from dmlconf.excuses.known_faults import (
 )
 from dmlconf.excuses.scope import Version, VersionRange, parse_version
 from dmlconf.expressions import Expression, suggestion
-from dmlconf.faults.formulas import FORMULAS
 from dmlconf.resources import schemas_directory
 
 __all__ = [
@@ -120,6 +119,8 @@ def _document(path: Path | None) -> Document:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
+    from dmlconf.faults.formulas import FORMULAS  # Only runs on DirectML need them.
+
     yield from document.repeated_names("faults")
     for index, data in enumerate(document.data["faults"]):
         where = ("faults", index)
@@ -154,6 +155,8 @@ def _condition_problems(
 
 
 def _fault(data: Mapping[str, Any]) -> KnownFault:
+    from dmlconf.faults.formulas import FORMULAS
+
     first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
     return KnownFault(
         name=data["name"],

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -30,16 +30,18 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.excuses.scope import Scope, Version
 from dmlconf.expressions import Expression, Namespace
-from dmlconf.faults.computed import Computed, Formula
-from dmlconf.faults.prediction import Prediction, predictions
-from dmlconf.faults.sequences import numbers_written
-from dmlconf.graphs.model import Constant, Graph, Node
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import compare
 from dmlconf.precision.rules import undefined
 from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+
+# What a fault computes is only needed where DirectML is tested.
+if TYPE_CHECKING:
+    from dmlconf.faults.computed import Computed, Formula
+    from dmlconf.faults.prediction import Prediction
+    from dmlconf.graphs.model import Constant, Graph, Node
 
 __all__ = [
     "NO_KNOWN_FAULTS",
@@ -88,6 +90,8 @@ class NodeCondition:
 
     def holds(self, case: Case) -> bool:
         """Return whether a graph has such a node; False for a single operator."""
+        from dmlconf.graphs.model import Node
+
         return any(
             isinstance(node, Node)
             and node.operator_name in self.operators
@@ -98,6 +102,8 @@ class NodeCondition:
 
 def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
     """Return the names by which a condition reads how a node is connected."""
+    from dmlconf.faults.sequences import numbers_written
+
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
     outputs = {edge.graph_output for edge in graph.output_edges if edge.node == node.name}
@@ -300,6 +306,7 @@ class KnownFault:
 
 def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
     """Return whether the outputs of a case are those that several faults together cause."""
+    from dmlconf.faults.prediction import predictions
 
     def formula(part: Case) -> Computed | None:
         computed = (fault.computed(part) for fault in faults)

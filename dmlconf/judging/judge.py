@@ -7,7 +7,6 @@ though the case expects outputs by `_judge_unexpected_rejection`.
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import lt
@@ -171,10 +170,11 @@ def judge(
     half = allowances.half_precision if allowances else half_precision
     source = source_of(case.operator_name) if cache else None
     if cache and source is not None and isinstance(outcome, Outputs) and not outcome.faults:
-        key = cache.judgement_key(case, outcome, _digests(outcome), source, half=half)
+        digests = _digests(outcome)
+        key = cache.judgement_key(case, outcome, digests, source, half=half)
         known = None if key is None else cache.judgement(case, key)
         if known is not None:
-            return _right(case, outcome, known)
+            return _right(case, outcome, known, digests)
     match expected or expectation_of(case, against):
         case None:
             return _judge_alone(case, outcome)
@@ -199,6 +199,8 @@ def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict
         outcome: the outcome of the backend; None if there are several.
         error: the exception that judging raised.
     """
+    import traceback  # Only a fault of dmlconf needs it.
+
     message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"
     trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
     reason = Reason(ReasonKind.JUDGING_ERROR, message, diagnostics=trace)
@@ -224,6 +226,7 @@ def _verdict(
     reason: Reason | None = None,
     figures: Mapping[str, Figures] | None = None,
     unchecked_outputs: tuple[str, ...] = (),
+    digests: Mapping[str, str] | None = None,
 ) -> Verdict:
     return Verdict(
         Identity(
@@ -239,11 +242,11 @@ def _verdict(
             disputes=case.disputes,
         ),
         Judgement(status, provenance, reason, figures or {}, unchecked_outputs),
-        _execution(outcome),
+        _execution(outcome, digests),
     )
 
 
-def _execution(outcome: Outcome | None) -> Execution:
+def _execution(outcome: Outcome | None, digests: Mapping[str, str] | None) -> Execution:
     if outcome is None:
         return Execution()
     if not isinstance(outcome, Outputs):
@@ -252,7 +255,7 @@ def _execution(outcome: Outcome | None) -> Execution:
     return Execution(
         seconds=outcome.seconds,
         dispatch_seconds=outcome.dispatch_seconds,
-        output_digests=_digests(outcome),
+        output_digests=_digests(outcome) if digests is None else digests,
         warnings=outcome.warnings,
     )
 
@@ -436,13 +439,15 @@ def _compare_outputs(
     return _verdict(case, outcome, Status.FAILED, provenance, reason, figures, unchecked)
 
 
-def _right(case: Case, outcome: Outputs, known: KnownJudgement) -> Verdict:
+def _right(
+    case: Case, outcome: Outputs, known: KnownJudgement, digests: Mapping[str, str] | None = None
+) -> Verdict:
     """Return the verdict on outputs that are right, as far as the rules judge them."""
     status, reason = Status.PASSED, None
     figures, provenance, unchecked = known
     if all(output.open == output.elements for output in figures.values()):
         status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
-    return _verdict(case, outcome, status, provenance, reason, figures, unchecked)
+    return _verdict(case, outcome, status, provenance, reason, figures, unchecked, digests)
 
 
 def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:

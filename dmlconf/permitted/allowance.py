@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import HALF_PRECISION_TAG, Case
 from dmlconf.permitted.functions import Part, permitted_function
-from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.subnormals import without_subnormals
 from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.reference.evaluation import arguments, evaluate
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
+
+if TYPE_CHECKING:
+    from dmlconf.permitted.numbers.error_scale import ErrorScale
 
 __all__ = ["CaseAllowances"]
 
@@ -110,6 +111,8 @@ class _Limits:
     @cached_property
     def error_scales(self) -> tuple[ErrorScale, ...]:
         """The error scales, by output."""
+        from dmlconf.permitted.numbers.error_scale import ErrorScale  # Only sums have them.
+
         parts = self._call("error_scale")
         return tuple(map(ErrorScale.of, parts if isinstance(parts, tuple) else (parts,)))
 
@@ -122,9 +125,12 @@ class _Limits:
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
         """Intervals by output; each right element lies in at least one of them."""
-        if isinstance(self._case, GraphCase):
-            from dmlconf.permitted.graphs.allowance import graph_candidates  # For graphs alone.
+        if self._case.nodes:
+            # Few cases are graphs.
+            from dmlconf.cases.graph_case import GraphCase
+            from dmlconf.permitted.graphs.allowance import graph_candidates
 
+            assert isinstance(self._case, GraphCase)
             return tuple(graph_candidates(self._case, evaluate, self._of_node).values())
         candidates = self._call("candidates")
         return candidates if isinstance(candidates[0][0], tuple) else (candidates,)

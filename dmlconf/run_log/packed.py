@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["MANY", "Packed", "packing"]
+__all__ = ["MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
 """The verdicts of a log that has more than this many are packed."""
@@ -73,12 +73,21 @@ def packing() -> Callable[[Verdict], Verdict]:
             replace(judgement, figures=packed(judgement.figures)),
             replace(
                 execution,
-                seconds=round(execution.seconds, 6),
+                seconds=round(execution.seconds, _DIGITS),
                 output_digests=packed(execution.output_digests),
             ),
         )
 
     return pack
+
+
+def rounded(verdict: Verdict) -> Verdict:
+    """Return a verdict with its time as the log has it, as packing does."""
+    seconds = round(verdict.execution.seconds, _DIGITS)
+    return verdict if seconds == verdict.execution.seconds else verdict.ran(seconds=seconds)
+
+
+_DIGITS: Final = 6
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}

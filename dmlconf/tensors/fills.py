@@ -78,8 +78,11 @@ def _sequence(
         fitting = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
         longest = 251 if data_type.bits == 8 else _LONGEST_PERIOD
         period = max(1, min(fitting + 1, longest))
-    steps = np.arange(first + shift, first + shift + count, dtype=np.int64) % period
-    return _shifted(steps * step, start, data_type)
+    end = first + shift + count
+    steps = np.arange(first + shift, end, dtype=np.int64)
+    if end > period:
+        steps %= period
+    return _shifted(steps if step == 1 else steps * step, start, data_type)
 
 
 _EXACT: Final = {DataType.FLOAT64: 1 << 53, DataType.FLOAT32: 1 << 24, DataType.FLOAT16: 1 << 11}
@@ -90,7 +93,7 @@ def _shifted(values: Array, start: int, data_type: DataType) -> Array:
     """Return INT64 values plus `start`, which may lie beyond INT64, in the data type."""
     if data_type is DataType.UINT64:
         return values.astype(np.uint64) + np.uint64(start)
-    return (values + start).astype(data_type.dtype)
+    return (values + start if start else values).astype(data_type.dtype)
 
 
 _FEW: Final = 2**53

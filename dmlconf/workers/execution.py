@@ -8,7 +8,6 @@ from typing import Final
 
 from dmlconf.backends.registry import BackendName
 from dmlconf.workers.processors import usable_processors
-from dmlconf.workers.scratch import temporary_folder
 
 __all__ = [
     "WORKER_MEMORY",
@@ -105,7 +104,9 @@ def processes_that_pay(cases: int) -> int:
     """
     processes = max(1, min(_MOST_PROCESSES, usable_processors(), cases // _CASES))
     if processes > 1:
-        from dmlconf.workers.memory import machine_memory  # Small runs need it later, if at all.
+        # Small runs need them later, if at all.
+        from dmlconf.workers.memory import machine_memory
+        from dmlconf.workers.scratch import temporary_folder
 
         processes = max(1, min(processes, machine_memory() // _PROCESS_BYTES))
         try:

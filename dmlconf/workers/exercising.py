@@ -27,8 +27,8 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case
+from dmlconf.workers.batch import run_batch
 from dmlconf.workers.boundary import checked_outcome
-from dmlconf.workers.worker import run_batch
 
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 

@@ -128,12 +128,17 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
     assert len([event for event in seen if isinstance(event, Judged)]) == 6
 
 
-def test_what_is_kept_is_what_the_log_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_unpickled", [0, 10_000])
+def test_what_is_kept_is_what_the_log_has(tmp_path: Path, most_unpickled: int) -> None:
     """Verdicts of every kind, more than are pickled at once, as workers reach them."""
     every = everything().verdicts
-    verdicts = [each.of_case(case=f"case/{n}/{each.case}") for n in range(80) for each in every]
+    verdicts = [
+        each.of_case(case=f"case/{n}/{each.case}").ran(seconds=n / 7)
+        for n in range(80)
+        for each in every
+    ]
     written = run_log(*verdicts, options={"tags": ("a", "b")})
-    keeper = LogKeeper()
+    keeper = LogKeeper(most_unpickled)
     keeper(Opened(written.header, len(verdicts)))
     places = sorted(range(len(verdicts)), key=lambda place: place % 7)
     for place in places:
@@ -145,6 +150,7 @@ def test_what_is_kept_is_what_the_log_has(tmp_path: Path) -> None:
     read = read_log(write(tmp_path / "run.jsonl", written))
     assert (kept.header, kept.footer) == (read.header, read.footer)
     assert text_of(kept) == text_of(read)
+    assert [each.seconds for each in kept.verdicts] == [each.seconds for each in read.verdicts]
 
 
 def test_nothing_is_kept_of_a_run_that_was_continued() -> None:

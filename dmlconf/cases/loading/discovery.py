@@ -27,7 +27,8 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
     """
     files: list[Path] = []
     problems = []
-    for path in paths:
+    given = list(paths)
+    for path in given:
         try:
             inside = files_under(path)
         except OSError as error:  # For example, the name is too long.
@@ -44,7 +45,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    return distinct(files)
+    return distinct(files) if len(given) > 1 else files  # No link below a path is followed.
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
@@ -72,7 +73,7 @@ def files_under(path: Path) -> list[Path] | None:
         return None
     if not stat.S_ISDIR(mode):
         return [path]
-    found: list[Path] = []
+    found: list[str] = []
     waiting, entered = [str(path)], 0
     while waiting:
         entered += 1
@@ -83,8 +84,13 @@ def files_under(path: Path) -> list[Path] | None:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif _is_case_file(entry):
-                    found.append(Path(entry.path))
-    return sorted(found)
+                    found.append(entry.path)
+    return [Path(each) for each in sorted(found, key=_parts)]
+
+
+def _parts(path: str) -> list[str]:
+    """Return what paths are compared by, as `Path` does: part by part."""
+    return os.path.normcase(path).split(os.sep)  # noqa: PTH206  # Text is faster.
 
 
 def _is_case_file(entry: os.DirEntry[str]) -> bool:

@@ -99,10 +99,16 @@ class Expansion:
         ]
 
     @classmethod
-    def restored(cls, stored: Sequence[Any]) -> Expansion:
-        """Return the expansion from what `stored` returned."""
+    def restored(cls, stored: Sequence[Any], known: dict[int, Any] | None = None) -> Expansion:
+        """Return the expansion from what `stored` returned.
+
+        Args:
+            stored: the expansion as JSON.
+            known: what was restored of the same file, by the `id` of the JSON; gets the rest.
+        """
+        known = {} if known is None else known
         names, values, rows = stored
-        restored = tuple(tuple(map(_restored, each)) for each in values)
+        restored = tuple(tuple([_restored(value, known) for value in each]) for each in values)
         return cls(tuple(names), restored, tuple(map(tuple, rows)))
 
 
@@ -129,12 +135,18 @@ def _stored(value: Any) -> Any:
     raise UnstorableError(f"{value!r} cannot be stored")
 
 
-def _restored(stored: Any) -> Any:
+def _restored(stored: Any, known: dict[int, Any]) -> Any:
     if not isinstance(stored, dict):
         return stored
+    if id(stored) not in known:
+        known[id(stored)] = _value(stored, known)
+    return known[id(stored)]
+
+
+def _value(stored: Mapping[str, Any], known: dict[int, Any]) -> Any:
     ((kind, value),) = stored.items()
     if kind == "type":
         return DataType(value)
     if kind == "dict":
-        return {key: _restored(item) for key, item in value.items()}
-    return (tuple if kind == "tuple" else list)(map(_restored, value))
+        return {key: _restored(item, known) for key, item in value.items()}
+    return (tuple if kind == "tuple" else list)([_restored(item, known) for item in value])

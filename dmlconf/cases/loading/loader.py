@@ -12,9 +12,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.loading.discovery import case_files, distinct
 from dmlconf.cases.loading.expansion import Expansion
-from dmlconf.cases.loading.graph_problems import node_problems, relation_problems
 from dmlconf.cases.loading.matrix import MatrixBudget, expand
-from dmlconf.cases.loading.rewrites import case_rewrite, rewritten
 from dmlconf.cases.loading.schema import (
     case_checker,
     desc_checker,
@@ -128,10 +126,9 @@ def load_suite(
     problems: list[Problem] = []
     digest = sha256()
     beside = shared_files(paths)
-    of_paths = dict.fromkeys(
-        case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
-    )
-    for path in distinct([*of_paths, *beside]):
+    of_paths = case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
+    others = set(beside).difference(of_paths) if beside else set()
+    for path in distinct([*of_paths, *beside]) if beside else of_paths:
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name)
@@ -145,7 +142,7 @@ def load_suite(
         except InvalidFilesError as error:
             problems += error.problems
             continue
-        if path not in of_paths:
+        if path in others:
             file = file.only(beside[path])
         checked.append(file.only(operators) if operators else file)
     if validated is not None:
@@ -268,11 +265,27 @@ def _desc_problems(
     return schema_problems(document, checker, entry, ("cases", index))
 
 
+def _node_problems(
+    document: Document, operator: Entry, index: int, entry: Mapping[str, Any]
+) -> Iterable[Problem]:
+    from dmlconf.cases.loading.graph_problems import node_problems  # Cached files need none.
+
+    return node_problems(document, index, entry)
+
+
+def _relation_problems(
+    document: Document, index: int, entry: Mapping[str, Any]
+) -> Iterable[Problem]:
+    from dmlconf.cases.loading.graph_problems import relation_problems
+
+    return relation_problems(document, index, entry)
+
+
 _OF_OPERATORS: Final = _Kind(entry_checker, _desc_problems, lambda document, index, entry: ())
 _OF_GRAPHS: Final = _Kind(
     graph_entry_checker,
-    lambda document, operator, index, entry: node_problems(document, index, entry),
-    relation_problems,
+    _node_problems,
+    _relation_problems,
     ("graph",),
 )
 
@@ -368,6 +381,8 @@ def _unbuildable(
     first_cases: list[Case],
 ) -> Iterator[Problem]:
     """Yield the problems of cases that cannot be built, and collect each entry's first case."""
+    from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Cached files need none.
+
     budget = MatrixBudget()
     for template in templates:
         try:

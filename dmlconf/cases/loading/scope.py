@@ -30,12 +30,14 @@ def may_hold(
     """
     if not operators and not files:
         return True
-    several = shared_operators(content)
-    if several is not None:
-        wanted = several.intersection(operators) if operators else several
-        return bool(wanted) and (not files or any((name, path.stem) in files for name in wanted))
+    # First the line that nearly every file has near its begin: no valid file has both.
     line = _first_line(_OPERATOR_LINE, content, b"operator:")
     if line is None:
+        several = shared_operators(content)
+        if several is not None:
+            wanted = several.intersection(operators) if operators else several
+            own = any((name, path.stem) in files for name in wanted)
+            return bool(wanted) and (not files or own)
         return not _has_line(content, b"graph:") or _wanted_graphs(path, content, operators, files)
     try:
         name = catalogue.operator_name(line[1].decode())

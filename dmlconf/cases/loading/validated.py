@@ -16,12 +16,13 @@ from dmlconf.cases.loading.expansion import Expansion, UnstorableError
 from dmlconf.cases.loading.matrix import expand
 from dmlconf.cases.loading.shared import KNOWN_PAGES, uses
 from dmlconf.cases.model import Case, CaseTemplate, ExpectedRejection
+from dmlconf.documents.repeats import with_repeats, without_repeats
 from dmlconf.documents.store import Entries
 from dmlconf.resources import sources_digest
 
 __all__ = ["CheckedFile", "StoredFile", "Validated", "checks_digest", "is_valid"]
 
-_FORM: Final = "2"
+_FORM: Final = "3"
 """Version of the format of entries."""
 
 _SOURCES: Final = (
@@ -98,8 +99,9 @@ class Validated:
         """Return the cached contents of a file with these bytes; None if they are not cached."""
         entry = self._store.get(_key(content))
         try:
-            data, lines, expansions, valid = entry
-            restored = [each and Expansion.restored(each) for each in expansions]
+            data, lines, expansions, valid = with_repeats(entry)
+            known: dict[int, Any] = {}
+            restored = [each and Expansion.restored(each, known) for each in expansions]
             if len(uses(data)) == len(lines) == len(restored) == len(valid):
                 return StoredFile(data, lines, restored, valid)
         except (TypeError, ValueError, LookupError, AttributeError):
@@ -133,7 +135,8 @@ class Validated:
                 # The operators' pages, so that the operators' files need not be read for them.
                 pages = {template.operator_name: template.about.page for template in templates}
                 paged = {**data, KNOWN_PAGES: pages}
-                self._store.put(_key(content), [paged, lines, whole, stored.valid])
+                kept = without_repeats([paged, lines, whole, stored.valid])
+                self._store.put(_key(content), kept)
                 self._changed = True
             return stored.checked(templates)
         except (CaseError, UnstorableError):

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dmlconf.cases.building.graph_build import operators_in
 from dmlconf.cases.identifiers import identifier_matcher
 from dmlconf.cases.loading.loader import built_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import keyword_matcher
-from dmlconf.cases.selecting.quick import quick_cases
 from dmlconf.cases.selecting.where import Condition
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 
@@ -80,7 +78,12 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
         InvalidFilesError: a case cannot be built, so what it needs is unknown.
     """
     fitting = _fitting(cases, selection)
-    yield from quick_cases(list(fitting)) if selection.quick else fitting
+    if not selection.quick:
+        yield from fitting
+        return
+    from dmlconf.cases.selecting.quick import quick_cases  # Few commands need it.
+
+    yield from quick_cases(list(fitting))
 
 
 def _fitting(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[PlannedCase]:
@@ -112,8 +115,11 @@ def _fitting(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Pla
 
 def _is_of(planned: PlannedCase, operators: frozenset[str]) -> bool:
     """Return whether a case, or a node of a graph, is of one of these operators."""
-    name = planned.template.operator_name
-    return name in operators or not operators.isdisjoint(operators_in(planned))
+    if planned.template.operator_name in operators:
+        return True
+    from dmlconf.cases.building.graph_build import operators_in  # Few files have graphs.
+
+    return not operators.isdisjoint(operators_in(planned))
 
 
 def graphs_in(plan: Iterable[PlannedCase]) -> list[PlannedCase]:

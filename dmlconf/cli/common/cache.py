@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dmlconf.documents.archive import Archive
 from dmlconf.documents.store import Entries, Store
 from dmlconf.resources import checked_archive
 
@@ -49,7 +48,11 @@ def user_store() -> Store | None:
 def checked_files() -> Entries | None:
     """Return the records of checked files: those shipped with dmlconf first, then the user's."""
     archive = checked_archive()
-    return user_store() if archive is None else Archive(archive, user_store())
+    if archive is None:
+        return user_store()
+    from dmlconf.documents.archive import Archive  # Only a wheel has one.
+
+    return Archive(archive, user_store())
 
 
 def figure_cache(cases: int) -> FigureCache | None:

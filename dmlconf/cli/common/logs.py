@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,18 +15,19 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import file_digest
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import click
 
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.documents.store import is_own_folder
-from dmlconf.run_log.earlier import EarlierRun
 from dmlconf.run_log.log import Footer, LogWriteError
 from dmlconf.verdicts.verdict import Status
 from dmlconf.workers.locks import FileLock, LockedError
-from dmlconf.workers.scratch import temporary_folder
+
+if TYPE_CHECKING:
+    from dmlconf.run_log.earlier import EarlierRun
 
 __all__ = [
     "DIRECTORY_VARIABLE",
@@ -93,6 +93,8 @@ def temporary_log_directory() -> Path:
     Raises:
         OSError: there is no folder for temporary files.
     """
+    from dmlconf.workers.scratch import temporary_folder  # Few runs have their log there.
+
     user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     return temporary_folder() / f"dmlconf-runs{user}"
 
@@ -145,7 +147,11 @@ def _new_log(directory: Path, mode: int) -> Path:
 def _remove(log: Path) -> None:
     """Remove a log, and the failing cases that `fuzz` has written beside it."""
     log.unlink(missing_ok=True)
-    shutil.rmtree(log.with_suffix(".failures"), ignore_errors=True)
+    failing = log.with_suffix(".failures")
+    if failing.exists():
+        import shutil  # Few logs have some.
+
+        shutil.rmtree(failing, ignore_errors=True)
 
 
 def _logs_in(directory: Path) -> list[Path]:

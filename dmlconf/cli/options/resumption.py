@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +13,10 @@ from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.console import say
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
-from dmlconf.run_log.earlier import EarlierRun, read_earlier
-from dmlconf.run_log.headers import environment_differences, plan_differences, selection_differences
 from dmlconf.run_log.log import Header
+
+if TYPE_CHECKING:
+    from dmlconf.run_log.earlier import EarlierRun
 
 __all__ = ["earlier_run", "log_to_resume", "require_same_run", "resume_option"]
 
@@ -61,6 +63,8 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
     """
     if resumed_log is None or not resumed_log.exists():
         return None
+    from dmlconf.run_log.earlier import read_earlier  # Few runs are resumed.
+
     earlier = read_earlier(resumed_log)
     if earlier is None:
         say(printable(f"{resumed_log} holds no run yet; starting it now"))
@@ -73,6 +77,12 @@ def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: b
     Raises:
         click.UsageError: it differs.
     """
+    from dmlconf.run_log.headers import (
+        environment_differences,
+        plan_differences,
+        selection_differences,
+    )
+
     different = [
         *plan_differences(earlier.header, header),
         *selection_differences(earlier.header, header),

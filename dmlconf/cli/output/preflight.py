@@ -12,7 +12,6 @@ import click
 
 from dmlconf.documents.files import is_folder, resolved
 from dmlconf.documents.problems import printable
-from dmlconf.documents.recognition import RUN_LOG, recognised
 
 __all__ = ["prepare_files", "require_replaceable"]
 
@@ -32,6 +31,8 @@ def require_replaceable(
     Raises:
         click.UsageError: the file must not be replaced.
     """
+    from dmlconf.documents.recognition import recognised
+
     for each in () if is_folder(file) else inputs:  # A folder fails later.
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
@@ -63,6 +64,10 @@ def prepare_files(
     Raises:
         click.UsageError: a file cannot be written, or must not be; the created folders are removed.
     """
+    if not files:
+        return
+    from dmlconf.documents.recognition import RUN_LOG  # Few commands name a file.
+
     for option, file in files:
         require_replaceable(option, file, RUN_LOG if file == log else None, inputs)
     folders: list[Path] = []

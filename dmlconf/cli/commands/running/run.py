@@ -68,7 +68,6 @@ from dmlconf.engine.against import AUTO
 from dmlconf.engine.run import How, Run
 from dmlconf.engine.shards import Shard
 from dmlconf.excuses.substrate import NO_SUBSTRATE, read_substrate
-from dmlconf.excuses.waiver_file import read_waivers
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
@@ -253,7 +252,11 @@ def command(
     base_run = read_log(slower_than) if slower_than else None
     if history:
         require_history()
-    accepted = read_waivers(waiver_file) if waiver_file else None
+    accepted = None
+    if waiver_file:
+        from dmlconf.excuses.waiver_file import read_waivers  # Few runs have waivers.
+
+        accepted = read_waivers(waiver_file)
     suite, plan = load_runnable(paths, **selection)
     if accepted is not None:
         accepted.require_cases(paths, checked_files())

@@ -1,0 +1,87 @@
+"""Run a batch of cases on a backend, whose exceptions become outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Backend, Breakdown, BreakdownKind, Outcome
+from dmlconf.cases.model import Case
+from dmlconf.workers.boundary import checked_outcome
+
+__all__ = ["run_batch", "spoken"]
+
+_LONGEST_TRACE: Final = 8192
+"""Characters of a traceback that are kept, from the end."""
+
+
+def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
+    """Yield one outcome for each case, whatever exceptions the backend raises.
+
+    A backend may run a whole batch before it returns the first outcome, so an exception belongs to
+    no particular case: the rest then runs one at a time, and a case that raises alone is to blame.
+    """
+    done, together = 0, len(cases)
+    while done < len(cases):
+        batch = cases[done : done + together]
+        try:
+            for outcome in _as_many(backend.run(batch), len(batch)):
+                yield checked_outcome(outcome, cases[done])
+                done += 1
+        except Exception as error:
+            if len(batch) > 1 and not isinstance(error, _TooManyError):
+                together = 1
+                continue
+            yield _broken(error, cases[done])
+            done += 1
+
+
+class _TooFewError(Exception):
+    """A backend returned fewer outcomes than it was given cases."""
+
+
+class _TooManyError(Exception):
+    """A backend returned more outcomes than it was given cases."""
+
+
+def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
+    """Yield the outcomes, the last one only when it is certain that no other follows.
+
+    Raises:
+        _TooFewError: there are fewer.
+        _TooManyError: there are more.
+    """
+    iterator = iter(outcomes)
+    for index in range(count):
+        outcome = next(iterator, _NOTHING)
+        if outcome is _NOTHING:
+            raise _TooFewError("the backend returned fewer outcomes than cases")
+        if index == count - 1 and next(iterator, _NOTHING) is not _NOTHING:
+            raise _TooManyError(
+                f"the backend returned more than {count} outcomes for the batch of {count} cases "
+                "that ends here; any of them may be another case's"
+            )
+        yield outcome
+
+
+_NOTHING: Final[Any] = object()
+
+
+def _broken(error: Exception, case: Case) -> Outcome:
+    if isinstance(error, MemoryError):
+        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
+    if isinstance(error, _TooFewError | _TooManyError):
+        return Breakdown(BreakdownKind.ERROR, str(error))
+    message = f"{type(error).__name__}: {spoken(error)}"
+    import traceback  # Only an exception needs it.
+
+    trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
+    return checked_outcome(Breakdown(BreakdownKind.ERROR, message, trace), case)
+
+
+def spoken(error: Exception) -> str:
+    """Return the text of an exception."""
+    try:
+        return str(error)
+    except Exception:  # A plugin's own exception may fail to give a text.
+        return "an exception whose text raises another one"

@@ -1,0 +1,54 @@
+"""Trees without repeated parts say the same, and equal parts of them are one object."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.documents.repeats import with_repeats, without_repeats
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+TREES = st.recursive(
+    PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=2), inner)
+)
+
+
+@given(TREES)
+def test_a_tree_comes_back_as_json_has_it(tree: Any) -> None:
+    read = json.loads(json.dumps(without_repeats(tree)))
+    assert repr(with_repeats(read)) == repr(json.loads(json.dumps(tree)))
+
+
+def test_equal_numbers_of_other_kinds_stay_apart() -> None:
+    tree = [1, 1.0, True, 0.0, -0.0, False, "1", None, [1], [1.0], {"a": 1}, {"a": True}]
+    assert repr(with_repeats(without_repeats([*tree, tree]))) == repr([*tree, tree])
+    (nan,) = with_repeats(without_repeats([math.nan]))
+    assert math.isnan(nan)
+
+
+def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
+    tensor = {"DataType": "FLOAT32", "Sizes": [1, 2]}
+    parts = without_repeats([tensor, {"DataType": "FLOAT32", "Sizes": [1, 2]}, [1, 2]])
+    assert parts == ["FLOAT32", 1, 2, [1, 2], {"DataType": 0, "Sizes": -1}, [-1, -1, -2]]
+    one, other, sizes = with_repeats(parts)
+    assert one == tensor
+    assert one is other
+    assert sizes is one["Sizes"]
+
+
+def test_parts_far_apart_are_found() -> None:
+    tree = [[number % 30] for number in range(90)]
+    parts = without_repeats(tree)
+    assert len(parts) == 30 + 30 + 1
+    assert with_repeats(parts) == tree
+
+
+@pytest.mark.parametrize("damaged", [[], [[0]], [1, [2]], [{"a": "b"}], [1, [None]]])
+def test_damaged_parts_are_an_error(damaged: list[Any]) -> None:
+    with pytest.raises((LookupError, TypeError)):
+        with_repeats(damaged)
