@@ -24,6 +24,28 @@ def test_new_case_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None
     assert dmlconf_here(tmp_path, "validate", "my tile.yaml").returncode == 0
 
 
+def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path: Path) -> None:
+    file = "/the folder/dmlconf.pyz"
+    wrong = write(tmp_path, TILE.replace("1, 2, 1, 2]}", "1, 2, 1, 3]}")).name
+    done = dmlconf_here(tmp_path, "run", wrong, DMLCONF_SINGLE_FILE=file)
+    assert done.returncode == 1
+    (line,) = (each for each in done.stderr.splitlines() if "type for dmlconf" in each)
+    assert line.startswith("In these commands, type for dmlconf: py")
+    assert file in line
+    assert "type for dmlconf" not in dmlconf_here(tmp_path, "run", wrong).stderr
+    quiet = dmlconf_here(tmp_path, "run", wrong, "-q", DMLCONF_SINGLE_FILE=file)
+    assert "type for dmlconf" not in quiet.stderr
+
+
+def test_the_cache_is_counted_with_what_the_single_file_unpacked(tmp_path: Path) -> None:
+    unpacked = tmp_path / "cache" / "unpacked" / "a"
+    unpacked.mkdir(parents=True)
+    (unpacked / "large.bin").write_bytes(bytes(2_000_000))
+    (tmp_path / "cache" / "one.json").write_bytes(bytes(300_000))
+    done = dmlconf_here(tmp_path, "doctor", DMLCONF_CACHE=str(tmp_path / "cache"))
+    assert f"1 file in {tmp_path / 'cache'}, 0.3 MB; 2.0 MB in {unpacked.parent}" in done.stdout
+
+
 def test_an_unchecked_case_of_ones_own_lacks_its_expectation(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, UNSTATED).name)
     assert "Hint: tile.yaml:4: tile/tile/stated has no `expect:`" in done.stderr
