@@ -8,6 +8,8 @@ import shlex
 import shutil
 from pathlib import Path
 
+import pytest
+
 from dmlconf.resources import cases_directory
 from tests.cli.process import TILE, dmlconf_here, write
 
@@ -44,6 +46,24 @@ def test_the_cache_is_counted_with_what_the_single_file_unpacked(tmp_path: Path)
     (tmp_path / "cache" / "one.json").write_bytes(bytes(300_000))
     done = dmlconf_here(tmp_path, "doctor", DMLCONF_CACHE=str(tmp_path / "cache"))
     assert f"1 file in {tmp_path / 'cache'}, 0.3 MB; 2.0 MB in {unpacked.parent}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["history", "ad"], 2, "dmlconf history has no command 'ad': did you mean add?"),
+        (["new", "xyz"], 2, "dmlconf new has no command 'xyz': use one of case"),
+        (["list", "tile/*"], 3, "hint: --case 'tile/*' chooses cases by identifier"),
+        (["report", "text"], 3, "text:1: not a run log of dmlconf: not JSON"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(
+    tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "text").write_text("text\n", "utf-8")
+    done = dmlconf_here(tmp_path, *arguments)
+    assert done.returncode == code
+    assert message in done.stderr
 
 
 def test_an_unchecked_case_of_ones_own_lacks_its_expectation(tmp_path: Path) -> None:
