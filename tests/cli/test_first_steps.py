@@ -39,6 +39,27 @@ def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path:
     assert "type for dmlconf" not in quiet.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("LSTMCell", True), ("lstm", False), ("DML_LSTM_OPERATOR_DESC", False)],
+)
+def test_a_name_of_another_standard_is_translated(tmp_path: Path, name: str, told: bool) -> None:
+    done = dmlconf_here(tmp_path, "list", "-o", name, "--quick")
+    assert done.returncode == 0
+    assert ("LSTM" in done.stdout.upper(), f"{name}: LSTM" in done.stderr) == (True, told)
+
+
+def test_a_scoreboard_names_logs_without_folders(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    logs = [str(tmp_path / "a folder" / f"{name}.jsonl") for name in ("one", "two")]
+    for log in logs:
+        assert dmlconf_here(tmp_path, "run", path, "--log", log).returncode == 0
+    done = dmlconf_here(tmp_path, "report", *logs)
+    assert done.stdout.splitlines()[0].split() == ["Operator", "one", "two"]
+    same = dmlconf_here(tmp_path, "report", logs[0], logs[0], "--report", "json").stdout
+    assert [run["name"] for run in json.loads(same)["runs"]] == [logs[0], logs[0]]
+
+
 def test_the_cache_is_counted_with_what_the_single_file_unpacked(tmp_path: Path) -> None:
     unpacked = tmp_path / "cache" / "unpacked" / "a"
     unpacked.mkdir(parents=True)
