@@ -35,6 +35,7 @@ from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
+    "PREFIXES",
     "UnknownOperatorError",
     "case_folders",
     "catalogue_digest",
@@ -54,6 +55,9 @@ __all__ = [
 ]
 
 
+PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
+"""What people leave out of the names of operators."""
+
 _LONGEST_NAME: Final = 100
 """No operator's name comes near this length, and every file system accepts it for a file name."""
 
@@ -64,17 +68,22 @@ class UnknownOperatorError(LookupError):
     Attributes:
         name: the unknown name.
         message: that the name is unknown.
-        hint: a hint at the nearest known name, or None.
+        hint: a hint at the nearest known name, or at the list of all.
     """
 
     def __init__(self, name: str, others: Iterable[str] = ()) -> None:
         """Take the unknown name, and other names than the catalogue's that it may resemble."""
         self.name = name
         self.message = f"the catalogue has no operator {name}"
-        near = nearest(name, operator_names()) or nearest(name, others)
-        self.hint = f"did you mean {near}?" if near else None
-        told = f"; {self.hint}" if near else ""
-        super().__init__(f"{self.message}{told}")
+        near = _without_prefix(name) or nearest(name, operator_names()) or nearest(name, others)
+        self.hint = f"did you mean {near}?" if near else "`dmlconf operators` lists all"
+        super().__init__(f"{self.message}; {self.hint}")
+
+
+def _without_prefix(name: str) -> str | None:
+    """Return the operator that lacks its prefix in this name, as ACTIVATION_RELU in RELU."""
+    names = set(operator_names())
+    return next((full for prefix in PREFIXES if (full := prefix + name.upper()) in names), None)
 
 
 @cache

@@ -139,7 +139,7 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
     try:
         content = read_bytes(path, MOST_BYTES)
     except UnreadableFileError as error:
-        raise RefusedError(str(error)) from error
+        raise RefusedError(str(error), unread=not error.too_large) from error
     entries = list(_entries(content))
     missing = [name for name in required if name not in {entry.name for entry in entries}]
     if missing:

@@ -47,13 +47,16 @@ class RefusedError(ExpectedError):
     Attributes:
         reasons: each says what was found and what was expected.
         cases: identifiers of the cases whose outputs were changed, if known.
+        unread: whether the file could not be read at all, so that it may be a certificate.
     """
 
-    def __init__(self, *reasons: str, cases: Sequence[str] = ()) -> None:
+    def __init__(self, *reasons: str, cases: Sequence[str] = (), unread: bool = False) -> None:
         self.reasons = reasons
         self.cases = tuple(cases)
+        self.unread = unread
         super().__init__("; ".join(reasons))
 
     def of(self, file: Path) -> RefusedError:
         """Return the error with the file's name before each reason."""
-        return RefusedError(*(f"{file}: {reason}" for reason in self.reasons), cases=self.cases)
+        reasons = (f"{file}: {reason}" for reason in self.reasons)
+        return RefusedError(*reasons, cases=self.cases, unread=self.unread)

@@ -53,11 +53,13 @@ class Finding:
         kind: the kind of reason.
         message: the particulars.
         cases: identifiers of the cases that it concerns.
+        unread: whether the file could not be read, so that nothing is known about it.
     """
 
     kind: FindingKind
     message: str
     cases: tuple[str, ...] = ()
+    unread: bool = False
 
 
 _REFUSING: Final = (FindingKind.REFUSED, FindingKind.OTHER_KEY, FindingKind.UNSIGNED)
@@ -95,6 +97,11 @@ class Verification:
         if any(finding.kind in _REFUSING for finding in self.findings):
             return Result.REFUSED
         return Result.DOES_NOT_HOLD if self.findings else Result.HOLDS
+
+    @property
+    def unread(self) -> bool:
+        """Whether the file could not be read."""
+        return any(finding.unread for finding in self.findings)
 
 
 def excused_cases(verdicts: Mapping[str, Verdict]) -> Mapping[str, tuple[str, ...]]:

@@ -116,7 +116,7 @@ def verify(
             return _verification(path, certificate, demand, folder, on_start)
     except RefusedError as error:
         findings = [Finding(FindingKind.REFUSED, printable(reason)) for reason in error.reasons]
-        findings[-1] = replace(findings[-1], cases=error.cases)
+        findings[-1] = replace(findings[-1], cases=error.cases, unread=error.unread)
         return Verification(str(path), tuple(findings))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.certification.acceptance import share_text
-from dmlconf.certification.findings import Result, Verification
+from dmlconf.certification.findings import Finding, FindingKind, Result, Verification
 from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.markdown_text import escaped, items
@@ -38,6 +38,9 @@ def sentence(verification: Verification) -> str:
             return f"{name}: the certificate does not hold"
         case Result.REFUSED if verification.predicate is not None:
             return f"{name}: refused: {', '.join(f.kind.words for f in verification.findings)}"
+        case Result.REFUSED if verification.unread:
+            (finding,) = verification.findings
+            return f"{name} {finding.message}; expected a certificate that `dmlconf certify` wrote"
         case Result.REFUSED:
             return f"{name}: refused: not a certificate, or changed after it was made"
 
@@ -107,13 +110,11 @@ def _waived(verification: Verification) -> str:
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
     """Yield the headings of findings, notes and waivers, each with its lines."""
-    if verification.findings:
+    # The sentence says all that is known of a file that could not be read.
+    if verification.findings and not verification.unread:
         yield (
             "Why it does not hold",
-            [
-                f"{finding.kind.words}: {finding.message}{_cases(finding.cases)}"
-                for finding in verification.findings
-            ],
+            [f"{_reason(finding)}{_cases(finding.cases)}" for finding in verification.findings],
         )
     if verification.notes:
         yield "Before you accept it", list(verification.notes)
@@ -125,6 +126,13 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
                 for name, cases in verification.waived.items()
             ],
         )
+
+
+def _reason(finding: Finding) -> str:
+    """Return the message, after the kind where the sentence about the file does not say it."""
+    if finding.kind is FindingKind.REFUSED:
+        return finding.message
+    return f"{finding.kind.words}: {finding.message}"
 
 
 def _cases(cases: Any) -> str:

@@ -12,6 +12,7 @@ from dmlconf.backends.subject import device_details
 from dmlconf.run_log.log import Header
 
 __all__ = [
+    "MODELS_LEFT_OUT",
     "Difference",
     "environment_differences",
     "plan_differences",
@@ -48,8 +49,11 @@ _FIELDS: Final = {
 }
 
 
-_FILES: Final = ("case_list", "failed", "waivers")
-"""Options that name files; digests of the planned cases and waivers cover their content."""
+MODELS_LEFT_OUT: Final = "models_left_out"
+"""The option that says how many cases of models the run leaves out."""
+
+_COVERED: Final = ("case_list", "failed", "waivers", MODELS_LEFT_OUT)
+"""Options that digests of the planned cases and of waivers cover, such as names of files."""
 
 _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 """The folder of a file in a backend's name; it differs between machines."""
@@ -65,7 +69,7 @@ def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
         if _anywhere(mine[key]) != _anywhere(theirs[key]):
             yield Difference(name, mine[key], theirs[key])
     options = [
-        {key: value for key, value in each["options"].items() if key not in _FILES}
+        {key: value for key, value in each["options"].items() if key not in _COVERED}
         for each in (mine, theirs)
     ]
     yield from _unequal("option ", *options)

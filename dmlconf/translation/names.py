@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Final
 
-from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
+from dmlconf.catalogue.loader import (
+    PREFIXES,
+    UnknownOperatorError,
+    operator_name,
+    operator_names,
+)
 
 __all__ = ["AmbiguousOperatorError", "named_operators", "one_operator", "standard_names"]
-
-_PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
 
 
 class AmbiguousOperatorError(LookupError):
@@ -54,7 +56,7 @@ def named_operators(name: str) -> tuple[str, ...]:
         return (operator_name(text),)
     except UnknownOperatorError as error:
         known = set(operator_names())
-        operators = {prefix + text for prefix in _PREFIXES if prefix + text in known}
+        operators = {prefix + text for prefix in PREFIXES if prefix + text in known}
         operators |= {
             operator
             for names in standard_names().values()

@@ -42,6 +42,7 @@ def main() -> None:
             "Use one of these Pythons, or install dmlconf from its wheel: pip install dmlconf-*.whl"
         )
         sys.exit(WRONG_USAGE)
+    os.environ["DMLCONF_SINGLE_FILE"] = str(FILE)  # For messages that say what to type.
     folder = kept(f"{about['digest'][:16]}-{target}", target)
     if folder is None:
         sys.exit(run_from_temporary_folder(target))

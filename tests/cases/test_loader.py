@@ -54,6 +54,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         f.yaml:1:11: the catalogue has no operator FROBNICATE
              1 | operator: FROBNICATE
                |           ^^^^^^^^^^
+            hint: `dmlconf operators` lists all
         """,
     ),
     "an operator that is no text": (

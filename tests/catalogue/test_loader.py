@@ -51,6 +51,8 @@ def test_finds_an_operator_by_its_alias(name: str) -> None:
         ("GATHRE", "GATHER"),
         ("tiles", "TILE"),
         ("SCATTER_ELEMENT", "SCATTER_ELEMENTS"),
+        ("relu", "ACTIVATION_RELU"),
+        ("ADD", "ELEMENT_WISE_ADD"),
         ("FROBNICATE", None),
         ("", None),
         ("../operators/tile", None),
@@ -62,10 +64,9 @@ def test_finds_an_operator_by_its_alias(name: str) -> None:
 def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         operator(name)
-    hint = f"did you mean {suggestion}?" if suggestion else None
+    hint = f"did you mean {suggestion}?" if suggestion else "`dmlconf operators` lists all"
     assert (caught.value.name, caught.value.hint) == (name, hint)
-    told = f"; {hint}" if hint else ""
-    assert str(caught.value) == f"the catalogue has no operator {name}{told}"
+    assert str(caught.value) == f"the catalogue has no operator {name}; {hint}"
 
 
 def digest_of_copy(directory: Path) -> str:

@@ -255,6 +255,22 @@ def test_json_keeps_its_schema(folder: Path, jobs: str) -> None:
     assert data["summary"] == {"passed": 13, "failed": 1}
 
 
+def test_a_file_that_cannot_be_read_is_not_called_no_certificate(folder: Path) -> None:
+    done = verified(folder, "--report", "json:read.json", file="missing.dmlcert")
+    assert done.returncode == 3
+    assert " ".join(done.stdout.split()) == (
+        "missing.dmlcert cannot be read: No such file or directory; "
+        "expected a certificate that `dmlconf certify` wrote"
+    )
+    (finding,) = json.loads((folder / "read.json").read_text("utf-8"))["findings"]
+    assert finding["kind"] == "not a certificate, or changed after it was made"
+    (folder / "text.dmlcert").write_text("x", "utf-8")
+    done = verified(folder, file="text.dmlcert")
+    assert done.returncode == 3
+    assert "cannot be read" not in done.stdout
+    assert done.stdout.count("not a certificate, or changed after it was made") == 1
+
+
 def test_markdown_is_one_page_that_says_all(folder: Path) -> None:
     done = verified(folder, "--report", "markdown:page.md")
     assert done.returncode == 0

@@ -183,6 +183,17 @@ def test_it_runs_from_the_cache_and_unpacks_once(single_file: Path, cache: Path)
 
 
 @pytest.mark.wheel
+@pytest.mark.parametrize("place", ["cache", "off"])
+def test_a_failing_run_says_what_to_type(single_file: Path, cache: Path, place: str) -> None:
+    options = ["run", "-o", "TILE", "--quick", "-j", "1", "-b", "faulty:negated"]
+    options += ["--log", str(cache.parent / "log")]
+    done = start(single_file, *options, DMLCONF_CACHE=place.replace("cache", str(cache)))
+    assert done.returncode == 1, done.stderr
+    name = Path(sys.executable).name
+    assert f"In these commands, type for dmlconf: {name} {single_file}" in done.stderr
+
+
+@pytest.mark.wheel
 def test_without_a_cache_it_leaves_nothing(single_file: Path, tmp_path: Path) -> None:
     done = start(single_file, "--version", DMLCONF_CACHE="off", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,8 @@ NEGATED = "faulty:negated,where=max(Strides) > 1,only=metacommands"
 def test_a_case_needs_a_backend(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "diagnose", "gemm/matrix")
     assert done.returncode == 2
-    assert "name the backend that fails the case with -b" in done.stderr
+    assert "there is no file" in done.stderr
+    assert "if it is a case, name the backend that fails it with -b" in done.stderr
 
 
 def test_without_any_run_there_is_nothing_to_diagnose(tmp_path: Path) -> None:

@@ -144,7 +144,10 @@ def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, message: 
     ("arguments", "message"),
     [
         (["-k", "nothing-is-called-so"], "no case was selected"),
-        (["--tag", "documentd"], "the tags are tile"),
+        (["-k", "no-such"], "-k no-such and the other options leave none"),
+        (["--tag", "documentd"], "no case has the tag documentd; the tags are tile"),
+        (["--tag", "tlie"], "no case has the tag tlie; did you mean tile?"),
+        (["--case", "zzzzz"], "there is no case zzzzz; `dmlconf list` lists all"),
         (["--case", "tile/tile/statd"], "did you mean tile/tile/stated?"),
         (["--feature-level", "1_0"], "no case was selected"),
     ],

@@ -8,6 +8,8 @@ import shlex
 import shutil
 from pathlib import Path
 
+import pytest
+
 from dmlconf.resources import cases_directory
 from tests.cli.process import TILE, dmlconf_here, write
 
@@ -22,6 +24,67 @@ def test_new_case_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None
         "  dmlconf run 'my tile.yaml'",
     ]
     assert dmlconf_here(tmp_path, "validate", "my tile.yaml").returncode == 0
+
+
+def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path: Path) -> None:
+    file = "/the folder/dmlconf.pyz"
+    wrong = write(tmp_path, TILE.replace("1, 2, 1, 2]}", "1, 2, 1, 3]}")).name
+    done = dmlconf_here(tmp_path, "run", wrong, DMLCONF_SINGLE_FILE=file)
+    assert done.returncode == 1
+    (line,) = (each for each in done.stderr.splitlines() if "type for dmlconf" in each)
+    assert line.startswith("In these commands, type for dmlconf: py")
+    assert file in line
+    assert "type for dmlconf" not in dmlconf_here(tmp_path, "run", wrong).stderr
+    quiet = dmlconf_here(tmp_path, "run", wrong, "-q", DMLCONF_SINGLE_FILE=file)
+    assert "type for dmlconf" not in quiet.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("LSTMCell", True), ("lstm", False), ("DML_LSTM_OPERATOR_DESC", False)],
+)
+def test_a_name_of_another_standard_is_translated(tmp_path: Path, name: str, told: bool) -> None:
+    done = dmlconf_here(tmp_path, "list", "-o", name, "--quick")
+    assert done.returncode == 0
+    assert ("LSTM" in done.stdout.upper(), f"{name}: LSTM" in done.stderr) == (True, told)
+
+
+def test_a_scoreboard_names_logs_without_folders(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    logs = [str(tmp_path / "a folder" / f"{name}.jsonl") for name in ("one", "two")]
+    for log in logs:
+        assert dmlconf_here(tmp_path, "run", path, "--log", log).returncode == 0
+    done = dmlconf_here(tmp_path, "report", *logs)
+    assert done.stdout.splitlines()[0].split() == ["Operator", "one", "two"]
+    same = dmlconf_here(tmp_path, "report", logs[0], logs[0], "--report", "json").stdout
+    assert [run["name"] for run in json.loads(same)["runs"]] == [logs[0], logs[0]]
+
+
+def test_the_cache_is_counted_with_what_the_single_file_unpacked(tmp_path: Path) -> None:
+    unpacked = tmp_path / "cache" / "unpacked" / "a"
+    unpacked.mkdir(parents=True)
+    (unpacked / "large.bin").write_bytes(bytes(2_000_000))
+    (tmp_path / "cache" / "one.json").write_bytes(bytes(300_000))
+    done = dmlconf_here(tmp_path, "doctor", DMLCONF_CACHE=str(tmp_path / "cache"))
+    assert f"1 file in {tmp_path / 'cache'}, 0.3 MB; 2.0 MB in {unpacked.parent}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["history", "ad"], 2, "dmlconf history has no command 'ad': did you mean add?"),
+        (["new", "xyz"], 2, "dmlconf new has no command 'xyz': use one of case"),
+        (["list", "tile/*"], 3, "hint: --case 'tile/*' chooses cases by identifier"),
+        (["report", "text"], 3, "text:1: not a run log of dmlconf: not JSON"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(
+    tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "text").write_text("text\n", "utf-8")
+    done = dmlconf_here(tmp_path, *arguments)
+    assert done.returncode == code
+    assert message in done.stderr
 
 
 def test_an_unchecked_case_of_ones_own_lacks_its_expectation(tmp_path: Path) -> None:

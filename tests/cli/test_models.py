@@ -29,11 +29,25 @@ def suite(folder: Path) -> None:
 @pytest.mark.parametrize("backend", ["numpy", "faulty:negated"])
 def test_only_other_backends_take_them_by_default(tmp_path: Path, backend: str) -> None:
     suite(tmp_path)
-    process = dmlconf_here(tmp_path, "run", "negate", "-b", backend)
+    reports = ["--report", "markdown:run.md", "--report", "html:run.html"]
+    process = dmlconf_here(tmp_path, "run", "negate", "-b", backend, *reports)
     taken = backend != "numpy"
-    assert (LEFT_OUT in process.stderr) is not taken
-    assert ("select them with --tag model" in process.stderr) is not taken
     assert ("of 2 cases" in process.stdout) is taken
+    assert LEFT_OUT not in process.stdout + process.stderr
+    verbose = dmlconf_here(tmp_path, "run", "negate", "-b", backend, "-v").stdout
+    pages = [(tmp_path / name).read_text("utf-8") for name in ("run.md", "run.html")]
+    for text in (verbose, *pages):
+        plain = " ".join(text.replace("\\", "").replace("&#96;", "`").split())
+        assert (LEFT_OUT in plain) is not taken
+        assert ("select them with --tag model" in plain) is not taken
+
+
+def test_a_run_of_nothing_else_says_so(tmp_path: Path) -> None:
+    suite(tmp_path)
+    (tmp_path / "negate" / "matrix.yaml").unlink()
+    process = dmlconf_here(tmp_path, "run", "negate")
+    assert process.returncode == 5
+    assert LEFT_OUT in process.stderr
 
 
 @pytest.mark.parametrize(

@@ -418,7 +418,11 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
         (["runs", "--database", "text"], 2, "file is not a database"),
         (["runs", "--database", "foreign.sqlite"], 2, "a database of something else"),
         (["runs", "--database", "newer.sqlite"], 2, "made by a newer dmlconf"),
-        (["add", "--database", "h.sqlite", "text"], 3, "text:1: not JSON"),
+        (
+            ["add", "--database", "h.sqlite", "text"],
+            3,
+            "text:1: not a run log of dmlconf: not JSON",
+        ),
         (["regressions", "--since", "May", "--database", "h.sqlite"], 2, "is not a date such as"),
         (["regressions", "--since", "#9", "--database", "h.sqlite"], 2, "there is no run #9"),
         (["regressions", "--since", "²", "--database", "h.sqlite"], 2, "--since.* is not a date"),

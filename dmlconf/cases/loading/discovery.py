@@ -38,7 +38,8 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         if not inside and path in elsewhere:
             continue
         if inside is None:
-            problems.append(Problem(path, "there is no such file or folder"))
+            hint = f"--case '{path}' chooses cases by identifier" if "*" in path.name else None
+            problems.append(Problem(path, "there is no such file or folder", hint=hint))
         elif not inside:
             hint = "case files end in .yaml"
             problems.append(Problem(path, "the folder holds no case file", hint=hint))

@@ -23,12 +23,13 @@ from dmlconf.cli.common.configuration import (
     settings_of,
 )
 from dmlconf.cli.output.console import say
-from dmlconf.documents.problems import InvalidFilesError, printable
+from dmlconf.documents.problems import InvalidFilesError, name_hint, printable
 
 __all__ = [
     "CONFIGURATION",
     "SETTINGS",
     "Command",
+    "Group",
     "Option",
     "arguments",
     "environment_variable",
@@ -184,6 +185,20 @@ def require_profile(configuration: Configuration | None, profile: str) -> None:
         known = f"its profiles are {', '.join(profiles)}" if profiles else "it has no profiles"
         source = f"{configuration.path}: {known}" if configuration else _NO_CONFIGURATION
         raise click.BadParameter(printable(f"{profile}: {source}"), param_hint="--config-profile")
+
+
+class Group(click.Group):
+    """A command of several commands, which it names where somebody types another one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name, and the rest; fail if there is none."""
+        names = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in names:
+            hint = name_hint(args[0], names, f"use one of {', '.join(names)}")
+            ctx.fail(f"{ctx.command_path} has no command {printable(args[0])!r}: {hint}")
+        return super().resolve_command(ctx, args)
 
 
 class Command(click.Command):

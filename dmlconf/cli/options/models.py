@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.selection import MODEL_TAG, names_models, without_models
 from dmlconf.cli.output.console import warn
-from dmlconf.documents.wording import counted
+from dmlconf.reports.runs.left_out import left_out_note
 
-__all__ = ["WITHOUT_MODELS", "leave_out_models"]
-
-WITHOUT_MODELS: Final[Mapping[str, str]] = {
-    "numpy": "on numpy, where nothing would judge them",
-    "recording": "of a replay, because they are not recorded",
-}
-"""Backends that select cases of models only on request, and why."""
+__all__ = ["leave_out_models", "without_unasked_models"]
 
 
 def leave_out_models(
     paths: Sequence[Path],
     plan: list[PlannedCase],
     selection: Mapping[str, Any],
-    why: str | None,
+    why: str,
 ) -> list[PlannedCase]:
     """Return the plan without cases of models, with a warning, unless the user asks for them.
 
@@ -32,15 +26,24 @@ def leave_out_models(
         paths: the paths, as given.
         plan: what the options choose.
         selection: the options, as `load_chosen` takes them.
-        why: continues "cases with the tag `model` left out"; None if they are selected.
+        why: continues "cases with the tag `model` left out".
+    """
+    rest, count = without_unasked_models(paths, plan, selection)
+    if count:
+        warn(left_out_note(count, why))
+    return rest
+
+
+def without_unasked_models(
+    paths: Sequence[Path], plan: list[PlannedCase], selection: Mapping[str, Any]
+) -> tuple[list[PlannedCase], int]:
+    """Return the plan without cases of models, and their number, unless the user asks for them.
+
+    The arguments are those of `leave_out_models`.
     """
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
     named = named or MODEL_TAG in (selection.get("profile") or "").split("+")[1:]
     tags, keywords = selection.get("tags", ()), selection.get("keywords")
-    if why is None or named or names_models(paths, tags, keywords):
-        return plan
-    rest, count = without_models(plan)
-    if count:
-        cases = f"{counted(count, 'case')} with the tag `{MODEL_TAG}`"
-        warn(f"{cases} left out {why}: select them with --tag {MODEL_TAG}")
-    return rest
+    if named or names_models(paths, tags, keywords):
+        return plan, 0
+    return without_models(plan)

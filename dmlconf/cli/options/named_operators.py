@@ -40,10 +40,16 @@ def expand_operators(
             operators = named_operators(value)
         except UnknownOperatorError as error:
             raise click.UsageError(printable(str(error)), ctx) from error
-        if len(operators) > 1 or operators[0] not in value.upper():
+        if len(operators) > 1 or not _is_own_name(value, operators[0]):
             say(printable(f"{value}: {', '.join(operators)}"))
         chosen.update(dict.fromkeys(operators))
     return tuple(chosen)
+
+
+def _is_own_name(name: str, operator: str) -> bool:
+    """Return whether a name is what DirectML itself calls an operator, in any case."""
+    own = {operator, f"DML_OPERATOR_{operator}", f"DML_{operator}_OPERATOR_DESC"}
+    return name.upper() in own
 
 
 def operator_option(

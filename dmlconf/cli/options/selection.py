@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,7 @@ from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.case_lists import CaseList, failed_cases, listed_cases
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say, warn
-from dmlconf.documents.problems import nearest, printable
+from dmlconf.documents.problems import name_hint, nearest, printable
 from dmlconf.documents.wording import first_names
 from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import lasting_values
@@ -441,11 +442,14 @@ def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int
     if failed is not None and not failed.cases:
         message += f": no case failed in the run of {failed.source}"
     elif unknown:
-        message += f": no case has the tag {unknown[0]}; the tags are {', '.join(known_tags)}"
+        hint = name_hint(unknown[0], known_tags, f"the tags are {', '.join(known_tags)}")
+        message += f": no case has the tag {unknown[0]}; {hint}"
     elif identifiers:
         suite = load(paths, operators=operators_of(identifiers))
         near = nearest(identifiers[0], (case.identifier for case in suite.plan()))
         message += f": there is no case {identifiers[0]}"
-        message += f"; did you mean {near}?" if near else ""
+        message += f"; did you mean {near}?" if near else "; `dmlconf list` lists all"
+    elif selection.get("keywords"):
+        message += f": -k {shlex.quote(selection['keywords'])} and the other options leave none"
     say(f"Error: {message}")
     return ExitCode.NOTHING_SELECTED

@@ -12,6 +12,7 @@ from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
+from dmlconf.cli.common.started import what_to_type
 from dmlconf.cli.options.reporting import show
 from dmlconf.cli.options.resumption import earlier_run, require_same_run
 from dmlconf.cli.options.run_exit_code import Demands, run_exit_code
@@ -136,6 +137,9 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     code = verdict_code or (ExitCode.SUCCESS if could_write else ExitCode.OUTPUT)
     if (code or target.label) and not is_in_memory(ended.log):
         say(f"The run log is {ended.log}")
+    typed = what_to_type()
+    if code == ExitCode.FAILED and typed is not None and not shown.quiet:
+        say(f"In these commands, type for dmlconf: {typed}")
     return code
 
 

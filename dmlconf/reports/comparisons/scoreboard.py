@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.cases.handles import handles
@@ -129,8 +130,14 @@ def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
     same = Counter(names)
     return [
         name if name and same[name] == 1 else " ".join(filter(None, (name, file)))
-        for name, file in zip(names, files, strict=True)
+        for name, file in zip(names, _short(files), strict=True)
     ]
+
+
+def _short(files: Sequence[str]) -> Sequence[str]:
+    """Return the names of files, without folders and `.jsonl` where these distinguish nothing."""
+    short = [PurePath(file).name.removesuffix(".jsonl") for file in files]
+    return short if all(short) and len(set(short)) == len(files) else files
 
 
 def render_terminal(board: Scoreboard) -> Table:

@@ -9,6 +9,7 @@ from typing import Final
 
 from dmlconf.cases.facts import element_count
 from dmlconf.documents.wording import counted, first_names
+from dmlconf.reports.runs.left_out import left_out_lines
 from dmlconf.reports.runs.summary import status_counts
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.breakdowns import unexplained_breakdowns
@@ -103,9 +104,9 @@ def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
 
 
 def room_lines(log: RunLog) -> list[str]:
-    """Return how many elements the rules hardly judged; empty if there are none."""
+    """Return which cases were left out, and how many elements the rules hardly judged."""
     total = room_totals(log.verdicts)
-    lines = []
+    lines = left_out_lines(log.header)
     of = f"of {total.elements:,} elements"
     if total.open:
         lines.append(f"{total.open:,} {of} are open: the rule permits any value")

@@ -156,7 +156,10 @@ def command(
         return ExitCode.NOTHING_SELECTED
     name = backend or (log.header.backend if log is not None else None)
     if name is None:
-        raise click.UsageError("name the backend that fails the case with -b")
+        raise click.UsageError(
+            printable(f"there is no file {failure}; ")
+            + "if it is a case, name the backend that fails it with -b"
+        )
     if log is not None and not paths:
         paths = tuple(map(Path, log.header.paths))
     identifiers = tuple(each.case for each in failures[:groups])

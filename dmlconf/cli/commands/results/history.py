@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from dmlconf.cli.common.command import Command, arguments, option, options
+from dmlconf.cli.common.command import Command, Group, arguments, option, options
 from dmlconf.cli.common.completion import complete_tag
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FOLDER, FOLDER
@@ -35,7 +35,9 @@ _ADDRESS: Final = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-@click.group("history", short_help="Keep runs in a database and ask since when cases fail.")
+@click.group(
+    "history", cls=Group, short_help="Keep runs in a database and ask since when cases fail."
+)
 def command() -> None:
     """Keep runs in a database, and ask it since when and on what cases fail.
 

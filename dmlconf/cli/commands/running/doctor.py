@@ -6,8 +6,9 @@ import errno
 import json
 import os
 import platform
+import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -25,6 +26,7 @@ from dmlconf.cli.common.configuration import read_configuration
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log, log_directory, temporary_log_directory
 from dmlconf.documents.problems import InvalidFilesError, printable
+from dmlconf.documents.wording import counted
 from dmlconf.extras import install_command
 from dmlconf.resources import cases_directory
 
@@ -181,9 +183,24 @@ def _cache() -> Iterator[_Finding]:
             "cache", _State.ABSENT, f"{text}: every case file is checked again each time", advice
         )
         return
-    files = [each for each in store.folder.glob("*") if each.is_file()]
-    size = sum(each.stat().st_size for each in files) / 1e6
-    yield _Finding("cache", _State.FINE, f"{len(files):,} files in {store.folder}, {size:,.1f} MB")
+    count, size = _files(store.folder.glob("*"))
+    text = f"{counted(count, 'file')} in {store.folder}, {size / 1e6:,.1f} MB"
+    unpacked = store.folder / "unpacked"  # By the single file. Beside it, the lab is much larger.
+    if unpacked.is_dir():
+        _, size = _files(unpacked.rglob("*"))
+        text += f"; {size / 1e6:,.1f} MB in {unpacked}"
+    yield _Finding("cache", _State.FINE, text)
+
+
+def _files(paths: Iterable[Path]) -> tuple[int, int]:
+    """Return how many of these are files, and the sum of their sizes in bytes."""
+    count, size = 0, 0
+    for path in paths:
+        with suppress(OSError):  # Another process may just have removed it.
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                count, size = count + 1, size + status.st_size
+    return count, size
 
 
 def _lab() -> Iterator[_Finding]:

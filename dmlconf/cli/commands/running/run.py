@@ -26,7 +26,7 @@ from dmlconf.cli.options.backend import (
 )
 from dmlconf.cli.options.case_lists import CaseList
 from dmlconf.cli.options.circumstances import parse_circumstances
-from dmlconf.cli.options.models import WITHOUT_MODELS, leave_out_models
+from dmlconf.cli.options.models import without_unasked_models
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -60,7 +60,7 @@ from dmlconf.cli.options.targets import (
     scheduler_options,
 )
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
-from dmlconf.cli.output.console import say
+from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.runs.history import require_history
 from dmlconf.cli.runs.run_target import Presentation, run_and_report
@@ -69,6 +69,8 @@ from dmlconf.engine.run import How, Run
 from dmlconf.engine.shards import Shard
 from dmlconf.excuses.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.reports.formats import RUN_FORMATS
+from dmlconf.reports.runs.left_out import WITHOUT_MODELS, left_out_note
+from dmlconf.run_log.headers import MODELS_LEFT_OUT
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from dmlconf.workers.execution import limits_of
@@ -306,8 +308,12 @@ def command(
     with connected(scheduler) as cluster:
         for name in names:
             suite, plan = loaded.pop() if name is names[-1] else loaded[0]
-            planned = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+            planned, models = plan, 0
+            if name.name in WITHOUT_MODELS:
+                planned, models = without_unasked_models(paths, plan, selection)
             if not planned:
+                if models:
+                    warn(left_out_note(models, WITHOUT_MODELS[name.name]))
                 return nothing_selected(paths, selection)
             chosen = shard_of(planned, shard, shard_log)
             if shard is not None and not chosen.cases:
@@ -335,7 +341,7 @@ def command(
                     shuffle=shuffle,
                     retries=retries,
                     most_failures=1 if fail_fast else max_failures,
-                    options=options,
+                    options=options | ({MODELS_LEFT_OUT: models} if models else {}),
                 )
             ]
             del suite, plan, planned, chosen

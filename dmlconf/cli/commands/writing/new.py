@@ -10,7 +10,7 @@ import click
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.writing.scaffold import pattern_of, scaffold
 from dmlconf.catalogue.loader import UnknownOperatorError, operator
-from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.command import Command, Group, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import FILE
@@ -22,7 +22,7 @@ from dmlconf.translation.names import AmbiguousOperatorError, one_operator
 __all__ = ["command"]
 
 
-@click.group("new", short_help="Create a new case.")
+@click.group("new", cls=Group, short_help="Create a new case.")
 def command() -> None:
     """Create a new case."""
 

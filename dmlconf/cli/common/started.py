@@ -1,0 +1,26 @@
+"""How dmlconf was started, where there is no command `dmlconf` to type."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Final
+
+from dmlconf.documents.problems import printable
+
+__all__ = ["SINGLE_FILE", "what_to_type"]
+
+SINGLE_FILE: Final = "DMLCONF_SINGLE_FILE"
+"""The variable in which the single file says where it is: `release/boot/start.py`."""
+
+
+def what_to_type() -> str | None:
+    """Return what to type for `dmlconf`: `python3 dmlconf.pyz`; None where it is a command."""
+    file = os.environ.get(SINGLE_FILE)
+    if not file:
+        return None
+    if sys.platform == "win32":
+        return printable(f'py "{file}"')
+    return printable(f"{Path(sys.executable).name} {shlex.quote(file)}")

@@ -1,0 +1,37 @@
+"""The remark on cases of models that a run leaves out unless somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dmlconf.cases.selecting.selection import MODEL_TAG
+from dmlconf.documents.wording import counted
+from dmlconf.run_log.headers import MODELS_LEFT_OUT
+from dmlconf.run_log.log import Header
+
+__all__ = ["WITHOUT_MODELS", "left_out_lines", "left_out_note"]
+
+WITHOUT_MODELS: Final[Mapping[str, str]] = {
+    "numpy": "on numpy, where nothing would judge them",
+    "recording": "of a replay, because they are not recorded",
+}
+"""Backends that select cases of models only on request, and why."""
+
+
+def left_out_note(count: int, why: str) -> str:
+    """Return the remark.
+
+    Args:
+        count: how many cases are left out.
+        why: continues "cases with the tag `model` left out".
+    """
+    cases = f"{counted(count, 'case')} with the tag `{MODEL_TAG}`"
+    return f"{cases} left out {why}: select them with --tag {MODEL_TAG}"
+
+
+def left_out_lines(header: Header) -> list[str]:
+    """Return the remark on a run; an empty list if it left out no cases of models."""
+    count = header.options.get(MODELS_LEFT_OUT)
+    why = WITHOUT_MODELS.get(header.backend.partition(":")[0])
+    return [left_out_note(count, why)] if count and why else []
