@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -50,6 +51,8 @@ def stated_case(
     inputs: Mapping[str, Array | None],
     outputs: Mapping[str, Array],
     fields: Mapping[str, Any],
+    types: Mapping[str, DataType] = MappingProxyType({}),
+    owned: Collection[str] = (),
 ) -> Case:
     """Return a case of an operator.
 
@@ -60,13 +63,22 @@ def stated_case(
         inputs: the inputs, by field; those that are None are absent.
         outputs: the outputs that the test states, by field.
         fields: the desc's other fields; those that are not named are absent.
+        types: the data types of 4 bits, by field.
+        owned: the inputs that are constants of the graph.
 
     Raises:
         NoCaseError: DirectML must refuse it.
     """
     data = {field: tensor_of(each) for field, each in inputs.items() if each is not None}
     expected = {field: tensor_of(each) for field, each in outputs.items()}
-    descs = {field: tensor_desc(each) for field, each in {**data, **expected}.items()}
+    descs = {
+        field: TensorDesc(
+            types.get(field, data_type(each)),
+            each.shape,
+            Flags=("OWNED_BY_DML",) if field in owned else (),
+        )
+        for field, each in {**data, **expected}.items()
+    }
     case = Case(
         identifier=f"{origin}/{name}",
         operator_name=operator,
