@@ -33,6 +33,7 @@ __all__ = ["FILE", "results"]
 
 FILE: Final = Path(__file__).with_name("wpt_results.yaml")
 
+_PAIRS: Final = "two operators"
 _FINDING: Final = re.compile(r"known finding ([\w-]+) ")
 _ROUNDED: Final = "the numbers that it expects are rounded, within the errors that it accepts"
 
@@ -66,12 +67,13 @@ def _results(checkout: Path, backend: WebNNBackend) -> Mapping[str, Any]:
         [outcome] = backend.run([case])
         kind, why = _result(test, case, outcome, conclusion)
         if kind == "passed":
-            passed[test.operation] += 1
+            passed[test.operation if test.then is None else _PAIRS] += 1
         else:
             others[kind][f"{test.file}: {test.name}"] = why
     return {
         "wpt": commit_of(checkout),
         "chromium": environment.version,
+        "passed_graphs": passed.pop(_PAIRS, 0),
         "passed": dict(sorted(passed.items())),
         **{kind: dict(sorted(each.items())) for kind, each in others.items()},
         "no_case": dict(sorted(reasons.items())),

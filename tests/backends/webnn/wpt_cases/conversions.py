@@ -21,6 +21,7 @@ from tests.backends.webnn.wpt_cases import (
     windows,
 )
 from tests.backends.webnn.wpt_cases.building import Conversion
+from tests.backends.webnn.wpt_cases.graphs import graph_of_two
 from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 
 __all__ = ["as_case"]
@@ -43,8 +44,19 @@ def as_case(test: WptTest) -> Case:
         NoCaseError: there is no such case.
     """
     if test.tolerance is None:
-        raise NoCaseError("several operators")
+        raise NoCaseError("more than two operators")
+    if test.then is not None:
+        second = _alone(test.then)
+        return graph_of_two(_alone(test), second)
     conversion = _CONVERSIONS.get(test.operation)
     if conversion is None:
         raise NoCaseError("an operator that is not made into cases", test.operation)
+    return conversion(test)
+
+
+def _alone(test: WptTest) -> Case:
+    """Return one of two operators as a case."""
+    conversion = _CONVERSIONS.get(test.operation)
+    if conversion is None:
+        raise NoCaseError("two operators, with one that is not made into cases")
     return conversion(test)

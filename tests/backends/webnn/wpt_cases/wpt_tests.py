@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ VARIABLE: Final = "DMLCONF_WPT"
 
 _COLLECT: Final = Path(__file__).with_name("collect.js")
 _FOUR_BITS: Final = 4
+_PAIR: Final = 2
 _RECORDED: Final = "webnn_conformance_test"
 
 
@@ -101,16 +102,18 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class WptTest:
-    """A test of one operator.
+    """A test of one operator, or of two.
 
     Attributes:
         file: the name of its file, without what all names end in.
         name: its name.
-        operation: the operator; of several the names, joined by " + ".
+        operation: the operator; of more than two the names, joined by " + ".
         arguments: the arguments by name, with the options among them; a tensor's is its name.
         tensors: the inputs by name.
         outputs: what is expected.
-        tolerance: what is accepted instead; None for a test of several operators.
+        tolerance: what is accepted instead; None for a test of more than two operators.
+        then: the test of the second operator, whose `input` is the output of the first. That has
+            the data type and sizes of the second's output, and no numbers.
     """
 
     file: str
@@ -120,6 +123,7 @@ class WptTest:
     tensors: Mapping[str, Tensor]
     outputs: Sequence[Tensor]
     tolerance: Tolerance | None
+    then: WptTest | None = None
 
     def input(self, argument: str) -> Array:
         """Return an input that must be there."""
@@ -185,24 +189,44 @@ def wpt_tests(checkout: Path, browser: Browser) -> Iterator[WptTest]:
 
 def _wpt_test(file: str, test: Mapping[str, Any]) -> WptTest:
     operators = test["operators"]
-    arguments: dict[str, Any] = {}
-    outputs: list[str] = []
-    for operator in operators:
-        named = operator["outputs"]
-        outputs = [named] if isinstance(named, str) else named
-        for argument in filter(None, operator["arguments"]):
-            for name, value in argument.items():
-                arguments |= value if name == "options" else {name: value}
     tolerance = test["tolerance"]
-    return WptTest(
+    outputs = {name: _tensor(each) for name, each in test["outputs"].items()}
+    tensors = {name: _tensor(each) for name, each in test["inputs"].items()}
+    whole = WptTest(
         file=file,
         name=test["name"],
         operation=" + ".join(each["name"] for each in operators),
-        arguments={name: _value(value) for name, value in arguments.items()},
-        tensors={name: _tensor(each) for name, each in test["inputs"].items()},
-        outputs=[_tensor(test["outputs"][name]) for name in outputs if name in test["outputs"]],
+        arguments=_arguments(operators[-1]),
+        tensors=tensors,
+        outputs=[outputs[name] for name in _outputs(operators[-1]) if name in outputs],
         tolerance=tolerance and Tolerance(tolerance["metricType"], float(tolerance["value"])),
     )
+    if len(operators) != _PAIR:
+        return whole
+    [output], [between] = whole.outputs, _outputs(operators[0])
+    unknown = Tensor(output.type, output.shape, "0")
+    first, second = (each["name"] for each in operators)
+    then = replace(whole, operation=second, tensors={**tensors, between: unknown})
+    return replace(
+        whole,
+        operation=first,
+        arguments=_arguments(operators[0]),
+        outputs=[unknown],
+        then=then,
+    )
+
+
+def _arguments(operator: Mapping[str, Any]) -> Mapping[str, Any]:
+    arguments: dict[str, Any] = {}
+    for argument in filter(None, operator["arguments"]):
+        for name, value in argument.items():
+            arguments |= value if name == "options" else {name: value}
+    return {name: _value(value) for name, value in arguments.items()}
+
+
+def _outputs(operator: Mapping[str, Any]) -> Sequence[str]:
+    named = operator["outputs"]
+    return [named] if isinstance(named, str) else named
 
 
 def _tensor(data: Mapping[str, Any]) -> Tensor:
