@@ -52,7 +52,10 @@ twice.graph.operators[0].outputs = "z";
 twice.graph.operators.push({name: "relu", arguments: [{input: "z"}], outputs: "y"});
 const unknown = double("unknown", [1, 2], "float32", [2, 4]);
 unknown.graph.operators[0].name = "subtractTwice";
+const inverse = double("right of zeros with a sign", [0, -0], "float32", [Infinity, -Infinity]);
+inverse.graph.operators = [{name: "reciprocal", arguments: [{input: "x"}], outputs: "y"}];
 const tests = [
+  inverse,
   double("right", [1, -0.25], "float32", [2, -0.5]),
   double("right of large integers", [2n ** 61n + 1n, -1n], "int64", [2n ** 62n + 2n, -2n]),
   double("right of infinity", [Infinity, -0], "float32", [Infinity, -0]),
@@ -75,7 +78,7 @@ def test_tests_are_read_and_judged(tmp_path: Path) -> None:
     for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "none"]):
         subprocess.run([*git, *command], check=True)
     actual = results(tmp_path)
-    assert actual["passed"] == {"add": 3}
+    assert actual["passed"] == {"add": 3, "reciprocal": 1}
     assert actual["passed_graphs"] == 1
     assert list(actual["failed"]) == ["add: wrong"]
     assert "5 is not 4" in actual["failed"]["add: wrong"]
