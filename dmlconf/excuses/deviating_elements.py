@@ -94,6 +94,12 @@ def _nan_anywhere(case: Case, inputs: Mapping[str, Array], right: Array, actual:
     return np.full(right.shape, found)
 
 
+def _nan_along_axes(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements of ARGMAX and ARGMIN whose line or plane of the input has NaN."""
+    nan = np.isnan(inputs["InputTensor"]).any(axis=tuple(case.desc["Axes"]), keepdims=True)
+    return np.broadcast_to(nan, right.shape)
+
+
 def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
     """Elements that are NaN on one side."""
     if right.dtype.kind != "f":
@@ -303,6 +309,7 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "ulp": _ulp,
     "error of a sigmoid": _sigmoid,
     "nan": _nan,
+    "nan along the axes": _nan_along_axes,
     "nan anywhere": _nan_anywhere,
     "nan before activation": _nan_before_activation,
     "not a number": _not_a_number,

@@ -272,6 +272,9 @@ class _Scope:
             self._call(value, outputs)
             return
         [output] = outputs
+        if self._is_field(targets[0]) and isinstance(value, ast.Call) and _is_cast(value):
+            self._cast(value, output)
+            return
         source = self._tensor(value)
         if self._is_field(targets[0]):
             identity = "Identity" if self._builder.table.target == "onnx" else "identity"
@@ -432,10 +435,12 @@ class _Scope:
 
     def cast(self, node: ast.Call) -> str:
         """`to(x, 'BOOL')`: the elements in another data type."""
+        return self._cast(node, self._builder.fresh())
+
+    def _cast(self, node: ast.Call, output: str) -> str:
         tensor, data_type = self._tensor(node.args[0]), self._value(node.args[1])
         if tensor == ABSENT:
             return ABSENT
-        output = self._builder.fresh()
         self._builder.cast(tensor, output, BOOL if data_type == BOOL else DataType(data_type))
         return output
 
@@ -466,6 +471,10 @@ _MAKERS: Final[Mapping[str, Callable[[_Scope, ast.Call], str]]] = {
     "fused": _Scope.fused,
 }
 """Functions that formulas of a table may call, for constants, sizes, types and nested operators."""
+
+
+def _is_cast(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "to"
 
 
 def _whole(value: float, kind: DataType) -> bool:

@@ -17,7 +17,7 @@ from dmlconf.reports.faults import render_markdown
 from dmlconf.reports.findings import findings_page
 from dmlconf.reports.runtimes import runtimes_page
 from dmlconf.resources import schemas_directory
-from tests.docs.node_tests import node_tests_section
+from tests.docs.own_tests import own_tests_sections
 from tests.docs.tutorials import retyped
 
 __all__ = ["DOCS", "PAGES", "write"]
@@ -142,7 +142,7 @@ def findings() -> str:
 
 def runtimes() -> str:
     """Return the page of what other runtimes have in place of each operator."""
-    return runtimes_page() + node_tests_section()
+    return runtimes_page() + own_tests_sections()
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dmlconf.cases.loading.loader import valid_case
@@ -13,6 +14,7 @@ from dmlconf.resources import schemas_directory
 from dmlconf.translation.program import NotExpressibleError
 from dmlconf.translation.tables import TARGETS, table
 from dmlconf.translation.translate import translated
+from tests.backends.stated_cases import stated_case
 from tests.bundled import bundled
 
 
@@ -63,6 +65,53 @@ def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: s
     scaled = valid_case(next(p for p in plan if p.identifier.endswith("/bias-beyond-float16")))
     operations = [step.operation.lower() for step in translated(scaled, target).steps]
     assert operations == ["cast", "mul", "add", "sqrt", "cast"]  # 447.2 is the root of 200,000.
+
+
+def test_a_cast_ends_in_the_output_itself() -> None:
+    for target in TARGETS:
+        [step] = translated(case("cast", file="matrix"), target).steps
+        assert step.operation.lower() == "cast"
+        assert step.outputs == ("OutputTensor",)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "resized", "axes"),
+    [
+        ((1, 1, 2, 3), (1, 1, 4, 9), (2, 3)),
+        ((1, 2, 3, 1), (1, 4, 9, 1), (1, 2)),
+        ((2, 3, 1, 1), (4, 9, 1, 1), (0, 1)),
+    ],
+)
+def test_webnn_resizes_the_two_axes_that_a_case_does(
+    sizes: tuple[int, ...], resized: tuple[int, ...], axes: tuple[int, ...]
+) -> None:
+    [step] = translated(_resampled(sizes, resized), "webnn").steps
+    assert step.attributes["axes"] == axes
+    assert step.attributes["scales"] == (2, 3)
+
+
+@pytest.mark.parametrize("resized", [(2, 1, 2, 4), (1, 2, 2, 4), (2, 1, 4, 2), (2, 2, 4, 2)])
+def test_webnn_does_not_resize_axes_that_are_apart(resized: tuple[int, ...]) -> None:
+    with pytest.raises(NotExpressibleError, match="next to each other"):
+        translated(_resampled((1, 1, 2, 2), resized), "webnn")
+
+
+def _resampled(sizes: tuple[int, ...], resized: tuple[int, ...]) -> Case:
+    scales = tuple(float(new / old) for old, new in zip(sizes, resized, strict=True))
+    return stated_case(
+        "here",
+        "resampled",
+        "RESAMPLE1",
+        {"InputTensor": np.zeros(sizes, np.float32)},
+        {"OutputTensor": np.zeros(resized, np.float32)},
+        {
+            "InterpolationMode": "NEAREST_NEIGHBOR",
+            "DimensionCount": len(sizes),
+            "Scales": scales,
+            "InputPixelOffsets": (0.5,) * len(sizes),
+            "OutputPixelOffsets": (-0.5,) * len(sizes),
+        },
+    )
 
 
 def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn() -> None:

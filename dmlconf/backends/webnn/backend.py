@@ -34,13 +34,18 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
-from dmlconf.backends.webnn.devtools import Browser, BrowserEndedError, PageError
+from dmlconf.backends.webnn.devtools import (
+    LONGEST_SCRIPT,
+    Browser,
+    BrowserEndedError,
+    PageError,
+)
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.translation.program import BOOL, NotExpressibleError, Program
 from dmlconf.translation.translate import translated
 
-__all__ = ["OPTION_WORDS", "WebNNBackend", "create"]
+__all__ = ["OPTION_WORDS", "WebNNBackend", "create", "started_browser"]
 
 OPTION_WORDS: Final = ("path=", "device=")
 
@@ -64,6 +69,9 @@ _TYPES: Final[Mapping[str, str]] = {
 
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
+_PART: Final = LONGEST_SCRIPT // 4
+"""How long the parts of a script are: what they quote is at most twice as long."""
+
 _RUNNING: Final = ("build", "dispatch")
 """What follows the description of a graph, which alone may be beyond the limits."""
 
@@ -86,13 +94,8 @@ class WebNNBackend:
         self._browser = self._started()
 
     def _started(self) -> Browser:
-        libraries = [str(self._program.parent / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
-        path = os.pathsep.join(filter(None, libraries))
-        arguments = [_FEATURE]
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            arguments.append("--no-sandbox")
         try:
-            browser = Browser(self._program, arguments, {**os.environ, "LD_LIBRARY_PATH": path})
+            browser = started_browser(self._program)
         except (OSError, BrowserEndedError) as error:
             raise BackendError(f"{self._program} does not start: {error}") from error
         try:
@@ -154,7 +157,7 @@ class WebNNBackend:
         """Return the results that the page computes for programs; fewer if the browser ended."""
         timeout = None if self._timeout is None else self._timeout * len(programs)
         try:
-            results = self._browser.evaluate(f"runAll({json.dumps(programs)})", timeout)
+            results = self._browser.evaluate(self._script(json.dumps(programs)), timeout)
         except BrowserEndedError as error:
             self._restart()
             return [{"ended": str(error)}] if len(programs) == 1 else []
@@ -162,9 +165,32 @@ class WebNNBackend:
             self._restart()
         return list(results)
 
+    def _script(self, programs: str) -> str:
+        """Return the script that runs programs, after sending them in parts if they are long."""
+        if len(programs) < LONGEST_SCRIPT:
+            return f"runAll({programs})"
+        for start in range(0, len(programs), _PART):
+            self._browser.evaluate(f"keep({json.dumps(programs[start : start + _PART])})")
+        return "runKept()"
+
     def _restart(self) -> None:
         self._browser.close()
         self._browser = self._started()
+
+
+def started_browser(program: Path) -> Browser:
+    """Return a browser with WebNN.
+
+    Raises:
+        OSError: the program cannot be started.
+        BrowserEndedError: it ended at once.
+    """
+    libraries = [str(program.parent / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
+    path = os.pathsep.join(filter(None, libraries))
+    arguments = [_FEATURE]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        arguments.append("--no-sandbox")
+    return Browser(program, arguments, {**os.environ, "LD_LIBRARY_PATH": path})
 
 
 def create(argument: str) -> WebNNBackend:

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-__all__ = ["Browser", "BrowserEndedError", "PageError"]
+__all__ = ["LONGEST_SCRIPT", "Browser", "BrowserEndedError", "PageError"]
 
 _RENUMBER: Final = """
 import fcntl, os, sys
@@ -30,6 +30,9 @@ os.execv(sys.argv[3], sys.argv[3:])
 """Gives the ends of the pipe the numbers on which Chromium reads commands and writes answers."""
 
 _BLOCK: Final = 1 << 20
+
+LONGEST_SCRIPT: Final = 1 << 26
+"""How many characters of a script the browser takes at most: it reads no command of 100 MiB."""
 
 ORIGIN: Final = "https://dmlconf.invalid/"
 """The address of the page: WebNN needs a secure context. It is answered here, not on a network."""
@@ -82,7 +85,7 @@ class Browser:
             os.close(command_read)
             os.close(answer_write)
         self._number = 0
-        self._rest = b""
+        self._rest = bytearray()
         self._session = ""
         try:
             self.version = str(self.send("Browser.getVersion")["product"]).partition("/")[2]
@@ -175,7 +178,8 @@ class Browser:
                     raise self._ended()
                 self._rest += block
                 end = self._rest.find(b"\0", start)
-            message, self._rest = self._rest[:end], self._rest[end + 1 :]
+            message = bytes(self._rest[:end])
+            del self._rest[: end + 1]
             yield json.loads(message)
 
     def _ended(self) -> BrowserEndedError:

@@ -31,11 +31,16 @@ async function open(options) {
 }
 
 function bytes(text) {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text).buffer;
+  const binary = atob(text);
+  const array = new Uint8Array(binary.length);
+  for (let index = 0; index < array.length; index++) array[index] = binary.charCodeAt(index);
+  return array.buffer;
 }
 
 function text(buffer) {
   const array = new Uint8Array(buffer);
+  if (array.toBase64) return array.toBase64();
   let binary = "";
   for (let start = 0; start < array.length; start += 32768) {
     binary += String.fromCharCode(...array.subarray(start, start + 32768));
@@ -118,6 +123,18 @@ async function run(program) {
   } finally {
     for (const tensor of tensors) tensor.destroy();
   }
+}
+
+let kept = [];
+
+function keep(part) {
+  kept.push(part);
+}
+
+function runKept() {
+  const programs = JSON.parse(kept.join(""));
+  kept = [];
+  return runAll(programs);
 }
 
 async function runAll(programs) {

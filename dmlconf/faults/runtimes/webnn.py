@@ -16,6 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = [
     "averages_of_nan",
     "averages_that_count_padding",
+    "casts_of_constants_as_0",
     "exponentials_up_to_88",
     "factors_of_0",
     "greatest_of_infinities_as_0",
@@ -116,6 +117,16 @@ def transpositions_of_constants_left_out(case: Case) -> Computed | None:
         return None
     sizes = case.desc["OutputTensor"].Sizes
     return Computed({"OutputTensor": case.inputs()["InputTensor"].reshape(sizes)})
+
+
+@of_operators("CAST")
+def casts_of_constants_as_0(case: Case) -> Computed | None:
+    """Return CAST's outputs if FLOAT32 elements of a FLOAT16 constant are 0."""
+    desc = case.desc
+    types = desc["InputTensor"].DataType, desc["OutputTensor"].DataType
+    if "OWNED_BY_DML" not in desc["InputTensor"].Flags or types != ("FLOAT16", "FLOAT32"):
+        return None
+    return Computed({"OutputTensor": np.zeros(desc["OutputTensor"].Sizes, np.float32)})
 
 
 @of_operators("ELEMENT_WISE_NEGATE")

@@ -25,7 +25,8 @@ from dmlconf.judging.conclusion import Conclusion
 from dmlconf.translation.tables import table
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.backends.onnxruntime.node_cases.conversions import as_case
-from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest, node_tests
+from tests.backends.onnxruntime.node_cases.node_tests import NodeTest, node_tests
+from tests.backends.stated_cases import NoCaseError
 
 __all__ = ["FILE", "results"]
 

@@ -6,10 +6,12 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outputs
+from dmlconf.backends.webnn import backend as webnn
 from dmlconf.backends.webnn.backend import VARIABLE, create
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.run_log.log import read_log
@@ -36,6 +38,25 @@ def test_operators_pass_or_have_a_reason_why_not(tmp_path: Path) -> None:
     assert passed.keys() == set(names)
     unsupported = [v.reason for v in verdicts if v.status is Status.UNSUPPORTED]
     assert {r.kind for r in unsupported if r is not None} == {ReasonKind.NOT_EXPRESSIBLE}
+
+
+def test_programs_beyond_what_the_browser_reads_at_once_are_sent_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = list(load_suite([CASES / "tile" / "matrix.yaml"]).plan())
+    cases = [valid_case(each).with_inputs() for each in plan if "FLOAT32" in each.identifier][:3]
+    backend = create("")
+    try:
+        whole = list(backend.run(cases))
+        monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)
+        monkeypatch.setattr(webnn, "_PART", 70)
+        parts = list(backend.run(cases)) + list(backend.run(cases))
+    finally:
+        backend.close()
+    for one, other in zip(whole * 2, parts, strict=True):
+        assert isinstance(one, Outputs)
+        assert isinstance(other, Outputs)
+        np.testing.assert_array_equal(one.arrays["OutputTensor"], other.arrays["OutputTensor"])
 
 
 def end(kind: str) -> None:

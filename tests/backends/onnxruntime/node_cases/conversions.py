@@ -20,7 +20,8 @@ from tests.backends.onnxruntime.node_cases import (
     windows,
 )
 from tests.backends.onnxruntime.node_cases.building import Conversion
-from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
+from tests.backends.stated_cases import NoCaseError
 
 __all__ = ["as_case"]
 

@@ -8,16 +8,16 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from tests.backends.onnxruntime.node_cases.building import (
+from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
+from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
+from tests.backends.stated_cases import (
     NO_ELEMENTS,
-    Conversion,
-    case_of,
+    NoCaseError,
     data_type,
     tensor_desc,
     tensor_of,
     with_rank,
 )
-from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
 
 __all__ = ["CONVERSIONS"]
 

@@ -12,21 +12,9 @@ import onnx
 from onnx import defs, helper, numpy_helper
 
 from dmlconf.tensors.datatypes import Array
+from tests.backends.stated_cases import NoCaseError
 
-__all__ = ["NoCaseError", "NodeTest", "node_tests"]
-
-
-class NoCaseError(Exception):
-    """A test does not become a case; the message says why.
-
-    Attributes:
-        operator: an operator of ONNX, if none of its tests run as a case; else empty.
-    """
-
-    def __init__(self, message: str, operator: str = "") -> None:
-        """Take the reason."""
-        super().__init__(message)
-        self.operator = operator
+__all__ = ["NodeTest", "node_tests"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,9 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from tests.backends.onnxruntime.node_cases.building import (
-    Conversion,
-    case_of,
-    tensor_desc,
-    tensor_of,
-    with_rank,
-)
-from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
+from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
+from tests.backends.stated_cases import NoCaseError, tensor_desc, tensor_of, with_rank
 
 __all__ = ["CONVERSIONS"]
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array
-from tests.backends.onnxruntime.node_cases.building import Conversion, case_of, with_rank
-from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
+from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
+from tests.backends.stated_cases import NoCaseError, with_rank
 
 __all__ = ["CONVERSIONS"]
 

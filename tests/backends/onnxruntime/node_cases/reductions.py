@@ -8,7 +8,8 @@ from typing import Final
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array
 from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
-from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
+from tests.backends.stated_cases import NoCaseError
 
 __all__ = ["CONVERSIONS"]
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from tests.backends.onnxruntime.node_cases.building import Conversion, by_channel, case_of
-from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
+from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
+from tests.backends.stated_cases import NoCaseError, by_channel
 
 __all__ = ["CONVERSIONS"]
 

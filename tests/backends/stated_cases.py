@@ -1,0 +1,132 @@
+"""Cases made of another project's tests, with the outputs that these state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import About, Case, ExpectedOutputs, Location, Provenance
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "NO_ELEMENTS",
+    "NoCaseError",
+    "by_channel",
+    "data_type",
+    "stated_case",
+    "tensor_desc",
+    "tensor_of",
+    "with_rank",
+]
+
+NO_ELEMENTS: Final = "tensors of more than eight dimensions, or without elements"
+
+_MOST_DIMENSIONS: Final = 8
+_TYPES: Final = {each.dtype: each for each in DataType if each.bits >= 8}
+
+
+class NoCaseError(Exception):
+    """A test does not become a case; the message says why.
+
+    Attributes:
+        operator: an operator of the other project, if none of its tests run as a case; else empty.
+    """
+
+    def __init__(self, message: str, operator: str = "") -> None:
+        """Take the reason."""
+        super().__init__(message)
+        self.operator = operator
+
+
+def stated_case(
+    origin: str,
+    name: str,
+    operator: str,
+    inputs: Mapping[str, Array | None],
+    outputs: Mapping[str, Array],
+    fields: Mapping[str, Any],
+    types: Mapping[str, DataType] = MappingProxyType({}),
+    owned: Collection[str] = (),
+) -> Case:
+    """Return a case of an operator.
+
+    Args:
+        origin: whose test it is: the tag of the case.
+        name: the name of the test.
+        operator: the operator of DirectML.
+        inputs: the inputs, by field; those that are None are absent.
+        outputs: the outputs that the test states, by field.
+        fields: the desc's other fields; those that are not named are absent.
+        types: the data types of 4 bits, by field.
+        owned: the inputs that are constants of the graph.
+
+    Raises:
+        NoCaseError: DirectML must refuse it.
+    """
+    data = {field: tensor_of(each) for field, each in inputs.items() if each is not None}
+    expected = {field: tensor_of(each) for field, each in outputs.items()}
+    descs = {
+        field: TensorDesc(
+            types.get(field, data_type(each)),
+            each.shape,
+            Flags=("OWNED_BY_DML",) if field in owned else (),
+        )
+        for field, each in {**data, **expected}.items()
+    }
+    case = Case(
+        identifier=f"{origin}/{name}",
+        operator_name=operator,
+        desc={
+            each.name: descs.get(each.name, fields.get(each.name))
+            for each in catalogue.operator(operator).fields
+        },
+        data=data,
+        expectation=ExpectedOutputs(expected, Provenance.STATED),
+        tags=(origin,),
+        about=About(Location(Path(name), 1), origin),
+    )
+    violations = case.violations()
+    if violations:
+        raise NoCaseError(f"DirectML refuses it: {violations[0]}")
+    return case
+
+
+def tensor_of(array: Array) -> Array:
+    """Return an array as DirectML has it: BOOL is UINT8, and a scalar has one dimension.
+
+    Raises:
+        NoCaseError: DirectML has no such tensors.
+    """
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8)
+    if array.dtype not in _TYPES:
+        raise NoCaseError("a data type that DirectML lacks")
+    if array.ndim > _MOST_DIMENSIONS or not array.size:
+        raise NoCaseError(NO_ELEMENTS)
+    return np.ascontiguousarray(array.reshape(array.shape or (1,)))
+
+
+def tensor_desc(array: Array) -> TensorDesc:
+    """Return the desc of a packed tensor."""
+    return TensorDesc(data_type(array), array.shape)
+
+
+def data_type(array: Array) -> DataType:
+    """Return the data type of the elements."""
+    return _TYPES[array.dtype]
+
+
+def with_rank(array: Array, rank: int) -> Array:
+    """Return the array with dimensions of 1 before its own."""
+    return array.reshape(*(1,) * (rank - array.ndim), *array.shape)
+
+
+def by_channel(values: Array, rank: int) -> Array:
+    """Return one value for each channel as a tensor, whose second dimension has the channels."""
+    return values.reshape(1, -1, *(1,) * (rank - 2))

@@ -1,0 +1,1 @@
+"""The web-platform-tests of WebNN as cases of DirectML's operators."""

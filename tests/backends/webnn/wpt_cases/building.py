@@ -1,0 +1,94 @@
+"""Cases of DirectML's operators, built of the tensors of WebNN's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.backends.stated_cases import stated_case
+from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
+
+__all__ = ["Conversion", "case_of", "channels_first", "operands"]
+
+Conversion = Callable[[WptTest], Case]
+"""Makes a case of a test.
+
+Raises:
+    NoCaseError: there is no such case.
+"""
+
+
+_FIELDS: Final[Mapping[str, Sequence[str]]] = {
+    "a": ("ATensor",),
+    "b": ("BTensor", "ExponentTensor"),
+    "c": ("CTensor",),
+    "condition": ("ConditionTensor",),
+    "falseValue": ("BTensor",),
+    "filter": ("FilterTensor",),
+    "indices": ("IndicesTensor",),
+    "input": ("InputTensor",),
+    "mean": ("MeanTensor",),
+    "slope": ("SlopeTensor",),
+    "trueValue": ("ATensor",),
+    "updates": ("UpdatesTensor",),
+    "variance": ("VarianceTensor",),
+}
+"""The fields of DirectML's operators in which an argument is alone."""
+
+_NEVER_OWNED: Final = ("GRU", "LSTM")
+"""Operators whose inputs DirectML does not take as constants."""
+
+
+def case_of(
+    test: WptTest,
+    operator: str,
+    inputs: Mapping[str, Array | None] | None = None,
+    outputs: Mapping[str, Array] | None = None,
+    types: Mapping[str, DataType] = MappingProxyType({}),
+    **fields: Any,
+) -> Case:
+    """Return a case of an operator.
+
+    Args:
+        test: the test.
+        operator: the operator of DirectML.
+        inputs: the inputs, by field; None for the test's `input` as InputTensor.
+        outputs: the outputs, by field; None for the test's first output as OutputTensor.
+        types: the data types of 4 bits, by field.
+        fields: the desc's other fields; those that are not named are absent.
+
+    Raises:
+        NoCaseError: DirectML must refuse it.
+    """
+    inputs = {"InputTensor": test.input("input")} if inputs is None else inputs
+    outputs = {"OutputTensor": test.output()} if outputs is None else outputs
+    constant = [] if operator in _NEVER_OWNED else filter(test.is_constant, test.arguments)
+    owned = {field for name in constant for field in _FIELDS.get(name, ())} & inputs.keys()
+    name = f"{test.file}/{test.name}"
+    return stated_case("wpt", name, operator, inputs, outputs, fields, types, owned)
+
+
+def operands(test: WptTest, **arguments: str) -> dict[str, Array]:
+    """Return inputs by field, each with the output's sizes.
+
+    Args:
+        test: the test.
+        arguments: the name of the argument for each field.
+    """
+    sizes = test.output().shape
+    return {f: np.broadcast_to(test.input(name), sizes) for f, name in arguments.items()}
+
+
+def channels_first(array: Array, layout: str) -> Array:
+    """Return an image with its channels in the second dimension, where DirectML has them.
+
+    Args:
+        array: the image.
+        layout: WebNN's name of the order of its dimensions, "nchw" or "nhwc".
+    """
+    return array.transpose(0, 3, 1, 2) if layout == "nhwc" else array

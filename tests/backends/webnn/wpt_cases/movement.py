@@ -1,0 +1,155 @@
+"""WebNN's tests of operators that move elements, or choose them by indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dmlconf.cases.model import Case
+from tests.backends.stated_cases import data_type, tensor_desc, tensor_of, with_rank
+from tests.backends.webnn.wpt_cases.building import Conversion, case_of
+from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
+
+__all__ = ["CONVERSIONS"]
+
+_FAR: Final = 1 << 20
+"""A diagonal beyond all matrices of the tests."""
+
+
+def _concat(test: WptTest) -> Case:
+    tensors = [tensor_of(test.tensors[name].array()) for name in test.arguments["inputs"]]
+    return case_of(
+        test,
+        "JOIN",
+        {f"InputTensors[{n}]": each for n, each in enumerate(tensors)},
+        InputCount=len(tensors),
+        InputTensors=tuple(map(tensor_desc, tensors)),
+        Axis=test.axis(),
+    )
+
+
+def _split(test: WptTest) -> Case:
+    tensors = [tensor_of(each.array()) for each in test.outputs]
+    return case_of(
+        test,
+        "SPLIT",
+        outputs={f"OutputTensors[{n}]": each for n, each in enumerate(tensors)},
+        OutputCount=len(tensors),
+        OutputTensors=tuple(map(tensor_desc, tensors)),
+        Axis=test.axis(),
+    )
+
+
+def _tile(test: WptTest) -> Case:
+    repeats = test.sizes("repetitions", ()) or (1,)
+    return case_of(test, "TILE", RepeatsCount=len(repeats), Repeats=repeats)
+
+
+def _slice(test: WptTest) -> Case:
+    rank = max(test.input("input").ndim, 1)
+    return case_of(
+        test,
+        "SLICE1",
+        DimensionCount=rank,
+        InputWindowOffsets=test.sizes("starts", ()) or (0,),
+        InputWindowSizes=test.sizes("sizes", ()) or (1,),
+        InputWindowStrides=test.sizes("strides", (1,) * rank),
+    )
+
+
+def _reverse(test: WptTest) -> Case:
+    sizes = test.input("input").shape
+    axes = test.sizes("axes", range(len(sizes)))
+    return case_of(
+        test,
+        "SLICE1",
+        DimensionCount=len(sizes),
+        InputWindowOffsets=(0,) * len(sizes),
+        InputWindowSizes=sizes,
+        InputWindowStrides=tuple(-1 if axis in axes else 1 for axis in range(len(sizes))),
+    )
+
+
+def _pad(test: WptTest) -> Case:
+    tensor = test.input("input")
+    start, end = test.sizes("beginningPadding", ()), test.sizes("endingPadding", ())
+    modes = {"reflection": "REFLECTION", "symmetric": "SYMMETRIC"}
+    mode = test.arguments.get("mode", "constant")
+    return case_of(
+        test,
+        "PADDING1",
+        PaddingMode=modes.get(mode, mode.upper()),
+        PaddingValueDataType=data_type(tensor),
+        PaddingValue=test.number("value", 0),
+        DimensionCount=max(tensor.ndim, 1),
+        StartPadding=start or (0,),
+        EndPadding=end or (0,),
+    )
+
+
+def _gather(test: WptTest) -> Case:
+    tensor, indices, axis = test.input("input"), test.input("indices"), test.axis()
+    rank = tensor.ndim + max(indices.ndim, 1) - 1
+    sizes = (*tensor.shape[:axis], *(indices.shape or (1,)), *tensor.shape[axis + 1 :])
+    return case_of(
+        test,
+        "GATHER",
+        {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)},
+        {"OutputTensor": test.output().reshape(sizes)},
+        Axis=rank - tensor.ndim + axis,
+        IndexDimensions=max(indices.ndim, 1),
+    )
+
+
+def _elements(test: WptTest) -> Case:
+    inputs = {"InputTensor": test.input("input"), "IndicesTensor": test.input("indices")}
+    if test.operation == "gatherElements":
+        return case_of(test, "GATHER_ELEMENTS", inputs, Axis=test.axis())
+    inputs["UpdatesTensor"] = test.input("updates")
+    return case_of(test, "SCATTER_ELEMENTS", inputs, Axis=test.axis())
+
+
+def _tuples(test: WptTest) -> Case:
+    tensor, indices = test.input("input"), test.input("indices")
+    updates, output = test.optional("updates"), test.output()
+    rank = max(tensor.ndim, indices.ndim, output.ndim, 0 if updates is None else updates.ndim)
+    inputs = {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)}
+    outputs = {"OutputTensor": with_rank(output, rank)}
+    fields: dict[str, Any] = {
+        "InputDimensionCount": tensor.ndim,
+        "IndicesDimensionCount": indices.ndim,
+    }
+    if updates is not None:
+        inputs["UpdatesTensor"] = with_rank(updates, rank)
+        return case_of(test, "SCATTER_ND", inputs, outputs, **fields)
+    fields["BatchDimensionCount"] = 0
+    return case_of(test, "GATHER_ND1", inputs, outputs, **fields)
+
+
+def _triangular(test: WptTest) -> Case:
+    diagonal = int(test.number("diagonal", 0))
+    zeros = (-_FAR, diagonal) if test.arguments.get("upper", True) else (diagonal + 1, _FAR)
+    return case_of(
+        test,
+        "DIAGONAL_MATRIX1",
+        ValueDataType=data_type(test.input("input")),
+        Value=0,
+        DiagonalFillBegin=zeros[0],
+        DiagonalFillEnd=zeros[1],
+    )
+
+
+CONVERSIONS: Final[Mapping[str, Conversion]] = {
+    "concat": _concat,
+    "gather": _gather,
+    "gatherElements": _elements,
+    "gatherND": _tuples,
+    "pad": _pad,
+    "reverse": _reverse,
+    "scatterElements": _elements,
+    "scatterND": _tuples,
+    "slice": _slice,
+    "split": _split,
+    "tile": _tile,
+    "triangular": _triangular,
+}
