@@ -13,8 +13,9 @@ Derived in docs/bounds.md, Recurrent layers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -63,6 +64,7 @@ class Kernels:
 
     each: tuple[Kernel, ...]
     dtype: np.dtype[Any]
+    _steps: Iterator[int] = field(default_factory=count, init=False, repr=False, compare=False)
 
     @property
     def copies(self) -> int:
@@ -142,7 +144,9 @@ class Kernels:
 
     def carried(self, state: State, running: Array) -> State:
         """Return a state as the next step reads it; kernels may store each part, as `state`."""
-        return next_state([quantity_of(part) for part in state], self._state, running)
+        return next_state(
+            [quantity_of(part) for part in state], self._state, running, next(self._steps)
+        )
 
     def _state(self, quantity: Quantity) -> Quantity:
         return self._held(quantity, "state", False)

@@ -417,13 +417,24 @@ def quantity_of(values: Values) -> Quantity:
 
 
 def next_state(
-    state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array
+    state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array, step: int
 ) -> tuple[Quantity, ...]:
-    """Return the state that the next step reads: stored by the kernel, in sequences that go on."""
+    """Return the state that the next step reads: stored by the kernel, in sequences that go on.
+
+    Args:
+        state: the parts of the state.
+        hold: how the kernel stores each.
+        running: which sequences go on.
+        step: the number of the step; another one for each.
+    """
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))
     singles, halves = zip(*(part._spreads() for part in parts), strict=True)
-    spreads = zip(independent(singles, sources), independent(halves, sources), strict=True)
+    spreads = zip(
+        independent(singles, sources, 2 * step),
+        independent(halves, sources, 2 * step + 1),
+        strict=True,
+    )
     return tuple(replace(part, spreads=both) for part, both in zip(parts, spreads, strict=True))
 
 

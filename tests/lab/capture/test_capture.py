@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -149,6 +150,33 @@ def test_three_models_get_the_bits_that_they_get_without_and_every_dispatch_is_r
     assert len(list(dispatches.glob("*-graph.yaml"))) >= len(MODELS)
     blocks = lab(folder, "run", "--", "run", "three/blocks", "-b", "directml")
     assert blocks.returncode == 0, blocks.stdout + blocks.stderr
+
+
+def test_statistics_are_kept_without_data(folder: Path) -> None:
+    options = ("-o", "like", "--data", "statistics", "--", "three_models.py")
+    done = lab(folder, "run", "--", "capture", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Generated data is like that of the first dispatch in 5 cases" in done.stderr
+    assert not list((folder / "like").rglob("*.npy"))
+    [planned, *_] = load_suite([folder / "like" / "graphs"]).plan()
+    images = [each for each in valid_case(planned).inputs().values() if each.shape == (1, 3, 9, 9)]
+    assert images[0].min() >= 0
+    assert images[0].max() <= 16 / 17
+
+
+def test_an_interrupted_program_leaves_its_cases(folder: Path) -> None:
+    waiting = 'import time\nimport three_models\n\nprint("waits", flush=True)\ntime.sleep(500)\n'
+    (folder / "waits.py").write_text(waiting, encoding="utf-8")
+    arguments = command("run", "--", "capture", "-o", "interrupted", "--", "waits.py")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, stdout=pipe, stderr=pipe, text=True, cwd=folder) as process:
+        assert process.stdout is not None
+        assert any(line.startswith("waits") for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=300)
+    assert process.returncode == 6, errors
+    assert "The program was interrupted; the cases are those until then." in errors
+    assert len(list(load_suite([folder / "interrupted"]).plan())) > len(NODES)
 
 
 def test_every_dispatch_is_judged_right(

@@ -178,6 +178,26 @@ def test_independent_errors_keep_their_covariance_in_sums() -> None:
     np.testing.assert_allclose(state.times(matrix, sources).limit, expected)
 
 
+def test_a_wide_state_has_few_errors_that_permit_no_less() -> None:
+    """Over ten steps, an error of each value would be one of 600 in every step."""
+    generator = np.random.default_rng(2)
+    width = 600
+    matrix = generator.normal(0, width**-0.5, (width, width))
+    sources = sources_of(generator.normal(size=(2, width)))
+    own = generator.uniform(0, 1, (2, width))
+    state, variance, reach = Spread.none((2, width)), np.zeros((2, width)), np.eye(width)
+    for step in range(10):
+        (state,) = independent([state.widened(own)], sources, step)
+        assert len(state.shared) <= 256
+        state = state.times(matrix, sources)
+        reach = reach @ matrix
+        variance += np.square(own) @ np.square(reach)
+    ratio = state.limit / np.sqrt(variance)
+    assert ratio.min() > 1.4
+    assert ratio.max() < 2.6
+    assert ratio.mean() == pytest.approx(2, abs=0.1)
+
+
 def test_an_error_that_reaches_a_value_in_two_ways_keeps_its_signs() -> None:
     values = np.array([1.0, 2.0])
     alone = Spread(np.array([3.0, 4.0]), np.zeros((0, 2)))
