@@ -6,6 +6,7 @@ those of several writers follow each other: SQLite locks the file, PostgreSQL an
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -185,11 +186,16 @@ def _prepare_file(named: str, *, create: bool) -> None:
     try:
         if create:
             file.parent.mkdir(parents=True, exist_ok=True)
-        elif not file.exists():
-            raise HistoryError(
-                printable(f"there is no history {named}; `dmlconf history add LOG` begins one")
-            )
-        if file.is_dir():
+        try:
+            # From Python 3.14 on, exists() and is_dir() do not tell why a lookup failed.
+            is_directory = stat.S_ISDIR(file.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            is_directory = False
+            if not create:
+                raise HistoryError(
+                    printable(f"there is no history {named}; `dmlconf history add LOG` begins one")
+                ) from None
+        if is_directory:
             raise HistoryError(printable(f"{named or '.'} is a folder; name a file"))
     except OSError as error:
         raise HistoryError(printable(f"{named}: {error.strerror}")) from error
