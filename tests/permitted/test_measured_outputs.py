@@ -287,6 +287,33 @@ MEASURED = {
         {"OutputTensor": [NAN, INFINITY, NAN, INFINITY, 0.11108398, 1, 0.55517578, -1.66601563]},
         {"OutputTensor": [NAN, INFINITY, NAN, INFINITY, NAN, 1, 0.55517578, -1.66601563]},
     ),
+    "a variance stored as 65504 beside differences that overflow": Measured(
+        "MEAN_VARIANCE_NORMALIZATION",
+        "{InputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16, "
+        "values: [1, -65504, 65504, 0, -2048, -2047]}, "
+        "BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [-2]}, "
+        "OutputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16}, CrossChannel: false, "
+        "NormalizeVariance: true, Epsilon: 0}",
+        {"OutputTensor": [0.6685, -255.2, 256.5, 0.6646, -7.336, -7.332]},
+        {"OutputTensor": [0.7, -255.2, 256.5, 0.6646, -7.336, -7.332]},
+    ),
+    "squares that overflow as they are multiplied by Alpha": Measured(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        "{InputTensor: {Sizes: [1, 4, 1, 1], DataType: FLOAT32, values: [2, -3, 0.0001, 0.5]}, "
+        "OutputTensor: {Sizes: [1, 4, 1, 1], DataType: FLOAT32}, CrossChannel: true, "
+        "LocalSize: 1, Alpha: 3.4e+38, Beta: 0.1, Bias: 1}",
+        {"OutputTensor": [0, -0.0, 8.8481414e-08, 8.054305e-05]},
+        {"OutputTensor": [0, -0.0, 8.8481414e-08, 0]},
+    ),
+    "an index between the first and the last to which errors lead": Measured(
+        "RESAMPLE2",
+        "{InputTensor: {Sizes: [3, 2], DataType: FLOAT32, values: [0, 1, 10, 11, 20, 21]}, "
+        "OutputTensor: {Sizes: [2, 1], DataType: FLOAT32}, InterpolationMode: NEAREST_NEIGHBOR, "
+        "RoundingDirection: INCREASING, Scales: [1.1920928955078125e-07, 3], "
+        "InputPixelOffsets: [-1, -0.5], OutputPixelOffsets: [1, 1.5]}",
+        {"OutputTensor": [1, 11]},
+        {"OutputTensor": [10, 11]},
+    ),
 }
 
 

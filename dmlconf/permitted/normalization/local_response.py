@@ -150,13 +150,16 @@ def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
 def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     """Return where an intermediate does not fit into FLOAT32, so that any result is right.
 
-    The sum of squares may overflow, and subnormal squares may count as 0. The logarithm of 0 is
-    infinite, and times an exponent of 0 NaN; so is the logarithm of infinity, times 0.
+    The sum of squares may overflow, or its product with Alpha, or the base. Subnormal squares may
+    count as 0. The logarithm of 0 is infinite, and times an exponent of 0 NaN; so is the logarithm
+    of infinity, times 0.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
     sums = window_sums(desc, squares)
-    beyond = np.isfinite(sums) & (sums > float(info.max))
+    beyond = np.isfinite(sums) & (
+        np.maximum(max(1.0, abs(single(desc.Alpha))) * sums, np.abs(base)) > float(info.max)
+    )
     underflow = (
         desc.LocalSize * desc.LocalSize * float(info.tiny) * max(abs(single(desc.Alpha)), 1.0)
     )

@@ -163,14 +163,18 @@ class ErrorScale(SumErrors):
     def spanned(self, *spans: Span) -> ErrorScale:
         """Return the error scale with spans of FLOAT16 intermediates instead of their errors.
 
-        Errors of stores still count for elements without a known span, as after an overflow.
+        A span may be unknown for an element, as after an overflow. The others then still count,
+        and so do the errors of stores.
 
         Args:
             spans: intervals of an output before its own store; each element lies in one of them.
         """
         known = np.logical_and.reduce([span.finite for span in spans])
         ends = tuple(
-            (np.where(known, span.least, np.nan), np.where(known, span.greatest, np.nan))
+            (
+                np.where(span.finite, span.least, np.nan),
+                np.where(span.finite, span.greatest, np.nan),
+            )
             for span in spans
         )
         stored, deviation = (

@@ -35,6 +35,9 @@ __all__ = ["linear_candidates", "nearest_candidates"]
 _MOST_CHOICES: Final = 125
 """Choices of lines that are tried: five along each of three axes."""
 
+_MOST_INDICES: Final = 5
+"""Indices of an element along an axis that are tried."""
+
 _BLOCK: Final = 1 << 17
 """Elements that are computed at once."""
 
@@ -49,14 +52,24 @@ def nearest_candidates(
         at: the coordinates along each axis.
         rounding: how these are rounded.
     """
-    choices: list[list[Array]] = []
-    for axis, size in zip(at, tensor.shape, strict=True):
-        low, high = (
-            nearest(axis.values + error, size, rounding) for error in (-axis.errors, axis.errors)
-        )
-        choices.append([low] if (low == high).all() else [low, high])
+    choices = [_indices(axis, size, rounding) for axis, size in zip(at, tensor.shape, strict=True)]
     elements = (elements_at(tensor, indices) for indices in product(*choices))
     return [(element, element) for element in elements]
+
+
+def _indices(at: UncertainCoordinates, size: int, rounding: str) -> list[Array]:
+    """Return the indices along an axis to which rounding may lead.
+
+    If an error reaches over more than _MOST_INDICES of them, these are the first, the last and that
+    of the coordinate itself.
+    """
+    low, own, high = (
+        nearest(at.values + error, size, rounding) for error in (-at.errors, 0.0, at.errors)
+    )
+    reach = int(np.max(high - low, initial=0))
+    if reach >= _MOST_INDICES:
+        return [low, own, high]
+    return [np.minimum(low + step, high) for step in range(reach + 1)]
 
 
 def linear_candidates(

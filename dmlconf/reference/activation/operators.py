@@ -119,7 +119,7 @@ def activation_shrink(
     Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
 
     Integers are computed in FLOAT32, rounded to the nearest, halves to even, and limited to what
-    their type holds.
+    their type holds. NaN, as a Bias of NaN gives, becomes 0.
 
     Source: the page of DML_ACTIVATION_SHRINK_OPERATOR_DESC; integers and NaN were measured.
     """
@@ -130,7 +130,8 @@ def activation_shrink(
             return _narrowed(activated("ACTIVATION_SHRINK", InputTensor, attributes), dtype)
         moved = FORMULAS["ACTIVATION_SHRINK"](InputTensor.astype(np.float32), Bias, Threshold)
         limits = np.iinfo(dtype)
-        limited: Array = np.clip(np.rint(moved.astype(np.float64)), limits.min, limits.max)
+        whole = np.rint(np.nan_to_num(moved.astype(np.float64), nan=0.0))
+        limited: Array = np.clip(whole, limits.min, limits.max)
     return limited.astype(dtype)
 
 

@@ -119,6 +119,15 @@ def test_shrink_rounds_integers_to_even(dtype: type[Any], expected: list[float])
     np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int8])
+def test_shrink_makes_zeros_of_integers_and_a_bias_of_nan(dtype: type[Any]) -> None:
+    """Measured on DirectML 1.15.4."""
+    values = np.array([100, 5, 0], dtype)
+    output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
+    actual = activation.activation_shrink(values, output, Bias=math.nan, Threshold=1)
+    assert actual.tolist() == [0, 0, 0]
+
+
 def test_products_of_integers_wrap_around() -> None:
     values, slopes = np.array([-128, -3, 5], np.int8), np.array([100, 5, 9], np.int8)
     output = TensorDesc(DataType.INT8, (3,))
