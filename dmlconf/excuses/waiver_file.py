@@ -6,6 +6,7 @@ Their form is `schemas/waivers.schema.json`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -86,13 +87,12 @@ def _identifiers(
     operators: set[str] = set()
     for name in patterns:
         first, slash, _ = name.partition("/")
-        if not slash or is_pattern(first):
+        if is_pattern(first):
             operators.clear()
             break
-        try:
-            operators.add(operator_name(first))
-        except UnknownOperatorError:
-            continue
+        if slash:  # Each identifier has one.
+            with suppress(UnknownOperatorError):
+                operators.add(operator_name(first))
     else:
         if not operators:
             return []
