@@ -20,6 +20,9 @@ __all__ = ["MANY", "Packed", "packing", "rounded"]
 MANY: Final = 20_000
 """The verdicts of a log that has more than this many are packed."""
 
+_DIGITS: Final = 6
+"""Decimals of seconds in the log."""
+
 _PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
 
 
@@ -85,9 +88,6 @@ def rounded(verdict: Verdict) -> Verdict:
     """Return a verdict with its time as the log has it, as packing does."""
     seconds = round(verdict.execution.seconds, _DIGITS)
     return verdict if seconds == verdict.execution.seconds else verdict.ran(seconds=seconds)
-
-
-_DIGITS: Final = 6
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}

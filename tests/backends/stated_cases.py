@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -17,8 +17,10 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = [
     "NO_ELEMENTS",
     "NoCaseError",
+    "along_axes",
     "by_channel",
     "data_type",
+    "elements_of",
     "stated_case",
     "tensor_desc",
     "tensor_of",
@@ -125,6 +127,27 @@ def data_type(array: Array) -> DataType:
 def with_rank(array: Array, rank: int) -> Array:
     """Return the array with dimensions of 1 before its own."""
     return array.reshape(*(1,) * (rank - array.ndim), *array.shape)
+
+
+def along_axes(output: Array, sizes: Sequence[int], axes: Collection[int]) -> Array:
+    """Return an output with dimensions of 1 for the axes along which these sizes are reduced."""
+    return output.reshape([1 if axis in axes else size for axis, size in enumerate(sizes)])
+
+
+def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return the tensors of a field that is an array, by element, and the desc's fields for them.
+
+    Args:
+        field: `InputTensors` or `OutputTensors`.
+        arrays: the tensors.
+
+    Raises:
+        NoCaseError: DirectML has no such tensors.
+    """
+    tensors = [*map(tensor_of, arrays)]
+    count = field.removesuffix("Tensors") + "Count"
+    descs = {count: len(tensors), field: tuple(map(tensor_desc, tensors))}
+    return {f"{field}[{n}]": each for n, each in enumerate(tensors)}, descs
 
 
 def by_channel(values: Array, rank: int) -> Array:

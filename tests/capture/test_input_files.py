@@ -56,6 +56,7 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, array: Any) -> None
     ("content", "message"),
     [
         (b"abcd", "x is not an array"),
+        (header((1,), ",") + bytes(4), "x is not an array"),
         (header((1 << 40,), "<f4") + bytes(4), "which 4 bytes do not hold"),
         (header((-1, 2), "<f4"), "which 0 bytes do not hold"),
         (header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),

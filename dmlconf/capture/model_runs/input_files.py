@@ -58,7 +58,7 @@ def _array(name: str, content: bytes) -> Array:
         version = npy.read_magic(stream)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, by_columns, dtype = read(stream)
-    except ValueError as error:
+    except Exception as error:  # NumPy raises many types, such as SyntaxError for the type ",".
         raise DamagedArchiveError(f"{name} is not an array: {error}") from error
     if dtype.hasobject:
         raise DamagedArchiveError(f"{name} holds Python objects, which are not read")

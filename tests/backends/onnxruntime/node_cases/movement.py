@@ -14,8 +14,7 @@ from tests.backends.stated_cases import (
     NO_ELEMENTS,
     NoCaseError,
     data_type,
-    tensor_desc,
-    tensor_of,
+    elements_of,
     with_rank,
 )
 
@@ -133,27 +132,13 @@ def _one_hot(test: NodeTest) -> Case:
 
 
 def _join(test: NodeTest) -> Case:
-    tensors = [tensor_of(test.input(n)) for n in range(len(test.inputs))]
-    return case_of(
-        test,
-        "JOIN",
-        {f"InputTensors[{n}]": each for n, each in enumerate(tensors)},
-        InputCount=len(tensors),
-        InputTensors=tuple(map(tensor_desc, tensors)),
-        Axis=test.axis,
-    )
+    tensors, fields = elements_of("InputTensors", map(test.input, range(len(test.inputs))))
+    return case_of(test, "JOIN", tensors, Axis=test.axis, **fields)
 
 
 def _split(test: NodeTest) -> Case:
-    tensors = [*map(tensor_of, test.outputs)]
-    return case_of(
-        test,
-        "SPLIT",
-        outputs={f"OutputTensors[{n}]": each for n, each in enumerate(tensors)},
-        OutputCount=len(tensors),
-        OutputTensors=tuple(map(tensor_desc, tensors)),
-        Axis=test.axis,
-    )
+    tensors, fields = elements_of("OutputTensors", test.outputs)
+    return case_of(test, "SPLIT", outputs=tensors, Axis=test.axis, **fields)
 
 
 def _reverse(test: NodeTest) -> Case:

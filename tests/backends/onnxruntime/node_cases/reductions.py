@@ -9,7 +9,7 @@ from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array
 from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
 from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
-from tests.backends.stated_cases import NoCaseError
+from tests.backends.stated_cases import NoCaseError, along_axes
 
 __all__ = ["CONVERSIONS"]
 
@@ -42,8 +42,7 @@ def _softmax(test: NodeTest) -> Case:
 
 def _reduced(test: NodeTest, axes: Sequence[int]) -> dict[str, Array]:
     """Return the output with dimensions of 1 for the axes."""
-    sizes = (1 if n in axes else size for n, size in enumerate(test.input(0).shape))
-    return {"OutputTensor": test.outputs[0].reshape(*sizes)}
+    return {"OutputTensor": along_axes(test.outputs[0], test.input(0).shape, axes)}
 
 
 def _argument(test: NodeTest) -> Case:

@@ -46,17 +46,16 @@ def as_case(test: WptTest) -> Case:
     if test.tolerance is None:
         raise NoCaseError("more than two operators")
     if test.then is not None:
-        second = _alone(test.then)
-        return graph_of_two(_alone(test), second)
-    conversion = _CONVERSIONS.get(test.operation)
-    if conversion is None:
-        raise NoCaseError("an operator that is not made into cases", test.operation)
-    return conversion(test)
+        reason = "two operators, with one that is not made into cases"
+        second = _alone(test.then, NoCaseError(reason))
+        return graph_of_two(_alone(test, NoCaseError(reason)), second)
+    reason = "an operator that is not made into cases"
+    return _alone(test, NoCaseError(reason, test.operation))
 
 
-def _alone(test: WptTest) -> Case:
-    """Return one of two operators as a case."""
+def _alone(test: WptTest, otherwise: NoCaseError) -> Case:
+    """Return a single operator as a case; raise an error if no conversion has it."""
     conversion = _CONVERSIONS.get(test.operation)
     if conversion is None:
-        raise NoCaseError("two operators, with one that is not made into cases")
+        raise otherwise
     return conversion(test)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dmlconf.cases.model import Case
-from tests.backends.stated_cases import data_type, tensor_desc, tensor_of, with_rank
+from tests.backends.stated_cases import data_type, elements_of, with_rank
 from tests.backends.webnn.wpt_cases.building import Conversion, case_of
 from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 
@@ -17,27 +17,14 @@ _FAR: Final = 1 << 20
 
 
 def _concat(test: WptTest) -> Case:
-    tensors = [tensor_of(test.tensors[name].array()) for name in test.arguments["inputs"]]
-    return case_of(
-        test,
-        "JOIN",
-        {f"InputTensors[{n}]": each for n, each in enumerate(tensors)},
-        InputCount=len(tensors),
-        InputTensors=tuple(map(tensor_desc, tensors)),
-        Axis=test.axis(),
-    )
+    arrays = (test.tensors[name].array() for name in test.arguments["inputs"])
+    tensors, fields = elements_of("InputTensors", arrays)
+    return case_of(test, "JOIN", tensors, Axis=test.axis(), **fields)
 
 
 def _split(test: WptTest) -> Case:
-    tensors = [tensor_of(each.array()) for each in test.outputs]
-    return case_of(
-        test,
-        "SPLIT",
-        outputs={f"OutputTensors[{n}]": each for n, each in enumerate(tensors)},
-        OutputCount=len(tensors),
-        OutputTensors=tuple(map(tensor_desc, tensors)),
-        Axis=test.axis(),
-    )
+    tensors, fields = elements_of("OutputTensors", (each.array() for each in test.outputs))
+    return case_of(test, "SPLIT", outputs=tensors, Axis=test.axis(), **fields)
 
 
 def _tile(test: WptTest) -> Case:

@@ -7,6 +7,7 @@ from typing import Final
 
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array
+from tests.backends.stated_cases import along_axes
 from tests.backends.webnn.wpt_cases.building import Conversion, case_of
 from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 
@@ -33,8 +34,7 @@ def _softmax(test: WptTest) -> Case:
 
 def _reduced(test: WptTest, axes: Sequence[int]) -> dict[str, Array]:
     """Return the output with dimensions of 1 for the axes."""
-    sizes = [1 if n in axes else size for n, size in enumerate(test.input("input").shape)]
-    return {"OutputTensor": test.output().reshape(sizes)}
+    return {"OutputTensor": along_axes(test.output(), test.input("input").shape, axes)}
 
 
 def _argument(test: WptTest) -> Case:
