@@ -11,8 +11,6 @@ from dmlconf.faults.channels import bias_by_a_product
 from dmlconf.faults.computed import Formula
 from dmlconf.faults.copies import (
     lengths_not_clamped,
-    scattered_by_other_tuples,
-    scattered_by_other_tuples_in_a_graph,
     window_read_without_gaps,
     window_written_without_gaps,
 )
@@ -26,6 +24,10 @@ from dmlconf.faults.one_hot import (
     unsigned_index_as_signed,
 )
 from dmlconf.faults.regions import parts_beyond_32_bits_left_out
+from dmlconf.faults.scatters import (
+    scattered_by_other_tuples,
+    scattered_by_other_tuples_in_a_graph,
+)
 from dmlconf.faults.sequences import sequences_in_place_of_each_other
 from dmlconf.faults.signed_low_words import low_words_compared_as_signed
 from dmlconf.faults.windows import (

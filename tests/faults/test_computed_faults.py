@@ -374,6 +374,41 @@ SEEN = [
     Seen(
         "scattered-by-more-than-4-dimensions-of-indices",
         "SCATTER_ND",
+        "{InputTensor: {Sizes: [3], DataType: FLOAT32, values: [7, 8, 9]}, "
+        "IndicesTensor: {Sizes: [1, 2, 3, 1, 1, 1], DataType: UINT32, "
+        "values: [1, 2, 1, 2, 0, 2]}, "
+        "UpdatesTensor: {Sizes: [1, 2, 3, 1, 1], DataType: FLOAT32, Strides: [1, 3, 6, 20, 3], "
+        "values: [1, 2, 3, 4, 5, 6]}, OutputTensor: {Sizes: [3], DataType: FLOAT32}, "
+        "InputDimensionCount: 1, IndicesDimensionCount: 6}",
+        {"OutputTensor": [7, 0, 9]},
+    ),
+    Seen(
+        "scattered-by-more-than-4-dimensions-of-indices",
+        "SCATTER_ND",
+        "{InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [91, 92, 93, 94]}, "
+        "IndicesTensor: {Sizes: [1, 3, 2, 1, 1], DataType: UINT32, values: [1, 0, 1, 1, 0, 0]}, "
+        "UpdatesTensor: {Sizes: [1, 3, 2, 1, 2], DataType: FLOAT32, Strides: [1, 1, 3, 6, 6], "
+        "values: [1, 2, 3, 4, 5, 2, 6, 7, 8, 9, 10, 11]}, "
+        "OutputTensor: {Sizes: [2, 2], DataType: FLOAT32}, "
+        "InputDimensionCount: 2, IndicesDimensionCount: 5}",
+        {"OutputTensor": [91, 11, 10, 94]},
+    ),
+    Seen(
+        "scattered-by-more-than-4-dimensions-of-indices",
+        "SCATTER_ND",
+        "{InputTensor: {Sizes: [3, 2, 3], DataType: FLOAT32, "
+        "values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]}, "
+        "IndicesTensor: {Sizes: [2, 1, 1, 1, 2], DataType: UINT32, Strides: [1, 4, 1, 4, 2], "
+        "values: [1, 1, 0, 1]}, "
+        "UpdatesTensor: {Sizes: [2, 1, 1, 1, 3], DataType: FLOAT32, "
+        "values: [100, 101, 102, 103, 104, 105]}, "
+        "OutputTensor: {Sizes: [3, 2, 3], DataType: FLOAT32}, "
+        "InputDimensionCount: 3, IndicesDimensionCount: 5}",
+        {"OutputTensor": [1, 2, 3, 4, 5, 6, 7, 8, 9, 100, 101, 102, 13, 14, 15, 16, 17, 18]},
+    ),
+    Seen(
+        "scattered-by-more-than-4-dimensions-of-indices",
+        "SCATTER_ND",
         "{InputTensor: {Sizes: [3, 1, 1, 2], DataType: INT16, values: [1, 2, 3, 4, 5, 6]}, "
         "IndicesTensor: {Sizes: [2, 1, 1], DataType: INT64, values: [-1, 0]}, "
         "UpdatesTensor: {Sizes: [2, 1, 1, 1, 2], DataType: INT16, values: [10, 20, 30, 40]}, "
@@ -584,3 +619,57 @@ def test_in_a_graph_an_index_along_one_element_counts_as_0(tmp_path: Path) -> No
     wrong = np.array([[[0, 4], [0, 0], [0, 0], [3, 0]]], np.int32)
     fault = "scattered-by-strides-of-0-in-a-graph"
     assert judged(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
+
+
+BETWEEN_INDICES = (
+    "{InputTensor: {Sizes: [3, 2], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}, "
+    "IndicesTensor: {Sizes: [1, 1, 1, 2, 1], DataType: UINT32, Strides: [6, 6, 6, 3, LAST], "
+    "values: [2, 0]}, "
+    "UpdatesTensor: {Sizes: [1, 1, 1, 2, 2], DataType: FLOAT32, values: [10, 20, 30, 40]}, "
+    "OutputTensor: {Sizes: [3, 2], DataType: FLOAT32}, "
+    "InputDimensionCount: 2, IndicesDimensionCount: 5}"
+)
+
+
+@pytest.mark.parametrize(("last", "status"), [(2, Status.WAIVED), (3, Status.FAILED)])
+def test_what_lies_between_two_indices_may_name_any_element(
+    last: int, status: Status, tmp_path: Path
+) -> None:
+    """The two indices lie 3 numbers apart: with a last stride of 2, the second one read is none."""
+    case = case_of(tmp_path, "SCATTER_ND", BETWEEN_INDICES.replace("LAST", str(last)))
+    arrays = outputs_of(case, {"OutputTensor": [1, 2, 3, 4, 5, 77]})
+    assert judged(case, arrays, "1.15.4")[0] is status
+
+
+def test_in_a_graph_packed_updates_have_strides_of_0_too(tmp_path: Path) -> None:
+    """All of three updates go to one element, and the first one is read three times."""
+    indices = "i: {Sizes: [3, 1, 1, 1, 2], DataType: UINT32, values: [0, 1, 0, 1, 0, 1]}"
+    updates = "u: {Sizes: [3, 1, 1, 1], DataType: FLOAT32, values: [10, 20, 30]}"
+    first, second = STRIDED.splitlines()[3:5]
+    text = STRIDED.replace(first, "  " + indices).replace(second, "  " + updates)
+    case = graph_case(tmp_path, text.replace("Count: 6", "Count: 5"))
+    wrong = np.array([[1, 10], [3, 4]], np.float32)
+    fault = "scattered-by-strides-of-0-in-a-graph"
+    assert judged(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
+
+
+STRIDED = """
+inputs:
+  x: {Sizes: [2, 2], DataType: FLOAT32, values: [1, 2, 3, 4]}
+  i: {Sizes: [1, 2, 1, 1, 1, 2], DataType: UINT32, values: [0, 1, 1, 0]}
+  u: {Sizes: [1, 2, 1, 1, 1], DataType: FLOAT32, Strides: [2, 1, 1, 1, 1], values: [10, 20]}
+nodes:
+  n: {operator: SCATTER_ND,
+      desc: {InputTensor: x, IndicesTensor: i, UpdatesTensor: u, InputDimensionCount: 2,
+             IndicesDimensionCount: 6, OutputTensor: {Sizes: [2, 2], DataType: FLOAT32}}}
+outputs: {y: n}
+"""
+
+
+def test_in_a_graph_updates_with_strides_are_read_at_the_first_address(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, STRIDED)
+    wrong = np.array([[1, 10], [3, 4]], np.float32)
+    fault = "scattered-by-strides-of-0-in-a-graph"
+    assert judged(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
+    wrong[0, 1] = 11
+    assert judged(case, {"y": wrong}, "1.15.4") == (Status.FAILED, "")

@@ -1,0 +1,230 @@
+"""Formulas of the known faults of SCATTER_ND, which writes updates to wrong elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.faults.computed import Computed
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.layout import element_offsets, packed_strides
+
+__all__ = ["scattered_by_other_tuples", "scattered_by_other_tuples_in_a_graph"]
+
+_KNOWN_DIMENSIONS: Final = 4
+"""The number of dimensions that SCATTER_ND's kernel for small inputs can address."""
+
+
+def scattered_by_other_tuples(case: Case) -> Computed | None:
+    """Return the outputs of SCATTER_ND if the input has at most 4 dimensions, and the updates more.
+
+    The kernel addresses only the last 4 dimensions of the updates. If the updates are 3 rows of
+    2x2x2 blocks, with sizes {3, 1, 2, 2, 2}, it writes only the first row. With the sizes
+    {1, 3, 2, 2, 2} it is right.
+
+    If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element with the
+    coordinate c along the first dimension of its block takes the tuple that begins at index c of
+    all indices; without blocks it takes the first tuple. Beyond the last index, the last one is
+    read again. For the indices [2, 0], both rows {10, 20} and {30, 40} are written to column 0 of
+    row 2 and column 1 of row 0, so that 30 and 40 stay there. The stride between two indices is the
+    last one, and what lies between two indices may be read as an index. Without blocks, updates
+    with strides are read at wrong addresses too.
+    """
+    scatter = _Scatter.of(case, compiled_as_graph=False)
+    if scatter is None:
+        return None
+    if case.desc["IndicesDimensionCount"] > _KNOWN_DIMENSIONS:
+        return scatter.by_other_tuples(indices_packed=False, updates_in_order=False)
+    if scatter.known == scatter.updates.size:
+        return None
+    numbers = scatter.indices.ravel()
+    first = np.arange(scatter.known) // math.prod(scatter.blocks) * scatter.length
+    return scatter.written(
+        [numbers[first + axis] for axis in range(scatter.length)],
+        scatter.updates.ravel()[: scatter.known],
+    )
+
+
+def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
+    """Return the outputs of SCATTER_ND in a graph if IndicesDimensionCount exceeds 4.
+
+    They are those of `scattered_by_other_tuples`, except that dimensions of size 1 have a stride of
+    0. If each tuple is one number, the last dimension of the indices has size 1, so every element
+    takes the first tuple: for the indices [2, 0], both rows are written to row 2. Along a dimension
+    of size 1 of the input, every index is taken for 0. CompileGraph packs some indices and updates
+    with strides before the kernel reads them; which of them is not known.
+    """
+    if case.desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:
+        return None
+    scatter = _Scatter.of(case, compiled_as_graph=True)
+    if scatter is None:
+        return None
+    as_given, *packed = (
+        partial(scatter.by_other_tuples, indices_packed=indices, updates_in_order=updates)
+        for indices, updates in product((False, True), repeat=2)
+    )
+    return replace(as_given(), others=lambda: (compute() for compute in packed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scatter:
+    """A SCATTER_ND whose input has at most 4 dimensions.
+
+    Attributes:
+        tensor: the input.
+        indices: the indices; the last dimension counts the numbers of a tuple.
+        updates: the updates.
+        indices_desc: the desc of the indices.
+        updates_desc: the desc of the updates.
+        used: the sizes of the last InputDimensionCount dimensions of the input.
+        compiled_as_graph: whether the strides of dimensions of size 1 are 0.
+    """
+
+    tensor: Array
+    indices: Array
+    updates: Array
+    indices_desc: TensorDesc
+    updates_desc: TensorDesc
+    used: tuple[int, ...]
+    compiled_as_graph: bool
+
+    @staticmethod
+    def of(case: Case, *, compiled_as_graph: bool) -> _Scatter | None:
+        """Return the scatter of a case; None if the input has more than 4 dimensions."""
+        desc, inputs = case.desc, case.inputs()
+        tensor = inputs["InputTensor"]
+        if tensor.ndim > _KNOWN_DIMENSIONS:
+            return None
+        return _Scatter(
+            tensor,
+            inputs["IndicesTensor"],
+            inputs["UpdatesTensor"],
+            desc["IndicesTensor"],
+            desc["UpdatesTensor"],
+            tensor.shape[tensor.ndim - desc["InputDimensionCount"] :],
+            compiled_as_graph,
+        )
+
+    @property
+    def length(self) -> int:
+        """How many numbers an index tuple has."""
+        return self.indices_desc.Sizes[-1]
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The sizes of the block that an index tuple selects; () for a single element."""
+        return self.used[self.length :]
+
+    @property
+    def known(self) -> int:
+        """How many updates the kernel writes: the last 4 dimensions of them."""
+        return math.prod(self.updates.shape[-_KNOWN_DIMENSIONS:])
+
+    def by_other_tuples(self, *, indices_packed: bool, updates_in_order: bool) -> Computed:
+        """Return the outputs if each element takes a tuple by its place in its block.
+
+        Args:
+            indices_packed: whether the indices are packed before the kernel reads them.
+            updates_in_order: whether the kernel reads the updates at the right addresses.
+        """
+        at = np.arange(self.known)
+        blocks = self.blocks
+        begin = np.unravel_index(at % math.prod(blocks), blocks)[0] if blocks else at * 0
+        stride = 1 if indices_packed else self._strides(self.indices_desc)[-1]
+        if self.compiled_as_graph and self.length == 1:
+            stride = 0
+        memory, is_gap = (
+            (self.indices.ravel(), np.zeros(self.indices.size, bool))
+            if indices_packed
+            else _memory(self.indices, self.indices_desc)
+        )
+        numbers, anywhere = [], np.zeros(self.known, bool)
+        for axis in range(self.length):
+            read = np.minimum((begin + axis) * stride, memory.size - 1)
+            numbers.append(memory[read])
+            anywhere |= is_gap[read]
+        if blocks or updates_in_order:
+            in_order = self.updates.ravel()[: self.known]
+            return self.written(numbers, in_order, anywhere=anywhere)
+        return self.written(numbers, *self._read_by_three_axes(), anywhere)
+
+    def written(
+        self,
+        numbers: Sequence[Array],
+        values: Array,
+        anything: Array | None = None,
+        anywhere: Array | None = None,
+    ) -> Computed:
+        """Return the outputs; of several values for one element, the last one stays.
+
+        Args:
+            numbers: for each dimension that an index tuple counts, the index of each value.
+            values: the values, in the order of the updates.
+            anything: which of the values are unknown; None for none of them.
+            anywhere: which of the values have an unknown index; None for none of them.
+        """
+        at = np.arange(values.size)
+        within = np.unravel_index(at % math.prod(self.blocks), self.blocks) if self.blocks else ()
+        targets = np.zeros_like(at)
+        for axis, size in enumerate(self.used):
+            if axis < self.length:
+                index = numbers[axis].astype(np.int64)
+                index = np.where(index < 0, index + size, index)
+            else:
+                index = within[axis - self.length]
+            targets = targets * size + (0 if self.compiled_as_graph and size == 1 else index)
+        written, unknown = self.tensor.ravel().copy(), np.zeros(self.tensor.size, bool)
+        for update, target in enumerate(targets):
+            if anywhere is not None and anywhere[update]:
+                unknown[:] = True
+            elif 0 <= target < written.size:
+                written[target] = values[update]
+                unknown[target] = anything is not None and anything[update]
+        shape = self.tensor.shape
+        return Computed(
+            {"OutputTensor": written.reshape(shape)},
+            unknown={"OutputTensor": unknown.reshape(shape)} if unknown.any() else {},
+        )
+
+    def _strides(self, desc: TensorDesc) -> tuple[int, ...]:
+        strides = desc.Strides or packed_strides(desc.Sizes)
+        if not self.compiled_as_graph:
+            return strides
+        return tuple(0 if size == 1 else it for size, it in zip(desc.Sizes, strides, strict=True))
+
+    def _read_by_three_axes(self) -> tuple[Array, Array]:
+        """Return the updates as a kernel reads them that merges the first two of four axes.
+
+        Element 15 of 2x2x2x2 is read at 3 times the second stride, plus the third and the last one,
+        and not at the sum of all four strides. Past the end of the memory, zeros are read.
+
+        Returns:
+            The elements that the kernel reads, one after the other, and which of them it reads in
+                gaps between or behind the updates, whose content is unknown.
+        """
+        memory, is_gap = _memory(self.updates, self.updates_desc)
+        strides = self._strides(self.updates_desc)
+        *_, rows, columns = self.updates.shape
+        at = np.arange(self.known)
+        read = at // (rows * columns) * strides[-3] + at // columns % rows * strides[-2]
+        read += at % columns * strides[-1]
+        inside = read < memory.size
+        read = np.where(inside, read, 0)
+        return np.where(inside, memory[read], memory.dtype.type(0)), inside & is_gap[read]
+
+
+def _memory(tensor: Array, desc: TensorDesc) -> tuple[Array, Array]:
+    """Return the elements in a tensor's memory, and which of them lie between or behind its own."""
+    size = desc.TotalTensorSizeInBytes // tensor.itemsize
+    memory, is_gap = np.zeros(size, tensor.dtype), np.ones(size, bool)
+    addresses = element_offsets(desc.Sizes, desc.Strides or packed_strides(desc.Sizes))
+    memory[addresses], is_gap[addresses] = tensor, False
+    return memory, is_gap
