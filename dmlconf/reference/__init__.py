@@ -5,13 +5,13 @@ lower case, and takes the operator's fields by their names in the header: input 
 output tensors as `TensorDesc`, attributes as plain values; an absent optional field is None, and
 count fields are left out. It returns the output's array, or a tuple of them in struct order, as if
 no step before the last were ever rounded; what rounding may change is in `dmlconf.permitted`. Where
-functions have many fields in common, a dataclass names them once, and each takes them by way of
-`of_fields`.
+functions have many fields in common, a dataclass names them once, and the decorator `of_fields`
+lets callers pass them one by one.
 
 Docstrings begin with shapes and data types: `InputTensor {N, C, D0, ...}, [BiasTensor {1, C, 1,
 ...}] -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16`. Equal letters are equal sizes;
 `D0, D1, ...` stands for any number of dimensions, `1, ...` for any number of sizes 1, and
-`D0, ..., A, ...` has A elements along the axis. Optional tensors are in brackets. The types are
-those that the catalogue lists for the first output at any feature level; types of tensors that have
-others follow by name. `INT64 to INT8` are all widths between.
+`D0, ..., A, ...` has A elements along the axis. Optional tensors are in brackets. The data types
+are those of the first output at any feature level, as the catalogue lists them; a tensor with other
+types follows by name: `IndicesTensor: INT64, INT32`. `INT64 to INT8` are all widths between.
 """

@@ -27,20 +27,20 @@ class MissingFunction(LookupError):
     """
 
     def __init__(self, name: str) -> None:
-        """Take the name."""
+        """Take the operator's name."""
         self.name = name
         super().__init__(f"the reference has no function of {name}")
 
 
 def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str, Array]:
-    """Return the outputs by tensor, for a case that breaks no constraint.
+    """Return the array of each output by name, for a case that breaks no constraint.
 
     Args:
         case: the case.
-        inputs: arrays by tensor instead of the case's own.
+        inputs: arrays by the names of input tensors, instead of the case's own.
     """
     if case.nodes:
-        # Few cases are graphs.
+        # Imported here, since few cases are graphs.
         from dmlconf.cases.graph_case import GraphCase
         from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 
@@ -57,7 +57,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
 
 
 def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the arguments of an operator's functions: the desc's fields, with arrays as inputs."""
+    """Return the arguments of an operator's functions: the desc's fields, inputs as arrays."""
     taken: dict[str, Any] = {}
     counts = entry.count_fields
     for field in entry.fields:
@@ -73,7 +73,10 @@ def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str
 
 
 def _with_bits(array: Array, data_type: DataType) -> Array:
-    """Return an array whose dtype's metadata has the `bits` that NumPy has no type for."""
+    """Return an array; one of 4-bit integers has `bits` in its dtype's metadata.
+
+    NumPy has no type for these.
+    """
     if data_type.bits >= 8:
         return array
     return array.view(np.dtype(array.dtype, metadata={"bits": data_type.bits}))
@@ -95,11 +98,11 @@ def reference_function(name: str) -> Callable[..., Any]:
 def operator_function(package: str, name: str, ending: str = "") -> Callable[..., Any]:
     """Return a function of an operator's fields.
 
-    It is in the package's module that the operator's catalogue entry names as its `family`. The
-    function of a special case passes its fields on to the function of the more general operator.
+    It is in the module that the operator's catalogue entry names as its `family`. If the entry says
+    that the operator `specialises` another one, the function passes its fields on to that one's.
 
     Args:
-        package: the package.
+        package: the package that has the module, such as `dmlconf.reference`.
         name: the operator's name; the function's name is the same in lower case.
         ending: the end of the function's name, such as `_error_scale`.
 

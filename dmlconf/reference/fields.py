@@ -1,8 +1,8 @@
-"""The fields of an operator, named once for its outputs and for what rules permit in addition.
+"""A decorator for functions that take all fields of an operator as one dataclass.
 
 GEMM has nine fields, and both its reference function and its error scale need them. So a dataclass,
-`GemmDesc`, names them once, as the header does, and each function takes a value of it. `of_fields`
-lets callers pass the fields themselves, as they do to functions of operators with few fields.
+`GemmDesc`, names them once, as the header does, and each function takes a `GemmDesc`. `of_fields`
+lets callers pass the fields one by one, as they do to functions of operators with few fields.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 def of_fields(
     desc: Callable[_Fields, _Desc],
 ) -> Callable[[Callable[[_Desc], _Result]], Callable[_Fields, _Result]]:
-    """Return a decorator of functions of a desc: it lets them take the desc's fields.
+    """Return a decorator: a function of a desc becomes a function of the desc's fields.
 
     Args:
         desc: the dataclass of the fields.

@@ -25,9 +25,9 @@ Evaluate = Callable[[Case], Mapping[str, Array]]
 """Computes the outputs of one operator."""
 
 Store = Callable[[Node, Case, str, Array], Array]
-"""Gives the value of an edge, by its tensor, from a node's output.
+"""Returns what an edge holds of a node's output.
 
-The node comes as a case of its own as well, with its inputs.
+It takes the node, the node as a case of its own, and the output tensor's name and array.
 """
 
 
@@ -60,12 +60,12 @@ def evaluate_nodes(
     """Return the outputs of all nodes, each computed from the tensors that its edges hold.
 
     Args:
-        case: the graph, which breaks no rule of wiring.
+        case: a graph case that breaks no rule of wiring.
         evaluate: computes one operator.
         inputs: arrays by graph input instead of the case's own.
-        store: returns the values of an edge, given an output; None for the outputs themselves.
+        store: what an edge holds of a node's output; None: the output itself.
         known: an earlier evaluation of the same nodes from the case's own inputs, perhaps with
-            other edges; nodes that read the same data as there are not computed again.
+            other edges; a node that reads the same data as then is not computed again.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs
@@ -131,9 +131,9 @@ def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Ar
     """Return the elements that an edge's consumer reads from the buffer that its producer wrote.
 
     Args:
-        array: the elements, shaped like the producer's Sizes.
-        producer: how they lie in the buffer; what lies between them is zeros.
-        consumer: how they are read.
+        array: what the producer wrote, shaped like its Sizes.
+        producer: the tensor as it was written; gaps that its Strides leave in the buffer are zero.
+        consumer: the tensor as it is read, perhaps with other Sizes and Strides.
     """
     if (producer.Sizes, producer.Strides) != (consumer.Sizes, consumer.Strides):
         dtype = array.dtype
@@ -149,7 +149,7 @@ def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Ar
 
 
 def _read(buffer: Array, tensor: TensorDesc) -> Array:
-    """Return a tensor's elements, of a buffer that holds them all."""
+    """Return a tensor's elements from a buffer that holds them all."""
     if tensor.Strides is None:
         return buffer[: tensor.ElementCount].reshape(tensor.Sizes)
     strides = [stride * buffer.itemsize for stride in tensor.Strides]

@@ -56,8 +56,8 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
 
     X is computed with M and V as they are before FLOAT16 rounds them. Infinite moments become NaN.
 
-    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC, whose Alpha of step 0 is NaN; the 1 there
-    and infinities were measured.
+    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC, by whose formula Alpha is NaN in step 0;
+    the 1 in step 0, and what becomes of infinities, were measured.
     """
 
     def updated_m(m: Array, g: Array) -> Array:
@@ -83,20 +83,21 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
 
 
 def moving_average(old: Array, new: Array, decay: float) -> Array:
-    """Return `decay * old + (1 - decay) * new`, NaN where the old value is infinite.
+    """Return `decay * old + (1 - decay) * new`, but what DirectML computes of infinities.
 
-    Measured: DirectML computes `old + (1 - decay) * (new - old)`, which makes NaN of infinity,
-    unless the decay exceeds 1, and 0 of the moment 1 and the square 2^-54 where the decay is 0.
+    Measured: DirectML computes `old + (1 - decay) * (new - old)`. An infinite `old` becomes NaN,
+    unless the decay exceeds 1. With finite values, the two formulas round differently: of decay 0,
+    `old` 1 and `new` 2^-54 the first makes 2^-54, and the second 0 in FLOAT64.
     """
     if not np.isfinite(decay):
-        # By the page infinities cancel; by the difference they do not.
+        # The page's formula may be infinity minus infinity where DirectML's is infinite.
         return old + (1 - decay) * (new - old)
     moment = decay * old.astype(np.float64) + (1 - decay) * new
     return np.where(np.isinf(old), old + (1 - decay) * (new - old), moment)
 
 
 def bias_correction(desc: AdamOptimizerDesc) -> float:
-    """Return Alpha, which corrects the bias of the moments."""
+    """Return the Alpha of `adam_optimizer`, which corrects the bias of the moments."""
     count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
         return 1.0

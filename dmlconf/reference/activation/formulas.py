@@ -56,7 +56,7 @@ def _identity(x: Array) -> Array:
 
 def _leaky_relu(x: Array, Alpha: float) -> Array:
     if Alpha <= 0 or not np.isfinite(Alpha):
-        # The product may be NaN or a zero of the other sign, where it must not be chosen.
+        # Where x is not negative, the product may be NaN, or a zero of the other sign.
         return np.where(x < 0, Alpha * x, x)
     # Without `where`, this takes half the time.
     choose = np.maximum if Alpha <= 1 else np.minimum
@@ -100,7 +100,7 @@ def _sigmoid(x: Array) -> Array:
 
 def _softplus(x: Array, Steepness: float) -> Array:
     product = Steepness * x
-    # Measured: NaN takes the other branch.
+    # Measured: where the product is NaN, the output is x.
     return np.where(product < _LARGE_EXPONENT, _log_1_and_exp(product) / Steepness, x)
 
 
@@ -142,7 +142,10 @@ FORMULAS: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_TANH": _tanh,
     "ACTIVATION_THRESHOLDED_RELU": _thresholded_relu,
 }
-"""The functions by operator: of FLOAT64 numbers and of the operator's attributes by name."""
+"""The function of each operator: it takes FLOAT64 numbers, and the operator's attributes by name.
+
+FLOAT32 numbers give the same results where an activation rounds at most once.
+"""
 
 
 def attributes_of(activation: Mapping[str, Any]) -> dict[str, float]:

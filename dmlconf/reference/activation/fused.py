@@ -1,4 +1,4 @@
-"""Activations fused into other operators, which apply them to what they have added up.
+"""The functions of activations that are fused into other operators, such as RELU into GEMM.
 
 Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities were measured.
 """
@@ -26,12 +26,12 @@ __all__ = [
 class Activation:
     """An activation of gates or states of recurrent layers.
 
-    Measured in GRU and LSTM: it is the operator's own function, so that RELU of NaN and of the
-    negative infinity is 0, where a fused RELU makes NaN.
+    Measured in GRU and LSTM: RELU of NaN and of negative infinity is 0, as in the operator
+    ACTIVATION_RELU. A fused RELU, such as that of GEMM, gives NaN instead.
 
     Attributes:
         desc: a nested operator: its name as `operator`, and its attributes.
-        formula: the function of FLOAT64 values that it is.
+        formula: the activation as a function of FLOAT64 values.
     """
 
     desc: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Activation:
 
 
 def _fused_relu(x: Array) -> Array:
-    # Measured in every host: NaN and the negative infinity become NaN, and -1 becomes -0.
+    # Measured in every operator that takes it: NaN and negative infinity give NaN, and -1 gives -0.
     return x * (x > 0)
 
 
@@ -68,7 +68,7 @@ _OF_LAYERS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
-    """Return a fused activation of FLOAT64 values; the values themselves if there is none.
+    """Return FLOAT64 values after a fused activation; the values themselves if there is none.
 
     Args:
         values: values of any shape.
@@ -81,5 +81,5 @@ def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
 
 
 def fused_formula(activation: Mapping[str, Any]) -> Callable[[Array], Array]:
-    """Return the function of FLOAT64 values that a fused activation is."""
+    """Return a fused activation as a function of FLOAT64 values."""
     return partial(_FUSED[activation["operator"]], **attributes_of(activation))

@@ -20,8 +20,8 @@ def activation_relu_grad(
 
     Return the gradient where the input is greater than zero, and zero elsewhere.
 
-    Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC; that a gradient is dropped whatever
-    it is, and where the input is NaN, was measured.
+    Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC; that the result is zero where the
+    input is NaN, and where an infinite or NaN gradient is dropped, was measured.
     """
     zero = InputGradientTensor.dtype.type(0)
     gradient: Array = np.where(InputTensor > 0, InputGradientTensor, zero)

@@ -57,7 +57,7 @@ def _reference(operator: str, formula: str) -> Callable[..., Array]:
 
         def computed(elements: Array) -> Array:
             output = FORMULAS[operator](elements.astype(computing, copy=False), **fields)
-            # Through FLOAT32, in which kernels compute.
+            # Kernels compute in FLOAT32, so a FLOAT16 result is rounded to FLOAT32 first.
             return output if dtype == np.float32 else output.astype(np.float32, copy=False)
 
         with np.errstate(all="ignore"):
@@ -105,7 +105,7 @@ def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """
     # NumPy's `fmax` is vectorised for two tensors, but not for a tensor and a number.
     output: Array = np.fmax(InputTensor, np.zeros_like(InputTensor))
-    # This makes -0 +0.
+    # Adding 0 makes +0 of -0.
     output += InputTensor.dtype.type(0)
     return output
 
@@ -119,7 +119,7 @@ def activation_shrink(
     Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
 
     Integers are computed in FLOAT32, rounded to the nearest, halves to even, and limited to what
-    their type holds. NaN, as a Bias of NaN gives, becomes 0.
+    their type holds. A result of NaN, from a Bias of NaN, becomes 0.
 
     Source: the page of DML_ACTIVATION_SHRINK_OPERATOR_DESC; integers and NaN were measured.
     """
@@ -151,7 +151,7 @@ def activation_parameterized_relu(
 
 
 def activated(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
-    """Return the activation of a tensor as an operator by itself, FLOAT64."""
+    """Return what an activation computes of a tensor as an operator, not fused; FLOAT64."""
     with np.errstate(all="ignore"):
         output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
     return output
@@ -159,5 +159,5 @@ def activated(operator: str, tensor: Array, attributes: Mapping[str, float]) -> 
 
 def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
-        # Through FLOAT32, in which kernels compute.
+        # Kernels compute in FLOAT32, so a FLOAT16 result is rounded to FLOAT32 first.
         return values.astype(np.float32).astype(dtype, copy=False)

@@ -1,4 +1,8 @@
-"""Softmax, log-softmax and hardmax along some axes."""
+"""Softmax, log-softmax and hardmax along some axes.
+
+A row is the elements whose coordinates differ along these axes only. The share of an element x is
+`exp(x) / sum(exp(x))` over its row.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
-    """Return the shares of FLOAT64 sums, for an operator that SOFTMAX is fused into."""
+    """Return the shares of FLOAT64 values, the results of an operator with a fused SOFTMAX."""
     return in_slices(
         lambda tensor: row_shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
     )
@@ -68,8 +72,8 @@ def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
     Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
 
-    A comparison with NaN is false: a NaN never replaces another element, and the first
-    element stays where it is NaN.
+    A comparison with NaN is false: a NaN is never found larger than an earlier element, and no
+    later element is found larger than a NaN that is the row's first element.
 
     Source: the page of DML_ACTIVATION_HARDMAX1_OPERATOR_DESC; NaN was measured.
     """
@@ -90,14 +94,14 @@ def distinct_axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def row_powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return how far each element is below the largest of its row, FLOAT64, and its power."""
+    """Return `x - max`, with the largest element of the row, and `exp(x - max)`; both FLOAT64."""
     below = tensor.astype(np.float64)
     below -= below.max(distinct_axes(axes), keepdims=True)
     return below, np.exp(below)
 
 
 def row_shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return the shares, FLOAT64, and how far each element is below the largest of its row."""
+    """Return the share of each element x, and `x - max` as `row_powers` does; FLOAT64."""
     below, powers = row_powers(tensor, axes)
     powers *= 1 / powers.sum(distinct_axes(axes), keepdims=True)
     return powers, below

@@ -1,4 +1,4 @@
-"""Operators that compute each element of the output from the same element of the inputs."""
+"""Sums, differences, products, quotients, means and extremes of two tensors' elements."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def element_wise_add1(
 ) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `a + b`, or its activation; integers wrap around.
+    Return `a + b`, or its activation; integers, which ELEMENT_WISE_ADD takes, wrap around.
 
-    A sum that its data type does not hold is infinite before the activation is applied.
+    A sum beyond the range of its data type becomes infinite before the activation is applied.
 
     Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; wrapping and overflow were measured.
     """
@@ -94,11 +94,12 @@ def element_wise_mean(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) 
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32,
     UINT32
 
-    Return half the sum of `a` and `b`, which overflows in FLOAT32.
+    Return half of `a + b`. The sum is a FLOAT32 number, and may overflow.
 
     Sums of integers wrap around, and their halves are truncated toward zero.
 
-    Source: the page of DML_ELEMENT_WISE_MEAN_OPERATOR_DESC; the rest was measured.
+    Source: the page of DML_ELEMENT_WISE_MEAN_OPERATOR_DESC; overflow, wrapping and truncation were
+    measured.
     """
     dtype = OutputTensor.DataType.dtype
     if dtype.kind != "f":
@@ -134,10 +135,10 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 
     Return `a / b`; quotients of integers are truncated.
 
-    Divided by zero, the result is the greatest number for an unsigned type; for a signed one -1, or
-    1 if the dividend is negative; and 0 for INT64. The lowest integer divided by -1 is itself.
+    An integer divided by zero gives the greatest number of an unsigned type; -1 in a signed type,
+    or 1 if the dividend is negative; but 0 in INT64. The lowest integer divided by -1 is itself.
 
-    Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC; what is undefined was measured.
+    Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC; undefined quotients were measured.
     """
     if ATensor.dtype.kind == "f":
         return computed(np.divide, ATensor, BTensor)
@@ -151,8 +152,8 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 def computed(operation: np.ufunc, a: Array, b: Array) -> Array:
     """Return an operation of NumPy on two tensors in their own type.
 
-    For the four basic operations rounding in the type itself, and FLOAT16 through FLOAT32, is as
-    good as rounding an exact result once.
+    NumPy computes FLOAT16 in FLOAT32. For the four basic operations this gives the same as rounding
+    the exact result once.
     """
     with np.errstate(all="ignore"):
         result: Array = operation(a, b)
@@ -163,7 +164,7 @@ def _truncated_quotient(dividend: Array, divisor: Array) -> Array:
     """Return quotients of integers; those by zero are arbitrary."""
     with np.errstate(all="ignore"):
         if dividend.dtype.itemsize < 8:
-            # FLOAT64 quotients of integers of up to 32 bits never reach the next integer.
+            # A FLOAT64 quotient of integers of up to 32 bits is never rounded up to the next one.
             quotient: Array = np.divide(dividend, divisor, dtype=np.float64).astype(np.int64)
             return quotient.astype(dividend.dtype)
         whole: Array = (dividend - np.fmod(dividend, divisor)) // divisor

@@ -76,7 +76,7 @@ def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Arra
     for width in (1, 2, 4, 8, 16, 32):
         if width >= 8 * bits.itemsize:
             break
-        # Neighbouring counts are added: at first of single bits, then of twice as many.
+        # Neighbouring counts are added: first those of 1 bit each, then those of 2 bits, of 4, ...
         mask = bits.dtype.type(2 ** (8 * bits.itemsize) // (2**width + 1))
         bits = (bits & mask) + (bits >> bits.dtype.type(width) & mask)
     return bits.astype(OutputTensor.DataType.dtype)
@@ -85,9 +85,9 @@ def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Arra
 def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` toward the highest one.
+    Return the bits of `a` moved by `b` toward the highest bit.
 
-    The shift counts by its lowest 5 bits, of UINT64 by its lowest 6.
+    Only the lowest 5 bits of `b` count, or the lowest 6 of UINT64.
 
     Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC; which bits count was
     measured.
@@ -99,9 +99,9 @@ def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: Te
 def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` toward the lowest one.
+    Return the bits of `a` moved by `b` toward the lowest bit.
 
-    The shift counts by its lowest 5 bits, of UINT64 by its lowest 6.
+    Only the lowest 5 bits of `b` count, or the lowest 6 of UINT64.
 
     Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC; which bits count was
     measured.
@@ -115,6 +115,6 @@ def _bits(tensor: Array) -> Array:
 
 
 def _operands(value: Array, shift: Array) -> tuple[Array, Array]:
-    """Return the operands as the words that hardware shifts, of at least 32 bits."""
+    """Return the operands in the type that hardware shifts: UINT32, or UINT64 for 64 bits."""
     word: Any = np.uint64 if value.dtype.itemsize == 8 else np.uint32
     return value.astype(word), shift.astype(word) & word(8 * np.dtype(word).itemsize - 1)

@@ -1,4 +1,4 @@
-"""Operators that treat all elements of a channel in the same way."""
+"""VALUE_SCALE_2D, which scales a tensor and adds a bias to each channel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def value_scale_2d(
 
 
 def scaled_terms(tensor: Array, scale: float, bias: Sequence[float]) -> tuple[Array, Array]:
-    """Return `x * scale`, FLOAT64, and the same plus the bias of each channel."""
+    """Return `x * scale` and the bias of each channel, sizes {1, C, 1, 1}; both FLOAT64."""
     with np.errstate(all="ignore"):
         product = wide(tensor) * single(scale)
     return product, np.array(bias, np.float32).astype(np.float64).reshape(1, -1, 1, 1)

@@ -1,9 +1,9 @@
 """Operators that keep each element within bounds, and their gradients.
 
-Bounds are converted to the tensor's type. For integers they are truncated and clamped. For narrower
-floating-point types they are rounded to nearest, and larger ones, including infinities, become the
-largest number. Bounds of the tensor's own type stay as they are, and so does the bound of
-THRESHOLD.
+Bounds are converted to the tensor's type. For an integer type they are truncated and clamped. For a
+narrower floating-point type they are rounded to nearest, and those beyond its range, including
+infinities, become its largest number. A bound of the tensor's own type stays as it is, and so does
+the FLOAT32 bound of THRESHOLD for a floating-point tensor.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
@@ -54,9 +54,9 @@ def element_wise_clip1(desc: Clip1Desc) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to
     UINT8
 
-    Return the greater of Min and the lesser of the scaled element and Max.
+    Return `max(Min, min(x, Max))` of each scaled element.
 
-    If one of the two numbers is NaN, the other one is taken.
+    If one of two numbers is NaN, `min` and `max` take the other one.
 
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
     """
@@ -96,7 +96,8 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
 
     Return the gradient where the element is between the bounds, and 0 elsewhere.
 
-    It is 0 at the bounds themselves, for NaN, and for real numbers where a bound is NaN.
+    It is 0 at the bounds themselves, for NaN, and for all floating-point elements if a bound is
+    NaN.
 
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
     """
@@ -108,7 +109,7 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
 
 
 def gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:
-    """Return the gradient where the element is between two bounds, and 0 elsewhere."""
+    """Return the gradient where the tensor's element is between two bounds, and 0 elsewhere."""
     with np.errstate(invalid="ignore"):
         within = (tensor > least) & (tensor < greatest)
     return np.where(within, gradient, gradient.dtype.type(0))
@@ -153,14 +154,15 @@ def clip_below(low: Any) -> Callable[[Array], Array]:
 def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
-    The operators' pages want the bound to be of that type. DirectML takes bounds of other types as
-    well; what it makes of them was measured.
+    The operators' pages require a bound of the tensor's type. DirectML takes bounds of other types
+    as well; what it makes of them was measured.
 
     Args:
         value: the bound.
         tensor: the tensor, of any type of at least 8 bits.
-        data_type: the bound's own type. Of 4-bit types the byte counts as the tensor's number; what
-            is no type, such as UNKNOWN, makes the bound 0.
+        data_type: the bound's own type. If it has 4 bits, the bits of the value's lowest byte are
+            read as a number of the tensor's type. If it is no type, such as UNKNOWN, the bound is
+            0.
     """
     dtype = tensor.DataType.dtype
     if data_type not in DataType.__members__:
@@ -176,7 +178,7 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
         return dtype.type(min(max(value, int(limits.min)), int(limits.max)))
     with np.errstate(over="ignore"):
         held = np.array([source.dtype.type(value)], np.float64)
-        # Measured: an infinite FLOAT16 is its largest number in types of more bits.
+        # Measured: in types of more bits, an infinite FLOAT16 bound is the largest FLOAT16 number.
         if source is DataType.FLOAT16 and dtype.itemsize > 2:
             held = np.clip(held, source.minimum, source.maximum)
     if dtype.kind == "f":
@@ -186,7 +188,7 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
 
 
 _OF_NAN: Final = {"int32": -(2**31), "int64": -(2**63), "uint64": 2**63}
-"""Measured: the conversion of NaN on x86-64; 0 for the other integers."""
+"""What NaN becomes in an integer type, as on x86-64: measured; in types not listed, 0."""
 
 
 def _function(

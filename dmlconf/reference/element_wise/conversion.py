@@ -1,4 +1,4 @@
-"""Operators that give the same numbers in another data type."""
+"""CAST, which gives the same numbers in another data type."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     Return each element in the output's data type.
 
     Floating-point numbers that become integers lose their fraction, those out of range become
-    the nearest integer of the type, and NaN becomes 0. Integers are rounded to nearest even on
-    the way to floating-point numbers. Integers of 32 and 64 bits wrap around; for 8 and 16 bits the
-    low 32 bits are taken for an integer with the output's sign, and clamped.
+    the nearest integer of the type, and NaN becomes 0. Integers that become floating-point numbers
+    are rounded to nearest, halves to even. Integers that become integers of 32 or 64 bits wrap
+    around. If they become integers of 8 or 16 bits, their low 32 bits are read as INT32 for a
+    signed output, as UINT32 for an unsigned one, and clamped.
 
-    Source: the page of DML_CAST_OPERATOR_DESC does not say; measured.
+    Source: measured, since the page of DML_CAST_OPERATOR_DESC does not say it.
     """
     source, target = InputTensor.dtype, OutputTensor.DataType.dtype
     if source == target:
@@ -51,7 +52,7 @@ def _half(tensor: Array) -> Array:
 
 
 def truncated_to(tensor: Array, target: np.dtype[Any]) -> Array:
-    """Return floating-point numbers without their fraction, clamped to an integer type."""
+    """Return floating-point numbers in an integer type: truncated and clamped, NaN as 0."""
     limits = np.iinfo(target)
     with np.errstate(all="ignore"):
         least, greatest = (end.reduce(tensor, axis=None) for end in (np.minimum, np.maximum))
@@ -62,7 +63,7 @@ def truncated_to(tensor: Array, target: np.dtype[Any]) -> Array:
         if target.itemsize < 8:
             return np.clip(wide, limits.min, limits.max, out=wide).astype(target)
         result = wide.astype(target)
-    # FLOAT64 has no number for the largest 64-bit integers, so clamping is left to the integers.
+    # FLOAT64 does not have the largest 64-bit integers, so clamping in FLOAT64 would not do.
     result[wide >= float(limits.max)] = limits.max
     result[wide <= float(limits.min)] = limits.min
     return result

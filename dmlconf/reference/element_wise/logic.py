@@ -1,6 +1,6 @@
 """Operators that compare elements, combine truth values and choose by them.
 
-Every number but zero is true; true is 1 and false is 0.
+In inputs every number but zero is true; in outputs true is 1 and false is 0.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def element_wise_logical_xor(ATensor: Array, BTensor: Array, OutputTensor: Tenso
 def element_wise_logical_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; UINT32, UINT8
 
-    Return 1 for zero.
+    Return 1 where the element is zero, and 0 elsewhere.
 
     Source: the page of DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC.
     """
@@ -80,7 +80,7 @@ def element_wise_if(
     word = np.dtype(f"u{ATensor.dtype.itemsize}")
 
     def chosen(condition: Array, a: Array, b: Array) -> Array:
-        # Masks are several times faster than a choice, whose branches cannot be predicted.
+        # Masks are several times faster than `np.where`, whose branches cannot be predicted.
         mask: Array = np.negative((condition != 0).astype(word))
         mask &= a ^ b
         mask ^= b

@@ -18,10 +18,10 @@ __all__ = [
 ]
 
 LEAST_QUOTIENT: Final = LEAST_NORMAL_FLOAT32
-"""Below this a quotient is subnormal in FLOAT32, and may be flushed."""
+"""A quotient below this is subnormal in FLOAT32, and hardware may flush it to 0."""
 
 _LARGE_QUOTIENT: Final = 2.0**28
-"""Below this FLOAT64 holds quotients of FLOAT32 numbers well enough to round them."""
+"""A quotient below this is accurate enough in FLOAT64 to be rounded to a whole number."""
 
 
 def element_wise_modulus_truncate(
@@ -32,10 +32,10 @@ def element_wise_modulus_truncate(
 
     Return the remainder with the sign of the dividend, as in C.
 
-    Modulo zero, the result is the greatest number for an unsigned type, the dividend for a signed
-    one, and -1 for INT64.
+    If integers are divided by zero, the result is the greatest number of an unsigned type, the
+    dividend in a signed one, and -1 in INT64.
 
-    Source: the page of DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC; what it leaves open was
+    Source: the page of DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC; division by zero was
     measured.
     """
     if ATensor.dtype.kind == "f":
@@ -53,11 +53,10 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
 
     Return the remainder with the sign of the divisor, as in Python.
 
-    Modulo zero, the result is the greatest number for an unsigned type, and -1 for a signed one,
-    except that it is 1 for the lowest INT32, INT16 or INT8.
+    If integers are divided by zero, the result is the greatest number of an unsigned type, and -1
+    in a signed one, except that the lowest INT32, INT16 or INT8 gives 1.
 
-    Source: the page of DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC; what it leaves open was
-    measured.
+    Source: the page of DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC; division by zero was measured.
     """
     if ATensor.dtype.kind == "f":
         return _narrowed(_float_remainder(ATensor, BTensor, np.remainder, np.floor), ATensor.dtype)
@@ -72,14 +71,15 @@ def _float_remainder(
 ) -> Array:
     """Return `a - b * rounding(a / b)` in FLOAT64: NaN for an infinite divisor, and never -0.
 
-    Measured on DirectML 1.8.0 and 1.15.4: a quotient too small for FLOAT32 is 0, and leaves the
-    dividend.
+    Measured on DirectML 1.8.0 and 1.15.4: a quotient too small for FLOAT32 counts as 0, so the
+    remainder is the dividend.
 
     Args:
         dividend: `a`.
         divisor: `b`.
-        operation: the same remainder, slower, for quotients that FLOAT64 cannot hold.
-        rounding: how the quotient is rounded.
+        operation: NumPy's function for the remainder, which is exact but slower; it is used where
+            the quotient is large.
+        rounding: how the quotient becomes whole.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
@@ -100,7 +100,7 @@ def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:
-    """Return remainders of integers; modulo zero all bits are set."""
+    """Return remainders of integers; those of a division by zero have all bits set."""
     with np.errstate(all="ignore"):
         remainder: Array = operation(dividend, divisor)
     remainder[divisor == 0] = -1 if dividend.dtype.kind == "i" else np.iinfo(dividend.dtype).max

@@ -1,7 +1,8 @@
 """Powers, and the inverse tangent of two tensors.
 
-Powers of real numbers are `exp2(y * log2(|x|))`, negative for a negative base and an odd exponent,
-and 0 for the base 0 and any exponent. Integers to the power of integers are multiplied.
+DirectML computes powers of real numbers as `exp2(y * log2(|x|))`, negative for a negative base and
+an odd exponent, and 0 for the base 0 and any exponent. If base and exponent are integers, it
+multiplies.
 
 Source: the operators' pages; special numbers, overflow of integers and the truncation of scaled
 integers were measured.
@@ -39,7 +40,8 @@ def element_wise_pow(
     """InputTensor {D0, ...}, ExponentTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16,
     INT32 to INT8, UINT32 to UINT8
 
-    Return `x ^ y`; ScaleBias applies to both. Integers that are scaled are truncated first.
+    Return `x ^ y`; ScaleBias applies to both tensors. Scaled integers are truncated before the
+    power is computed.
 
     Source: the page of DML_ELEMENT_WISE_POW_OPERATOR_DESC; that exponents are scaled was measured.
     """
@@ -96,12 +98,12 @@ def operand(tensor: Array, scale_bias: ScaleBias | None) -> Array:
 
 
 def _word(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type of the integers that kernels compute an integer type with."""
+    """Return the 32-bit type in which kernels compute powers of an integer type."""
     return np.dtype(np.int32 if dtype.kind == "i" else np.uint32)
 
 
 def whole_numbers(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return numbers without their fraction, clamped to 32 bits."""
+    """Return numbers without their fraction, NaN as 0, clamped to 32 bits; FLOAT64."""
     limits = np.iinfo(_word(dtype))
     clamped: Array = np.clip(np.trunc(np.nan_to_num(values, nan=0.0)), limits.min, limits.max)
     return clamped
@@ -112,7 +114,11 @@ def _real_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
 
 
 def real_power(base: Array, exponent: Array) -> Array:
-    """Return the power of FLOAT64 numbers."""
+    """Return the power of FLOAT64 numbers, with DirectML's results for special numbers.
+
+    Its formula gives NaN where C gives 1: 1 to an infinite power, and an infinity or NaN to the
+    power 0. A negative base gives NaN unless the exponent is whole.
+    """
     with np.errstate(all="ignore"):
         absolute = np.abs(base)
         power: Array = np.power(absolute, exponent)
@@ -131,7 +137,10 @@ def real_power(base: Array, exponent: Array) -> Array:
 
 
 def whole_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
-    """Return the power of whole numbers, modulo 2^32 and then clamped to the output's type."""
+    """Return the power of whole numbers, modulo 2^32 and then clamped to the output's type.
+
+    A negative exponent gives the reciprocal's integer part, which is 0 unless the base is 1 or -1.
+    """
     dtype = output.DataType.dtype
     word, limits = _word(dtype), np.iinfo(dtype)
     factor = base.astype(np.int64).astype(np.uint32)

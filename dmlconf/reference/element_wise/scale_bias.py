@@ -45,7 +45,7 @@ def scaled(tensor: Array, scale_bias: ScaleBias | None) -> Array:
         return wide(tensor)
     with np.errstate(all="ignore"):
         product, total = product_and_sum(tensor, scale_bias)
-        # The product overflows before the Bias, which may be infinite, is added.
+        # The product overflows in FLOAT32 before an infinite Bias is added.
         if not math.isfinite(scale_bias["Bias"]):
             total = product.astype(np.float32).astype(np.float64) + scale_bias["Bias"]
         rounded: Array = total.astype(np.float32).astype(np.float64)
@@ -73,7 +73,8 @@ def scaled_function(
             tensor's own type.
         tensor: the elements.
         scale_bias: the Scale and Bias of the elements; None for none.
-        output: the output; integers are truncated before the function, and clamped after it.
+        output: the output's sizes and type. Integer elements are truncated after scaling, and the
+            results clamped to the output's type.
         rounds_once: whether the function gives the exact result, rounded once to the type of its
             argument. Then floating-point elements are not converted to FLOAT64, which would give
             the same.

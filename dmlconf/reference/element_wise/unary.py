@@ -49,9 +49,9 @@ def element_wise_abs(
 
     Return the magnitude of the scaled elements.
 
-    The magnitude of the least integer does not fit: it becomes the greatest integer in 8 and 16
-    bits, and remains the least one in 32 and 64 bits. Scaled integers have 32 bits until they are
-    stored.
+    The magnitude of the least integer does not fit its type: it becomes the greatest integer in 8
+    and 16 bits, and remains the least one in 32 and 64 bits. Scaled integers have 32 bits until
+    they are stored.
 
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """
@@ -82,7 +82,7 @@ def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to
     UINT8
 
-    Return 1 for what is above zero, -1 for what is below, else 0, for NaN as well.
+    Return 1 for positive elements, -1 for negative ones, and 0 for zero and NaN.
 
     Source: the page of DML_ELEMENT_WISE_SIGN_OPERATOR_DESC; NaN was measured.
     """
@@ -114,9 +114,9 @@ element_wise_floor = unary(
 def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return the whole number next to each element; the mode says which.
+    Return each element rounded to a whole number, as RoundingMode says.
 
-    TOWARD_INFINITY rounds to nearest, and halves away from zero.
+    TOWARD_INFINITY rounds to the nearest whole number, and halves away from zero.
 
     Source: the pages of DML_ELEMENT_WISE_ROUND_OPERATOR_DESC and DML_ROUNDING_MODE.
     """

@@ -1,4 +1,4 @@
-"""Operators that only move elements."""
+"""Operators that copy whole tensors into a larger one: JOIN, TILE."""
 
 from __future__ import annotations
 

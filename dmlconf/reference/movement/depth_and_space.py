@@ -16,7 +16,8 @@ def space_to_depth1(
 
     Return the tensor with the elements of each block as channels.
 
-    In the order DEPTH_COLUMN_ROW the input's channel runs fastest, in COLUMN_ROW_DEPTH slowest.
+    Along the output's channels, the input's channel changes fastest in the order DEPTH_COLUMN_ROW,
+    and slowest in COLUMN_ROW_DEPTH.
 
     Source: the page of DML_SPACE_TO_DEPTH1_OPERATOR_DESC.
     """

@@ -31,10 +31,12 @@ def diagonal_matrix1(
     """[InputTensor {D0, ..., H, W}] -> OutputTensor {D0, ..., H, W}; FLOAT64 to FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the input, or zeros, with the value along the diagonals from begin up to end.
+    Return the input, or zeros, with Value on some diagonals: from DiagonalFillBegin to the one
+    before DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its right.
 
-    If begin is greater than end, the value is along all other diagonals. For an integer tensor a
-    FLOAT32 value is truncated; a value that the type does not hold is converted as x86-64 does.
+    If begin is greater than end, Value is on all diagonals except those from end to the one before
+    begin. For an integer tensor a FLOAT32 value is truncated; a value that the type does not hold
+    is converted as x86-64 does.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
@@ -45,7 +47,7 @@ def diagonal_matrix1(
 def with_diagonals(
     tensor: Array | None, output: TensorDesc, value: Array, begin: int, end: int
 ) -> Array:
-    """Return the tensor, or zeros, with a value on the diagonals from `begin` up to `end`."""
+    """Return the tensor, or zeros, with a value on the diagonals of `diagonal_matrix1`."""
     sizes = output.Sizes
     height, width = (1, *sizes)[-2:]
     diagonal = np.arange(width) - np.arange(height)[:, np.newaxis]
@@ -90,7 +92,7 @@ def fill_value_sequence(
 
 
 def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
-    """Return the sequence, FLOAT64; start and step are rounded to the output's type first."""
+    """Return `start + i * delta`, FLOAT64; both are rounded to the output's type first."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     indices = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)
@@ -128,7 +130,7 @@ def random_generator(
 
 
 def _counters(first: int, count: int) -> Array:
-    """Return the four words of each 128-bit counter, as UINT64."""
+    """Return {4, count}: the 32-bit words of each 128-bit counter, the lowest first, as UINT64."""
     low_word = first & (1 << 64) - 1
     low = np.uint64(low_word) + np.arange(count, dtype=np.uint64)
     carried = low < np.uint64(low_word)
@@ -138,7 +140,13 @@ def _counters(first: int, count: int) -> Array:
 
 
 def _philox(counters: Array, key0: int, key1: int) -> Array:
-    """Return ten rounds of Philox 4x32 over counters of four words each."""
+    """Return what ten rounds of Philox 4x32, with the paper's constants, make of counters.
+
+    Args:
+        counters: the words of each counter, {4, count}.
+        key0: the low word of the key.
+        key1: the high word of the key.
+    """
     mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
     a, b, c, d = counters
     for _ in range(10):

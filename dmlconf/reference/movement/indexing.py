@@ -44,11 +44,12 @@ def gather(
     IndexDimensions coordinates of the indices are i, ...
 
     The leading dimensions of the indices, which IndexDimensions does not count, have size 1. If
-    they have the sizes of the input's first dimensions instead, each element of these has indices
-    of its own. The result fills the last dimensions of the output; the output's other dimensions
-    have size 1. If the output has fewer dimensions than the result, the result's first dimensions
-    are read at 0. Reads outside of the tensor read its last element. With an IndexDimensions of 0,
-    the output may have more elements than the result; they get the last element, too.
+    they have the sizes of the input's first dimensions instead, each coordinate along these has
+    indices of its own. The result fills the last dimensions of the output; the output's other
+    dimensions have size 1. If the output has fewer dimensions than the result, it gets what is at
+    coordinate 0 of the result's first dimensions. Reads outside of the input read its last element.
+    With an IndexDimensions of 0, the output may have more elements than the result; the surplus
+    ones get the input's last element, too.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
     dimensions that do not fit, and reads out of range were measured.
@@ -102,7 +103,8 @@ def gather_elements(
     OutputTensor {D0, ..., I, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return `output[i, j, k] = input[..., indices[i, j, k], ...]`, indexed along the axis.
+    Return `output[i, j, k] = input[i, j, indices[i, j, k]]`, where the index takes the place of the
+    coordinate along the axis, here the last one.
 
     Reads outside of the tensor read its last element.
 
@@ -131,7 +133,8 @@ def gather_nd1(
     OutputTensor {B, ..., I, ..., S, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the blocks of the input that tuples of indices name, each batch from its own input.
+    Return the blocks {S, ...} of the input that tuples of T indices name, each batch from its own
+    part of the input.
 
     Reads outside of the tensor read its last element.
 
@@ -157,7 +160,7 @@ def scatter_nd(
     -> OutputTensor {D1, ..., DT, S, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the input with the blocks that tuples of indices name replaced by updates.
+    Return the input, where updates replace the blocks {S, ...} that tuples of T indices name.
 
     Writes outside of the tensor are dropped. If several updates name one element, it is not defined
     which one counts; here it is the last.
@@ -273,7 +276,7 @@ def scatter_elements(
 
 
 def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return the part of offsets that comes from the coordinates along all axes but one, UINT32."""
+    """Return what the coordinates along all axes but one add to each element's offset, UINT32."""
     offsets = np.zeros((1,) * len(sizes), np.uint32)
     for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
         if other != axis:
@@ -305,7 +308,11 @@ def _without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _right_aligned(tensor: Array, dimension_count: int) -> Array:
-    """Return the tensor with that many dimensions: leading ones added, or cut at coordinate 0."""
+    """Return the tensor with `dimension_count` dimensions.
+
+    If it has fewer, dimensions of size 1 are added in front. If it has more, coordinate 0 of the
+    first ones is kept.
+    """
     surplus = tensor.ndim - dimension_count
     if surplus <= 0:
         return tensor.reshape((1,) * -surplus + tensor.shape)

@@ -29,9 +29,9 @@ def padding1(
     """InputTensor {D0, D1, ...} -> OutputTensor {S0 + D0 + E0, S1 + D1 + E1, ...}; FLOAT64 to
     FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return the input with elements around it.
+    Return the input with elements around it, as PaddingMode says.
 
-    Mirrored and repeated elements continue beyond the size of the input.
+    A padding may be wider than the input: REFLECTION of [1, 2] by 3 gives [1, 2, 1, 2, 1].
 
     Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP and the conversion of a PaddingValue that
     does not fit the data type were measured.
@@ -43,13 +43,13 @@ def padding1(
 def padded(
     tensor: Array, mode: str, value: Array, start: Sequence[int], end: Sequence[int]
 ) -> Array:
-    """Return the tensor with its padding."""
+    """Return the tensor with `start` and `end` elements around it; `value` is that of CONSTANT."""
     output = np.empty(np.add(tensor.shape, np.add(start, end)), tensor.dtype)
     inner = tuple(np.s_[b : b + size] for b, size in zip(start, tensor.shape, strict=True))
     output[inner] = tensor
     for axis in reversed(range(tensor.ndim)):
         before, size = start[axis], tensor.shape[axis]
-        # Earlier axes: only the input's part; this axis and later ones: the whole output.
+        # Later axes are padded already. Of earlier axes, only the input's part is filled so far.
         around = output[inner[:axis]]
         for begin, stop in ((-before, 0), (size, size + end[axis])):
             if begin == stop:
@@ -64,7 +64,7 @@ def padded(
 
 
 def _reflected(indices: Array, size: int) -> Array:
-    """Mirror at the first and the last element, which are not repeated."""
+    """Mirror at the first and the last element: after [1, 2, 3] comes 2."""
     if size == 1:
         return np.zeros_like(indices)
     around = np.mod(indices, 2 * (size - 1))
@@ -73,7 +73,7 @@ def _reflected(indices: Array, size: int) -> Array:
 
 
 def _symmetric(indices: Array, size: int) -> Array:
-    """Mirror at the edges, so that the first and the last element are repeated."""
+    """Mirror at the edges: after [1, 2, 3] comes 3 again."""
     around = np.mod(indices, 2 * size)
     mirrored: Array = np.minimum(around, 2 * size - 1 - around)
     return mirrored
@@ -85,4 +85,7 @@ _SOURCES: Final[Mapping[str, Callable[[Array, int], Array]]] = {
     "SYMMETRIC": _symmetric,
     "WRAP": np.mod,
 }
-"""Which element each index along an axis repeats, by mode."""
+"""By mode: which element of the input each index along an axis copies.
+
+Indices are less than 0 before the input, and at least the input's size after it.
+"""

@@ -32,8 +32,8 @@ def nonzero_coordinates(
 
     Return how many elements are not zero, and their coordinates in row-major order.
 
-    As many of the last coordinates are written as the output has columns. What follows the last
-    coordinates is undefined, and zero here.
+    If R, the number of columns, is less than the input's number of dimensions, each row holds the
+    last R coordinates. Rows after the last element that is not zero are undefined, and zero here.
 
     Source: the page of DML_NONZERO_COORDINATES_OPERATOR_DESC.
     """
@@ -76,14 +76,14 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
 
 
 def first_elements(desc: TopK1Desc) -> tuple[Array, Array]:
-    """Return the first elements along the axis, and their indices."""
+    """Return the values and the indices that `top_k1` returns."""
     indices = _indices(desc.InputTensor, desc.Axis, desc.K, desc.AxisDirection == "DECREASING")
     values = np.take_along_axis(desc.InputTensor, indices, desc.Axis)
     return values, indices.astype(desc.OutputIndexTensor.DataType.dtype)
 
 
 def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
-    """Return the indices of the first elements along an axis, of equal ones the lower first."""
+    """Return the indices of the `count` first elements in order; of equal ones the lower first."""
     size = tensor.shape[axis]
     if tensor.itemsize <= _HALF_OF_KEY:
         shape = [-1 if dimension == axis else 1 for dimension in range(tensor.ndim)]
@@ -101,7 +101,7 @@ def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
 
         return in_slices(indices_of, tensor, dtype=np.dtype(np.int64), together=(axis,))
     if decreasing:
-        # A stable sort from the end puts the last of equal elements first, from its end the first.
+        # A stable sort of the flipped tensor puts the last of equal elements first; its flip, last.
         backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
         indices = np.flip(size - 1 - backward, axis)
     else:
@@ -110,7 +110,7 @@ def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
 
 
 def _order(tensor: Array) -> Array:
-    """Return INT64 numbers of 32 bits in the same order; NaN is the largest, and -0 equals +0."""
+    """Return INT64 numbers in the elements' order, of 32 bits; NaN is the largest, and -0 is +0."""
     if tensor.dtype.kind != "f":
         least = np.iinfo(np.int32).min if tensor.dtype == np.uint32 else 0
         return tensor.astype(np.int64) + least
@@ -118,6 +118,6 @@ def _order(tensor: Array) -> Array:
         values = tensor.astype(np.float32) + np.float32(0)
     np.copyto(values, np.nan, where=np.isnan(values))
     bits = values.view(np.int32)
-    # Of negative numbers, greater bits are less.
+    # The bits of negative numbers, read as integers, are in reverse order.
     bits ^= bits >> 31 & np.iinfo(np.int32).max
     return bits.astype(np.int64)

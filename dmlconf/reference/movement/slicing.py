@@ -1,4 +1,4 @@
-"""Operators that take a tensor apart."""
+"""Operators that take pieces of a tensor, put them back, or reverse them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def slice1(
     """InputTensor {D0, D1, ...} -> OutputTensor {S0, S1, ...}; FLOAT64 to FLOAT16, INT64 to INT8,
     UINT64 to UINT8
 
-    Return every n-th element of a window; a negative stride begins at the window's end.
+    Return the elements of a window at every stride; a negative stride begins at the window's end.
 
     The output may be smaller than the window allows.
 
@@ -52,7 +52,7 @@ def slice_grad(
     """InputGradientTensor {S0, S1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT64 to FLOAT16,
     INT64 to INT8, UINT64 to UINT8
 
-    Return the gradient where SLICE1 of the same window would read, and zero elsewhere.
+    Return zeros, with the gradient written where SLICE1 of the same window would read.
 
     A gradient larger than the window allows continues outside of the window; elements before the
     output's first one are dropped.
@@ -72,7 +72,14 @@ def slice_grad(
 def _picked(
     sizes: Sequence[int], offsets: Sequence[int], extents: Sequence[int], strides: Sequence[int]
 ) -> list[Array]:
-    """Return the coordinates that windows pick along each dimension, as many as `sizes` says."""
+    """Return the coordinates that a window picks along each dimension, as many as `sizes` says.
+
+    Args:
+        sizes: how many elements to pick along each dimension.
+        offsets: InputWindowOffsets.
+        extents: InputWindowSizes.
+        strides: InputWindowStrides.
+    """
     return [
         np.arange(size, dtype=np.int64) * stride + (offset if stride > 0 else offset + extent - 1)
         for size, offset, extent, stride in zip(sizes, offsets, extents, strides, strict=True)
@@ -109,10 +116,11 @@ def reverse_subsequences(
     OutputTensor {D0, ..., A, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     SequenceLengthsTensor: UINT64, UINT32
 
-    Return the input with the first elements of each row along the axis in reverse order.
+    Return the input, with as many of the first elements of each row along the axis in reverse order
+    as the row's sequence length says.
 
-    Where a length is beyond the axis, reads beyond the last element read that one. Only the low
-    32 bits of a length count.
+    Where a length exceeds the size of the axis, reads beyond the last element read that one. Only
+    the low 32 bits of a length count.
 
     Source: the page of DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; lengths beyond the axis and of more
     than 32 bits were measured.

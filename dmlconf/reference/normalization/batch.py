@@ -1,4 +1,4 @@
-"""Normalisation by a mean and a variance that several elements share."""
+"""Batch normalisation: by a mean and a variance that are given, or computed in training."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def batch_normalization(desc: BatchNormalizationDesc) -> Array:
     VarianceTensor {1 or D0, 1 or D1, ...}, ScaleTensor {1 or D0, 1 or D1, ...},
     BiasTensor {1 or D0, 1 or D1, ...} -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`.
 
     All tensors but the input are broadcast along dimensions of size 1. Spatial has no effect.
 
@@ -94,10 +94,11 @@ def batch_normalization_training(
     OutputTensor {D0, D1, ...}, OutputMeanTensor {1 or D0, 1 or D1, ...},
     OutputVarianceTensor {1 or D0, 1 or D1, ...}; FLOAT32, FLOAT16
 
-    Return the normalised input, activated, and its mean and variance.
+    Return the normalised input, and the input's mean and variance.
 
-    Mean and variance, that of a population, are taken along the dimensions in which the scale has
-    size 1. The first output is, with 0 for an absent FusedAddTensor,
+    Mean and variance are those of the elements along the dimensions in which the scale has size 1.
+    The variance is that of a population: the mean of the squares of `x - mean`. The first output
+    is, with 0 for an absent FusedAddTensor,
 
         FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias + FusedAddTensor)
 

@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BatchNormalizationGradDesc:
-    """The fields that the descs of BATCH_NORMALIZATION_GRAD and of the TRAINING_GRAD share."""
+    """The fields of BATCH_NORMALIZATION_GRAD, and of BATCH_NORMALIZATION_TRAINING_GRAD as well."""
 
     InputTensor: Array
     InputGradientTensor: Array
@@ -47,9 +47,9 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
 
     Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
 
-    With `d` for `sqrt(variance + Epsilon)`, the gradient for the input is `gradient * scale / d`,
-    that for the scale the sum of `gradient * (x - mean) / d`, and that for the bias the sum of
-    `gradient`. The sums are along the dimensions in which the scale has size 1.
+    With `d` for `sqrt(variance + Epsilon)`, the gradient for the input is `gradient * scale / d`.
+    The gradient for the scale is the sum of `gradient * (x - mean) / d`, and that for the bias the
+    sum of `gradient`. The sums are along the dimensions in which the scale has size 1.
 
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
     """

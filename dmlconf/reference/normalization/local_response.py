@@ -65,10 +65,11 @@ def local_response_normalization(desc: LocalResponseDesc) -> Array:
 
     Return `x / (Bias + Alpha / LocalSize * sum(x ** 2)) ** Beta`.
 
-    The sum is that of a window of LocalSize elements: of channels if CrossChannel, else both of
-    rows and of columns. It goes from `(LocalSize - 1) // 2` elements before to `LocalSize // 2`
-    after, as far as there are elements. Alpha is divided by LocalSize in either case. The power of
-    a negative number is NaN.
+    The sum is over a window around x: of LocalSize channels if CrossChannel, else of LocalSize rows
+    and LocalSize columns. Along each of these axes the window goes from `(LocalSize - 1) // 2`
+    elements before x to `LocalSize // 2` after it, as far as there are elements. Alpha is divided
+    by LocalSize, not by the number of elements in the window. The power of a negative number is
+    NaN.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
     numbers give were measured.
@@ -95,8 +96,8 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
     It is, with `n` for the base of the power and a sum over the window,
     `gradient / n ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(gradient * x / n ** (Beta + 1))`.
     The true gradient would sum over the mirrored window, which differs where LocalSize is even. An
-    element's own gradient is in both terms. It is multiplied once, by the difference of its
-    factors, since an infinite gradient would otherwise give infinity minus infinity.
+    element's own gradient is in both terms. Here it is multiplied once, by the difference of its
+    two factors, since an infinite gradient would otherwise give infinity minus infinity.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; it was
     measured.
@@ -139,7 +140,10 @@ def _power(base: Array, exponent: float) -> Array:
 
 
 def power_base(desc: AnyLocalResponseDesc, values: Array, store: Store | None = None) -> Array:
-    """Return the base of the power, with all parameters as the FLOAT32 that DirectML takes."""
+    """Return `Bias + Alpha / LocalSize * sum(x ** 2)` for each element x, with FLOAT32 attributes.
+
+    `store` is that of `local_response_gradients`.
+    """
     held: Store = store or (lambda numbers: numbers)
     base = held(window_sums(desc, held(np.square(values))))
     base = base * (single(desc.Alpha) / desc.LocalSize)

@@ -1,4 +1,4 @@
-"""Operators that scale elements by statistics of their neighbours along some axes."""
+"""Normalisation by the mean and the variance, or by a norm, of the elements along some axes."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
     """InputTensor {D0, D1, ...}, [ScaleTensor {1 or D0, 1 or D1, ...}],
     [BiasTensor {1 or D0, 1 or D1, ...}] -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`.
 
-    Mean and variance, that of a population, are taken along Axes. Without UseMean the mean counts
-    as 0: the variance is then the mean of the squares. Without UseVariance nothing is divided.
-    Scale and bias are broadcast along dimensions of size 1, and are 1 and 0 where they are absent.
+    Mean and variance are those of the elements along Axes. The variance is that of a population:
+    the mean of the squares of `x - mean`. Without UseMean the mean counts as 0. Without UseVariance
+    nothing is divided. Scale and bias are broadcast along dimensions of size 1; an absent scale is
+    1, and an absent bias 0.
 
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC has only the names; the
     operator was measured.
@@ -98,7 +99,7 @@ def lp_normalization(
 
 
 def squared_norm(values: Array, axis: int, order: int) -> Array:
-    """Return the square of the L2 norm along an axis, or the L1 norm."""
+    """Return the square of a norm along an axis: the L1 norm for order 1, else the L2 norm."""
     if order == 1:
         values = np.abs(values).sum(axis, keepdims=True)
     square: Array = np.square(values).sum(axis, keepdims=True)

@@ -1,4 +1,4 @@
-"""Parameters that several elements share: a mean, a variance, a scale."""
+"""What the batch normalisations do with parameters that several elements share, as a variance."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = [
 
 
 def shared_dimensions(parameter: Array) -> tuple[int, ...]:
-    """Return the dimensions along which all elements share a parameter."""
+    """Return the dimensions in which a parameter has size 1, so that all elements share it."""
     return tuple(axis for axis, size in enumerate(parameter.shape) if size == 1)
 
 
 def deviation_of(variance: Array, epsilon: float) -> Array:
-    """Return the root of the variance with epsilon, FLOAT64."""
+    """Return `sqrt(variance + epsilon)`, FLOAT64."""
     root: Array = np.sqrt(wide(variance) + single(epsilon))
     return root

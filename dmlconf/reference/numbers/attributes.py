@@ -30,7 +30,7 @@ def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
 
     Args:
         value: the attribute.
-        data_type: its own type; FLOAT32, or else that of the tensor.
+        data_type: the attribute's own type: FLOAT32, or else that of the tensor.
         dtype: the tensor's type.
     """
     if data_type == "FLOAT32":
@@ -44,8 +44,9 @@ def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
 def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
     """Return the integer to which x86-64 converts a real number before it takes the low bits.
 
-    It has 64 bits for UINT32 and longer types, 32 for the others. What it does not hold, infinity
-    and NaN become its lowest number; UINT64 holds the numbers up to 2^64 as well.
+    This integer has 64 bits for UINT32, INT64 and UINT64, and 32 bits for the other types. Numbers
+    beyond its range, infinity and NaN become its lowest number; for UINT64, numbers up to 2^64 are
+    within the range.
     """
     limit = 1 << (63 if dtype.itemsize == 8 or dtype == np.uint32 else 31)
     whole = math.trunc(value) if math.isfinite(value) else -limit

@@ -1,7 +1,7 @@
 """Apply functions to the elements of tensors block by block.
 
-FLOAT64 temporaries of a whole tensor do not fit the processor's cache, and each of them costs more
-than what is computed with it.
+FLOAT64 temporaries of a whole tensor do not fit the processor's cache: to write and read one takes
+longer than to compute with it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
 
 
 def _single(tensor: Array) -> Array:
-    """Return the element that a tensor without strides repeats."""
+    """Return the element that a tensor whose strides are all 0 repeats, as one of sizes {1}."""
     return tensor[(slice(1),) * tensor.ndim].reshape(1)
 
 

@@ -1,7 +1,6 @@
 """Sine and cosine of arrays, from the tangent of half the angle.
 
-NumPy's own sine and cosine of FLOAT64 numbers compute one element after another, its tangent many
-at once.
+NumPy computes sines and cosines of FLOAT64 numbers one after another, but many tangents at once.
 
 Source: Abramowitz and Stegun, 4.3.24 and 4.3.25, the functions of twice an angle.
 """
@@ -17,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["cosine", "sine"]
 
 _NEAR_ZERO: Final = 2.0**-12
-"""Below this a cosine has lost more than 12 of its bits."""
+"""A cosine below this has lost more than 12 of its bits, and is computed by NumPy instead."""
 
 
 def sine(values: Array) -> Array:

@@ -70,13 +70,13 @@ def multihead_attention1(
     written from the position on that this tensor gives for the batch. What the present tensors hold
     before it counts as 0 here, and a query sees no key after its own position.
 
-    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. That of
-    DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC leaves the head counts and PastSequenceLengthsTensor
-    open; these, and what masks do (`_added`), were measured.
+    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The page of
+    DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC does not explain the head counts and
+    PastSequenceLengthsTensor; these, and what masks do (`_added`), were measured.
 
     Args:
         QueryHeadCount: how many heads of queries there are.
-        KeyValueHeadCount: how many heads of keys and values there are, a divisor of those.
+        KeyValueHeadCount: how many heads of keys and values there are, a divisor of QueryHeadCount.
         fields: the other fields of the desc.
     """
     with np.errstate(all="ignore"):
@@ -119,7 +119,7 @@ def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Hea
 
 
 def new_keys(fields: Mapping[str, Any]) -> int:
-    """Return how many keys each batch has besides past ones."""
+    """Return L, how many keys each batch has besides past ones."""
     for name, axis in (("KeyTensor", -2), ("StackedKeyValueTensor", 1)):
         if fields[name] is not None:
             return int(fields[name].shape[axis])
@@ -128,7 +128,10 @@ def new_keys(fields: Mapping[str, Any]) -> int:
 
 
 def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values by batch, position and element of all heads, FLOAT64."""
+    """Return queries, keys and values with three dimensions, FLOAT64: batches, positions, elements.
+
+    The elements of all heads follow each other.
+    """
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     alone = {name: _last(fields[name], 3) for name in names if fields[name] is not None}
     for stack, members in (
@@ -155,7 +158,7 @@ def _split(tensor: Array, heads: int) -> Array:
 
 
 def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
-    """Return present keys or values, with new ones written after the past ones."""
+    """Return present keys or values: zeros, with new ones written after the past lengths."""
     whole = np.zeros(present.Sizes[-4:])
     positions = lengths[:, None] + np.arange(tensor.shape[2])
     batch, new = np.nonzero((positions >= 0) & (positions < whole.shape[2]))
@@ -184,11 +187,11 @@ def score_terms(
 def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
     """Return the numbers added to each score: the bias of its position, and the mask.
 
-    Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well, and masks of
-    lengths and of ranges for each batch replace the bias. Where these exclude every key, they
-    exclude none, which only shows where MaskFilterValue is infinite or outweighs the scores.
-    BOOLEAN masks and those of queries multiply MaskFilterValue by 0 for a key that is seen, which
-    makes NaN of infinity.
+    Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well. With masks
+    KEY_SEQUENCE_LENGTH and KEY_SEQUENCE_END_START, MaskFilterValue replaces the bias of an excluded
+    key. If these masks exclude every key of a batch, they exclude none, which only shows where
+    MaskFilterValue is infinite or outweighs the scores. The other two masks multiply
+    MaskFilterValue by 0 for a key that is seen, which makes NaN of infinity.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)
@@ -223,7 +226,7 @@ def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     elif kind == "KEY_SEQUENCE_END_START":
         mask = (key < first) & (key >= numbers[batches:])
     else:
-        # Positions count through all batches, and the end of the last keys means nothing.
+        # Positions count through all batches; the last number, an end of keys, has no effect.
         query, key = query + batch * queries, key + batch * keys
         ranges, starts = numbers[batches : 2 * batches + 1], numbers[2 * batches + 1 : -1]
         mask = (query >= ranges[:-1]) & (query < ranges[1:])

@@ -48,8 +48,8 @@ def gemm(desc: GemmDesc) -> Array:
 
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
-    These sizes are for TransA and TransB NONE; a transposed matrix has its sizes exchanged. Alpha
-    and Beta are multiplied even if they are 0, so an infinity becomes NaN.
+    These sizes are for TransA and TransB NONE; a transposed matrix has its sizes exchanged. An
+    Alpha or Beta of 0 is multiplied as well, so an infinity becomes NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """
@@ -77,7 +77,7 @@ def gemm_sums(
     beta: float,
     of: Callable[[Array], Array] = wide,
 ) -> Array:
-    """Return `alpha * of(A) x of(B) + beta * C`, FLOAT64; the function `of` changes elements."""
+    """Return `alpha * of(A) x of(B) + beta * C`, FLOAT64; `of` gives elements in FLOAT64."""
     left, right = (
         np.swapaxes(tensor, -1, -2) if trans == "TRANSPOSE" else tensor
         for tensor, trans in ((desc.ATensor, desc.TransA), (desc.BTensor, desc.TransB))
@@ -90,7 +90,7 @@ _BLOCK: Final = 1 << 17
 """How many elements of the right matrix are converted to FLOAT64 at once, to stay in the cache."""
 
 _FEW_ROWS: Final = 16
-"""Up to this many rows take less time than a FLOAT64 copy of the right matrix."""
+"""A product of at most this many rows takes less time than a FLOAT64 copy of the right matrix."""
 
 
 def _product(left: Array, right: Array, of: Callable[[Array], Array]) -> Array:

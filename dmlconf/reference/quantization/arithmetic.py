@@ -39,12 +39,12 @@ class QuantizedPair:
     BZeroPointTensor: Array | None
 
     def centred(self) -> tuple[Array, Array]:
-        """Return A and B without their zero points, FLOAT64."""
+        """Return A and B minus their zero points, FLOAT64."""
         b = centred(self.BTensor, self.BZeroPointTensor)
         return centred(self.ATensor, self.AZeroPointTensor), b
 
     def dequantized(self, dtype: np.dtype[np.floating]) -> tuple[Array, Array]:
-        """Return A and B without their zero points, scaled, computed in a floating-point type."""
+        """Return A and B minus their zero points, times their scales, computed in a type."""
         b = _dequantized(self.BTensor, self.BScaleTensor, self.BZeroPointTensor, dtype)
         return _dequantized(self.ATensor, self.AScaleTensor, self.AZeroPointTensor, dtype), b
 
@@ -74,7 +74,7 @@ def element_wise_quantized_linear_add(desc: QuantizedLinearDesc) -> Array:
         b = (B - BZeroPoint) BScale
         clamp(round((a + b) / OutputScale) + OutputZeroPoint)
 
-    Absent zero points are 0; a NaN becomes the least number.
+    Absent zero points are 0; a NaN becomes the least number of the output's type.
 
     Source: the page of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC; NaN was measured.
     """
@@ -102,8 +102,8 @@ def matrix_multiply_integer(
 
     Return `(A - zero point) x (B - zero point)`; sums wrap around.
 
-    There is a zero point for all of A or for each of its rows, for all of B or for each of its
-    columns; absent ones are 0.
+    A has one zero point or one for each row, and B has one or one for each column; absent ones are
+    0.
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC; that sums wrap was measured.
     """
@@ -132,8 +132,8 @@ def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> 
 
         ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale) + Bias
 
-    There is a scale and a zero point for all of A or for each of its rows, for all of B or for each
-    of its columns; absent zero points are 0.
+    A has one scale and zero point or one for each row, and B has one or one for each column; absent
+    zero points are 0.
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC; measured.
     """
@@ -158,8 +158,8 @@ def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
         product = ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale)
         clamp(round(product / OutputScale) + OutputZeroPoint)
 
-    Scales and zero points of A and the output are for all of it or for each of its rows, those of B
-    for all of it or for each of its columns.
+    A and the output have one scale and zero point or one for each row, and B has one or one for
+    each column; absent zero points are 0.
 
     Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC.
     """
@@ -179,9 +179,9 @@ def quantized_sum(
     Source: measured.
 
     Args:
-        sums: without the scales, FLOAT64.
-        scales: the scales of the first factor, of the second one and of the output, broadcast to
-            the sums.
+        sums: the sums of products, before any scale is applied, FLOAT64.
+        scales: the scales of the first factor, of the second one and of the output, which broadcast
+            to the sums.
         zero_point: the zero point of the output, or None for 0.
         output: the tensor that is returned.
     """

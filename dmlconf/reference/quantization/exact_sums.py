@@ -1,7 +1,8 @@
 """Sums of products of centred bytes, exact although they are computed in FLOAT32.
 
-FLOAT32 has every whole number up to 2^24. So a sum of few enough products is exact, and takes half
-the time of a FLOAT64 one. A longer sum is divided into parts, which are added up in FLOAT64.
+Centred bytes are 8-bit integers minus their zero point. FLOAT32 has every whole number up to 2^24.
+So a sum of few enough products is exact, and takes half the time of a FLOAT64 one. A longer sum is
+divided into parts, which are added up in FLOAT64.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def exact_product(a: Array, b: Array) -> Array:
 def exact_convolution(
     values: Array, filter_: Array, sizes: tuple[int, ...], window: FilterGeometry
 ) -> Array:
-    """Return the convolution of centred bytes, which `forward` gives as well, FLOAT64."""
+    """Return the convolution of centred bytes, FLOAT64: what `forward` returns, but faster."""
     channels, in_kernel = filter_.shape[1], prod(filter_.shape[2:])
     if in_kernel > _TERMS:
         return forward(values, filter_, sizes, window)

@@ -1,4 +1,4 @@
-"""Operators between numbers and their quantized form."""
+"""Operators that quantize numbers, and operators that dequantize them."""
 
 from __future__ import annotations
 
@@ -89,8 +89,9 @@ def quantize(
     Return `clamp(round(x / scale) + zero_point)`, with a scale for each block of the input.
 
     The quantization tensors are the scales and, with SCALE_ZERO_POINT, the zero points. Each of
-    their elements belongs to a block of the input, which has as many of them along each dimension.
-    With SCALE the zero point of unsigned types is the middle of their range.
+    their elements belongs to a block of the input: scales {2, 1} divide an input {4, 6} into two
+    blocks {2, 6}. With SCALE the zero point is the middle of an unsigned type's range, 128 or 8,
+    and 0 for a signed type.
 
     Source: measured, since the page of DML_QUANTIZE_OPERATOR_DESC does not describe the operator.
     """
@@ -135,15 +136,15 @@ def dynamic_quantize_linear(
 
     Return the quantized input, and the scale and the zero point that it was quantized with.
 
-    With the least number of the output's type as lowest, and a range that always holds 0:
+    With `lowest`, the least number of the output's type:
 
         scale = (max(x, 0) - min(x, 0)) / 255
         zero_point = clamp(round(lowest - min(x, 0) / scale))
         output = clamp(round(x / scale) + zero_point)
 
-    Quotients are FLOAT32 numbers, and halves are rounded to even. The range ignores NaN. A quotient
-    of NaN gives the least number. It is NaN for a NaN, for every element if the scale is 0, and for
-    an infinity, which makes the scale infinite.
+    Quotients are FLOAT32 numbers, and halves are rounded to even. The range from `min(x, 0)` to
+    `max(x, 0)` ignores NaN. A quotient of NaN gives the least number. The quotient is NaN for a
+    NaN, for every element if the scale is 0, and for an infinity, which makes the scale infinite.
 
     Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range is that of the input
     alone, and whose zero point is neither rounded nor clamped; that 0 is in the range, that the
@@ -161,9 +162,9 @@ def dynamic_quantize_linear(
 
 
 def less_zero_point(values: Array, zero_point: Array | None) -> Array:
-    """Return values less their zero point, FLOAT32 for 8-bit integers, else FLOAT64.
+    """Return `values - zero_point`, FLOAT32 for 8-bit integers, else FLOAT64.
 
-    FLOAT32 holds the difference of 8-bit integers, and its product with a scale is rounded once.
+    FLOAT32 holds a difference of 8-bit integers exactly, so only the product with a scale rounds.
     """
     wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
     return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
@@ -175,7 +176,7 @@ def _product(difference: Array, scale: Array, output: TensorDesc) -> Array:
 
 
 def range_with_zero(values: Array) -> tuple[Array, Array]:
-    """Return the least and the greatest number of some and 0, FLOAT64."""
+    """Return the least and the greatest of all values and 0, FLOAT64; NaN is ignored."""
     with np.errstate(invalid="ignore"):
         ends = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
         least, greatest = (np.float64(end) for end in ends)
@@ -183,13 +184,19 @@ def range_with_zero(values: Array) -> tuple[Array, Array]:
 
 
 def by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
-    """Return the scale and the zero point of each element, or what broadcasts to them."""
+    """Return the scale and the zero point of each element, in shapes that broadcast to `sizes`.
+
+    Args:
+        tensors: the scales and perhaps the zero points of blocks.
+        sizes: the sizes of the tensor that is divided into blocks.
+        middle: the zero point if there is no tensor of them.
+    """
     scale, *zero_points = (_repeated(tensor, sizes) for tensor in tensors)
     return scale, zero_points[0] if zero_points else np.full(1, middle, np.uint8)
 
 
 def _repeated(tensor: Array, sizes: Sequence[int]) -> Array:
-    """Return a tensor with each element repeated over its block, or what broadcasts to that."""
+    """Return a tensor with each element repeated over its block; size 1 is left to broadcasting."""
     repeated = tensor
     for axis, (blocks, size) in enumerate(zip(tensor.shape, sizes, strict=True)):
         if 1 < blocks < size:
@@ -198,11 +205,11 @@ def _repeated(tensor: Array, sizes: Sequence[int]) -> Array:
 
 
 def middle_of(bits: int, signed: bool) -> int:
-    """Return the middle between a type's limits, rounded up."""
+    """Return the middle of an integer type's range, rounded up: 128 for UINT8, 0 for INT8."""
     return 0 if signed else 1 << (bits - 1)
 
 
 def bits_of(values: Array) -> int:
-    """Return the bits of an element; NumPy has no types of 4 bits, so metadata has their bits."""
+    """Return the bits of an element; for 4-bit types the dtype's metadata has them as `bits`."""
     metadata: Mapping[str, int] | None = values.dtype.metadata
     return 8 * values.dtype.itemsize if metadata is None else metadata["bits"]

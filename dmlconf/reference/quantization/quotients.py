@@ -1,4 +1,4 @@
-"""Quotients of numbers and scales, and the integers that they become."""
+"""Divide numbers by their scale, and round the quotients to quantized integers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Convolution and average pooling of quantized numbers.
 
-Padding counts as the zero point. EndPadding only affects the size of the output: all that
-a position reaches beyond the input is padding.
+Padding counts as the zero point. EndPadding only affects the size of the output: all elements that
+a window reaches beyond the input are padding.
 
 Source: the operators' pages.
 """
@@ -59,8 +59,8 @@ def convolution_integer(
 
         convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
 
-    As CONVOLUTION with the mode CROSS_CORRELATION, it does not mirror the filter. There is a zero
-    point for all of the filter or for each output channel; one that is absent is 0.
+    The filter is not mirrored, as in CONVOLUTION with the mode CROSS_CORRELATION. The filter has
+    one zero point or one for each output channel; absent ones are 0.
 
     Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; that the filter is not mirrored, that
     padding counts as the zero point and that sums wrap was measured.
@@ -93,7 +93,7 @@ class QuantizedLinearConvolutionDesc:
     GroupCount: int
 
     def centred(self) -> tuple[Array, Array]:
-        """Return the input and the filter without their zero points, FLOAT64."""
+        """Return the input and the filter minus their zero points, FLOAT64."""
         tensor = with_four_dimensions(self.InputTensor)
         filter_ = centred_filter(self.FilterTensor, self.FilterZeroPointTensor)
         return centred(tensor, one_element(self.InputZeroPointTensor)), filter_
@@ -104,7 +104,7 @@ class QuantizedLinearConvolutionDesc:
         return convolved(values, filter_, self.OutputTensor, *spatial)
 
     def scales(self) -> tuple[Array, Array, Array]:
-        """Return the scales of the input, the filter and the output, broadcast to sums."""
+        """Return the scales of the input, the filter and the output, which broadcast to sums."""
         of_filter = by_channel(self.FilterScaleTensor)
         return one_element(self.InputScaleTensor), of_filter, one_element(self.OutputScaleTensor)
 
@@ -124,7 +124,7 @@ def quantized_linear_convolution(desc: QuantizedLinearConvolutionDesc) -> Array:
         sum = convolution(input, filter) + Bias InputScale FilterScale
         clamp(round(sum / OutputScale) + OutputZeroPoint)
 
-    There is a scale and a zero point for all of the filter or for each output channel.
+    The filter has one scale and zero point or one for each output channel.
 
     Source: the page of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC; padding and the scale of the
     bias were measured.
@@ -162,14 +162,14 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
     [OutputZeroPointTensor {1, 1 or C, 1, ...}] -> OutputTensor {N, C, E0, ...}; INT8, UINT8;
     InputScaleTensor, OutputScaleTensor: FLOAT32
 
-    Return the quantized mean of the dequantized numbers that the window sees.
+    Return the quantized mean of the dequantized numbers in each window.
 
-        mean = sum of (Input - InputZeroPoint) InputScale / how many are counted
+        mean = sum of (Input - InputZeroPoint) InputScale / number of elements
         clamp(round(mean / OutputScale) + OutputZeroPoint)
 
-    There are scales and zero points for all of a tensor or for each channel. IncludePadding counts
-    padding as zero points. Without it, the mean of a window of nothing but padding is NaN, which
-    becomes the least number; DirectML gives the greatest one if the output has no zero point.
+    Each tensor has one scale and zero point or one for each channel. With IncludePadding the number
+    of elements includes padding. Without it, the mean of a window of nothing but padding is NaN,
+    which becomes the least number; DirectML gives the greatest one if the output has no zero point.
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
     """
@@ -178,7 +178,7 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
 
 
 def mean_quotient(desc: QuantizedLinearAveragePoolingDesc) -> Array:
-    """Return the means of what windows see, divided by the output's scale, FLOAT32."""
+    """Return the mean of each window, divided by the output's scale, FLOAT32."""
     spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
     over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
     rank = desc.InputTensor.ndim
@@ -200,20 +200,20 @@ def convolved(
     start: Sequence[int],
     groups: int,
 ) -> Array:
-    """Return the convolution of centred bytes, FLOAT64, of 4 dimensions like its arguments."""
+    """Return the convolution of centred bytes, FLOAT64; it and its arguments have 4 dimensions."""
     window = FilterGeometry.of(values.ndim - 2, strides, dilations, start, groups)
     sizes = (*output.Sizes, *(1,) * (values.ndim - output.DimensionCount))
     return exact_convolution(values, filter_, sizes, window)
 
 
 def centred_filter(filter_: Array, zero_point: Array | None) -> Array:
-    """Return a filter, whose first dimension is that of output channels, without zero points."""
+    """Return a filter minus its zero point or those of its output channels, FLOAT64."""
     wide = with_four_dimensions(filter_)
     return centred(wide, None if zero_point is None else zero_point.reshape(-1, 1, 1, 1))
 
 
 def with_four_dimensions(tensor: Array) -> Array:
-    """Return a tensor of 4 dimensions: those that it lacks at its end have a size of 1."""
+    """Return a tensor with 4 dimensions: those that it lacks are added at its end, with size 1."""
     return tensor.reshape(*tensor.shape, *(1,) * (4 - tensor.ndim))
 
 
@@ -222,7 +222,7 @@ def by_channel(tensor: Array, rank: int = 4) -> Array: ...
 @overload
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None: ...
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None:
-    """Return one element, or one for each channel, so that it is broadcast to its tensor."""
+    """Return one element, or one for each channel, so that it broadcasts to a tensor of a rank."""
     return None if tensor is None else tensor.reshape(1, -1, *(1,) * (rank - 2))
 
 
@@ -231,5 +231,5 @@ def one_element(tensor: Array) -> Array: ...
 @overload
 def one_element(tensor: Array | None) -> Array | None: ...
 def one_element(tensor: Array | None) -> Array | None:
-    """Return the one element of a tensor of any number of dimensions."""
+    """Return a tensor of one element, with any number of dimensions, as one of sizes {1}."""
     return None if tensor is None else tensor.reshape(1)

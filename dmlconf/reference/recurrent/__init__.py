@@ -1,1 +1,1 @@
-"""Recurrent layers."""
+"""The recurrent layers: RNN, LSTM and GRU."""

@@ -1,4 +1,4 @@
-"""The gated recurrent unit."""
+"""GRU, the gated recurrent unit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     a backward one returns those of HiddenInitTensor.
 
     Source: the page of DML_GRU_OPERATOR_DESC has the order of gates and biases; its equations are
-    pictures, so these are those of the ONNX operator GRU; lengths were measured.
+    pictures, so these are those of the ONNX operator GRU. The effect of lengths was measured.
     """
     return values(desc, gru_direction)
 
@@ -121,7 +121,7 @@ def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
 
 
 def _of_infinite_operands(result: Values, *operands: Values) -> Array:
-    """Return which elements are infinite or NaN because an operand is infinite, and not NaN."""
+    """Return which results are infinite or NaN since an operand is infinite, and none is NaN."""
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
     nan = np.logical_or.reduce([np.isnan(value) for value in each])

@@ -1,4 +1,4 @@
-"""The outputs of LSTM, GRU and RNN in all directions, from the equations for a single one."""
+"""The outputs of LSTM, GRU and RNN in all directions, from the equations of one direction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class LayerDesc(Protocol):
-    """The fields that the descs of LSTM, GRU and RNN have in common, and the list of outputs."""
+    """The fields that the descs of LSTM, GRU and RNN have in common, and their outputs."""
 
     @property
     def InputTensor(self) -> Array:
@@ -46,14 +46,18 @@ class LayerDesc(Protocol):
 
     @property
     def outputs(self) -> tuple[TensorDesc | None, ...]:
-        """The sequence of hidden nodes, and the parts of the last state."""
+        """OutputSequenceTensor, OutputSingleTensor and, in LSTM, OutputCellSingleTensor."""
         ...
 
 
 AnyLayerDesc = TypeVar("AnyLayerDesc", bound=LayerDesc)
 
 Direction = Callable[[AnyLayerDesc, Arithmetic, int, Sequences, bool], tuple[Values, State]]
-"""Computes one direction, 0 or 1; the last two parameters are those of `in_directions`."""
+"""Computes one direction, such as `gru_direction`.
+
+It takes the desc, the arithmetic, the direction's index 0 or 1, the sequences in the order in which
+the direction reads them, and whether they are reversed.
+"""
 
 
 def values(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Array, ...]:
@@ -75,7 +79,7 @@ def layer_outputs(
     Args:
         desc: the desc.
         direction: the equations of one direction.
-        arithmetic: evaluates sums and products in them, exactly or with rounding errors.
+        arithmetic: evaluates the equations, exactly or with rounding errors.
     """
     lengths = desc.SequenceLengthsTensor
     sequences = Sequences.of(desc.InputTensor, lengths, arithmetic.copies)

@@ -1,4 +1,4 @@
-"""Long short-term memory."""
+"""LSTM, long short-term memory."""
 
 from __future__ import annotations
 
@@ -90,8 +90,9 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     lengths beyond the last step.
 
     Source: the page of DML_LSTM_OPERATOR_DESC has the order of gates, biases and peepholes, and
-    that arguments of activations are clipped; its equations are pictures, so these are
-    those of the ONNX operator LSTM; that h is not clipped, NaN and lengths were measured.
+    that arguments of activations are clipped; its equations are pictures, so these are those of the
+    ONNX operator LSTM. That the argument of h is not clipped, what NaN becomes, and the effect of
+    lengths were measured.
     """
     return values(desc, lstm_direction)
 
@@ -116,7 +117,7 @@ def lstm_direction(
         hidden, cell = state
         sums = sums + arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
         if peepholes is None:
-            # Without them all gates are known before the new cell is, and are computed at once.
+            # Without peepholes, no gate depends on the new cell, and all are computed at once.
             gated = gate(sums[:, : part_f.stop], f)
             it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
         else:

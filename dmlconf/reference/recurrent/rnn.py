@@ -1,4 +1,4 @@
-"""The simple recurrent layer."""
+"""RNN, the recurrent layer with one equation and no gates."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
         Ht = f(Xt @ W^T + Ht-1 @ R^T + Wb + Rb)
 
     Biases and initial hidden nodes that are absent are 0. BiasTensor holds Wb, then Rb. The
-    argument of f is clipped to the largest FLOAT32 number; NaN becomes the lower bound.
+    argument of f is clipped to the finite FLOAT32 numbers; NaN becomes the lowest of them.
 
     The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
     from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0, and
     a backward one returns those of HiddenInitTensor.
 
     Source: the page of DML_RNN_OPERATOR_DESC has the order of biases; its equations are pictures,
-    so this is that of the ONNX operator RNN; clipping, NaN and lengths were measured.
+    so this is that of the ONNX operator RNN. Clipping and the effect of lengths were measured.
     """
     return values(desc, rnn_direction)
 

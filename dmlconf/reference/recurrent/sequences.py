@@ -1,4 +1,4 @@
-"""Parts that RNN, LSTM and GRU share: gates, steps, directions and lengths of sequences."""
+"""What RNN, LSTM and GRU have in common: gates, steps, directions and lengths of sequences."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Sequences:
         values: sizes {steps, batch, inputs}, FLOAT64.
         lengths: the length of each sequence as SequenceLengthsTensor gives it, which may exceed the
             number of steps; sizes {batch}.
-        copies: how many copies of the batch follow each other in the arrays; several kernels each
-            compute a copy.
+        copies: how many copies of the batch follow each other in the arrays: 1 here, and in
+            `permitted` one for each kernel that is simulated.
     """
 
     values: Array
@@ -101,7 +101,7 @@ class Sequences:
         backward: bool,
         arithmetic: Arithmetic,
     ) -> tuple[Values, State]:
-        """Return the hidden nodes after every step, 0 after the end, and the last state.
+        """Return the hidden nodes after every step, 0 after a sequence's end, and the last state.
 
         Args:
             step: returns the next state, given a step's sums and the state before it.
@@ -152,7 +152,7 @@ def initial(
     backward: bool,
     arithmetic: Arithmetic,
 ) -> Values:
-    """Return the state before the first step: the tensor's, or zeros without one.
+    """Return the hidden nodes or the cell before the first step: the tensor's, or zeros.
 
     Measured: without a tensor, the first computed step leaves out the product of the hidden nodes
     and the recurrence, so that an infinite recurrence does not give 0 times infinity, NaN. In a
@@ -228,7 +228,7 @@ def _have_step(step: int, lengths: Array) -> Array:
 
 
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
-    """Return the last hidden nodes of forward sequences, 0 for lengths that name no step.
+    """Return the last hidden nodes of forward sequences, 0 where no step has the length's number.
 
     Measured. If there is only one step, its hidden nodes are returned whatever the length is. For a
     length beyond the last step DirectML may write nothing, so any result is right.

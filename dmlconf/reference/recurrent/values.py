@@ -1,8 +1,9 @@
 """The arithmetic of a recurrent layer's equations: FLOAT64 here, with errors in `permitted`.
 
-The equations are written once, on `Values`, and name the values that a kernel might store in
-FLOAT16. Here values are FLOAT64 numbers and nothing is stored. `dmlconf.permitted.recurrent` passes
-other arithmetic to them: its values carry their errors, and some are stored in FLOAT16.
+The equations are written once, on `Values`. They name the values that a kernel might store in
+FLOAT16, such as "gate". Here values are FLOAT64 numbers and nothing is rounded.
+`dmlconf.permitted.recurrent` passes another arithmetic to the equations: its values carry their
+errors, and some are rounded to FLOAT16.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Values:
 
     Attributes:
         value: the values.
-        absent: which rows are zeros that take part in no product, sizes {rows, 1}; None for none.
+        absent: which rows are zeros that no matrix is multiplied by, as `initial` explains, sizes
+            {rows, 1}; None for none.
     """
 
     value: Array
@@ -47,7 +49,7 @@ class Values:
     def clipped(self, threshold: float) -> Values:
         """Return the values between -threshold and threshold, NaN as -threshold.
 
-        Measured. It follows from the order of the steps: max(NaN, -threshold) is -threshold.
+        Measured: NaN becomes -threshold, as max(NaN, -threshold) does.
         """
         return Values(np.minimum(np.fmax(self.value, -threshold), threshold))
 
@@ -65,11 +67,11 @@ class Values:
         return Values(np.zeros_like(self.value))
 
     def common(self) -> Values:
-        """Return values that several others are computed from, and whose errors these share."""
+        """Return the values; several others are computed from them, and share their errors."""
         return self
 
     def settled(self) -> Values:
-        """Return the values of an output; no others are computed from them."""
+        """Return the values as those of an output, from which no others are computed."""
         return self
 
     def stacked(self, others: Sequence[Values], axis: int = 0) -> Values:
@@ -86,11 +88,11 @@ class Arithmetic(Protocol):
 
     @property
     def copies(self) -> int:
-        """How many times the batch is computed, one after the other."""
+        """How many copies of the batch are computed, which follow each other in the arrays."""
         ...
 
     def exact(self, value: Array, absent: Array | None = None) -> Values:
-        """Return values that a tensor holds."""
+        """Return the values of a tensor, which have no errors; `absent` is that of `Values`."""
         ...
 
     def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Values:
@@ -98,7 +100,7 @@ class Arithmetic(Protocol):
         ...
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Values:
-        """Return `sums + bias`, which a kernel may store in FLOAT16."""
+        """Return `sums + bias`, which a kernel may store in FLOAT16; `site` is its name."""
         ...
 
     def activated(self, sums: Values, activation: Activation) -> Values:
@@ -106,15 +108,15 @@ class Arithmetic(Protocol):
         ...
 
     def held(self, values: Values, site: str) -> Values:
-        """Return values as the next operation reads them, by their name in the equations."""
+        """Return values as the next operation reads them; `site` is their name in the equations."""
         ...
 
     def carried(self, state: State, running: Array) -> State:
-        """Return a state as the next step reads it, in sequences that run on."""
+        """Return a state as the next step reads it; `running` marks the sequences that have one."""
         ...
 
     def undefined(self, values: Values, where: Array) -> Values:
-        """Return values of which some may be anything."""
+        """Return values of which any is right where `where` is true."""
         ...
 
 

@@ -25,7 +25,8 @@ def cumulative_summation(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
     UINT32
 
-    Return the sums up to each element, without itself if HasExclusiveSum; integers wrap around.
+    Return the sum of the elements up to each one along the axis, without that one if
+    HasExclusiveSum; integers wrap around.
 
     Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
     """
@@ -52,7 +53,10 @@ def cumulative_product(
 def cumulated(
     operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
 ) -> Array:
-    """Return the operation on all elements up to each one, in the tensor's type."""
+    """Return the operation on all elements up to each one, in the tensor's type.
+
+    Floating-point numbers are computed in FLOAT64.
+    """
 
     def cumulated(part: Array) -> Array:
         source = part.astype(np.float64) if part.dtype.kind == "f" else part

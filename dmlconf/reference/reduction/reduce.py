@@ -91,7 +91,7 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
     "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
     "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
 }
-"""The functions, which reduce the last axis and compute in the type `wide`."""
+"""The functions by name; they reduce the last axis, and compute in the type `wide`."""
 
 
 def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
@@ -123,7 +123,7 @@ def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direct
     """Return the index of each row's extremum, the first or the last of equal ones.
 
     Args:
-        rows: along the last axis.
+        rows: a tensor whose last axis is reduced.
         find: argmin or argmax.
         worst: the value that every number beats; it stands for NaN.
         direction: INCREASING for the first, DECREASING for the last.

@@ -1,1 +1,1 @@
-"""Operators on regions of interest."""
+"""Operators on regions of interest: ROI_POOLING, ROI_ALIGN and their gradients."""

@@ -133,7 +133,7 @@ class RoiGradients:
     greatest: bool
 
     def parts(self) -> Iterator[Part]:
-        """Yield the samples of the outputs, of some outputs at a time."""
+        """Yield the samples of all outputs, with those of some outputs in each part."""
         for block in sample_blocks(self.y, self.x, self.gradients.shape[-1]):
             reading = self.reading.of(block)
             gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
@@ -154,7 +154,7 @@ class RoiGradients:
         return self.in_input_order(sums)
 
     def in_input_order(self, elements: Array) -> Array:
-        """Return elements in the order of the input."""
+        """Return flat elements with the sizes and the order of dimensions of the input."""
         return np.moveaxis(elements.reshape(self.reading.values.shape), -1, 1)
 
     def region_gradient(self) -> Array:
@@ -168,9 +168,9 @@ class RoiGradients:
         return total
 
     def slope_terms(self, part: Part, axis: int, y: Array, x: Array) -> Array:
-        """Return the slopes at these coordinates times the samples' gradients.
+        """Return the slopes at these coordinates times the samples' gradients, over all channels.
 
-        Sizes {regions, samples, samples, rows, columns}; axis 0 is x, and 1 is y.
+        The sums have the sizes {regions, samples, samples, rows, columns}; axis 0 is x, and 1 is y.
         """
         slope = slopes(part.reading, y, x)[axis]
         inside = part.reading.inside(y, x)
@@ -178,9 +178,9 @@ class RoiGradients:
         return terms
 
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
-        """Return the parts of the samples' values that belong to the start and the end of regions.
+        """Return the shares of the samples' values that the start and the end of regions get.
 
-        For the x axis the values of each row are summed, and for the y axis those of each column.
+        For the x axis the shares in each row are summed, and for the y axis those in each column.
 
         Args:
             part: the samples.

@@ -1,4 +1,4 @@
-"""Operators that read regions of interest out of a tensor, and make them all of one size.
+"""ROI_POOLING and ROI_ALIGN1, which read regions of interest, and resize all to one size.
 
 Source: the operators' pages.
 """
@@ -58,7 +58,7 @@ def roi_pooling(
 
     Halves are rounded to the even number. NaN is ignored, and no result is below the lowest finite
     number. A part that lies outside the input gives 0, and indices of batches are truncated and
-    clamped. Numbers become integers of 32 bits: numbers beyond these are clamped, and NaN is 0.
+    clamped. Coordinates and indices become INT32: those beyond its range are clamped, and NaN is 0.
 
     Source: the page of DML_ROI_POOLING_OPERATOR_DESC. Measured: that end is not included, the
     extent of a region whose corners are exchanged, halves, NaN, parts outside the input, and
@@ -70,6 +70,7 @@ def roi_pooling(
 
 
 LOWEST: Final = np.finfo(np.float32).min
+"""The lowest finite FLOAT32 number."""
 
 
 def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
@@ -90,7 +91,7 @@ def greatest_of_parts(
     lowest: np.float32,
     parts_of: Callable[[Array, Array, int, int], tuple[Array, Array]] = _parts,
 ) -> Array:
-    """Return the greatest number in each part, FLOAT32, and at least the lowest one.
+    """Return the greatest number in each part, FLOAT32, which is not below `lowest`.
 
     Args:
         tensor: InputTensor.
@@ -98,8 +99,9 @@ def greatest_of_parts(
         scale: SpatialScale.
         pooled: PooledSize.
         lowest: the lowest finite number, which replaces numbers below it.
-        parts_of: returns where parts begin, and how many elements they have, of the first and the
-            last element of each region, how many parts there are, and the size of the axis.
+        parts_of: returns where the parts along an axis begin, and how many elements they have,
+            given the first and the last element of each region, the number of parts, and the size
+            of the axis.
     """
     batches, _, height, width = tensor.shape
     batch, corners = integer_regions(regions, scale)
@@ -136,9 +138,10 @@ def _of_parts(
     columns: Sequence[Array],
     lowest: np.float32,
 ) -> Array:
-    """Return the greatest element of each part, first of its rows and then of its columns.
+    """Return the greatest element of each part: the greatest of its rows, then of these in x.
 
-    Sizes {regions, rows, columns, channels}, of tensors {batches, height, width, channels}.
+    The result has the sizes {regions, rows, columns, channels}, and `values` has {batches, height,
+    width, channels}.
     """
     height, width = values.shape[1:3]
     region = np.arange(len(batch))[:, np.newaxis, np.newaxis]
@@ -154,7 +157,8 @@ def _greatest(
     """Return the greatest element of each part.
 
     Args:
-        read: returns the elements at coordinates along an axis; they have further dimensions.
+        read: returns the elements at coordinates along an axis, with all other axes as further
+            dimensions.
         parts: where each part begins along this axis, and how many elements it has.
         size: the size of the axis.
         lowest: the result of parts without elements.
@@ -257,7 +261,7 @@ def axes(
 
 
 def _reading(tensor: Array, batches: Array, mode: str, outside: float, corners: bool) -> Reading:
-    """Return how the input is read; indices of batches lose their high words and are clamped."""
+    """Return how the input is read; indices of batches keep their low 32 bits, and are clamped."""
     values = channels_last(tensor)
     batch = np.minimum(batches.ravel().astype(np.uint32), len(values) - 1).astype(np.intp)
     return Reading(values, batch, mode == "LINEAR", single(outside), corners)

@@ -1,4 +1,4 @@
-"""The samples of some outputs, each with its share of the outputs' gradients.
+"""Parts of ROI_ALIGN_GRAD's work: the samples of some outputs, with their shares of gradients.
 
 Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
 """
@@ -22,9 +22,9 @@ class Part:
     """The samples of some outputs, with their shares of the gradients.
 
     Attributes:
-        block: where they lie.
+        block: the samples' coordinates.
         reading: how they read the tensor.
-        gradient: the share of its output's gradient that each sample has, even if it is outside,
+        gradient: the share of its output's gradient that each sample has, even outside the tensor,
             sizes {regions, samples, samples, rows, columns, channels}.
     """
 
@@ -33,12 +33,12 @@ class Part:
     gradient: Array
 
     def inner_gradient(self) -> Array:
-        """Return the share of the outputs' gradients that each sample inside the tensor gets."""
+        """Return `gradient` with 0 for samples outside the tensor."""
         return np.where(self.reading.inside(self.block.y, self.block.x), self.gradient, 0)
 
 
 def first_greatest(samples: Array, used: Array) -> Array:
-    """Return which sample of each output is the first of the greatest."""
+    """Return which sample of each output is the first of the greatest; NaN counts as the least."""
     comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
     in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])
     first = in_turn.argmax(axis=1)[:, np.newaxis]
@@ -48,7 +48,7 @@ def first_greatest(samples: Array, used: Array) -> Array:
 
 
 def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
-    """Yield rows and columns of the elements that samples are made of, and the weights."""
+    """Yield rows, columns and weights of the elements that samples are interpolated from."""
     if not reading.linear:
         yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0
         return
@@ -60,7 +60,7 @@ def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array
 
 
 def elements_of(reading: Reading, row: Array, column: Array) -> Array:
-    """Return the indices of the elements at rows and columns, of all channels."""
+    """Return the flat indices of all channels' elements at rows and columns."""
     channels = reading.values.shape[-1]
     first = reading.indices(row, column)[..., np.newaxis] * channels
     indices: Array = first + np.arange(channels)

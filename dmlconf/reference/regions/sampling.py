@@ -32,7 +32,8 @@ _DOUBLE: Final = np.dtype(np.float64)
 
 ROWS: Final = np.s_[:, :, np.newaxis, :, np.newaxis]
 COLUMNS: Final = np.s_[:, np.newaxis, :, np.newaxis]
-"""How rows and columns {regions, samples, outputs} lie in a block."""
+"""These indices give the coordinates {regions, samples, outputs} of rows and of columns the sizes
+that `y` and `x` of a `Block` have."""
 
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once."""
@@ -44,10 +45,10 @@ class Placement:
 
     Attributes:
         begin, end: where each region begins and ends, scaled, sizes {regions, 1, 1}.
-        steps: which sample of its region each is, less the offset, sizes {regions, samples,
+        steps: the number of each sample in its region, minus the offset, sizes {regions, samples,
             outputs}.
         length: how many steps there are from begin to end, sizes {regions, 1, 1}.
-        shares: how far each sample is between begin and end, sizes as of the steps.
+        shares: the steps divided by the length: 0 at the begin, and 1 at the end.
         counts: how many samples an output has, sizes {regions}.
         shift, offset: the offset of the input's pixels, and the offset of the output's.
     """
@@ -63,7 +64,7 @@ class Placement:
 
     @property
     def part(self) -> Array:
-        """The distance of each sample from the start of its region."""
+        """The distance of each sample from the begin of its region."""
         part: Array = self.shares * (self.end - self.begin)
         return part
 
@@ -85,12 +86,15 @@ class Samples:
     counts: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
-        """Return the samples of some outputs, as many for each as the region with the most has."""
+        """Return the samples of some regions and outputs, cut to the most samples of an output."""
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 
     def used(self) -> Array:
-        """Return which samples a region has, sizes {regions, samples, 1}."""
+        """Return which samples are those of a region, and do not only pad the array.
+
+        The result has the sizes {regions, samples, 1}.
+        """
         sample = np.arange(self.values.shape[1])[:, np.newaxis]
         return sample < self.counts[:, np.newaxis, np.newaxis]
 
@@ -119,15 +123,16 @@ class Block:
 class Reading:
     """How a tensor is read.
 
-    Rows and columns are coordinates whose sizes broadcast together, and results have all channels
-    of each in one dimension more.
+    Methods take coordinates: rows y and columns x, whose sizes broadcast together. Their results
+    have one dimension more, that of the channels.
 
     Attributes:
         values: the tensor, FLOAT64, sizes {batches, height, width, channels}.
         batch: the index of the batch that is read; broadcasts with the coordinates.
         linear: whether to interpolate; else the nearest element is read, at halves the next one.
-        outside: the value that is read outside.
-        edges: whether the outermost elements are the edges; else these are one element further.
+        outside: the value of samples outside the tensor.
+        edges: whether the tensor ends at its outermost elements; else it ends one element further
+            out.
     """
 
     values: Array
@@ -167,12 +172,12 @@ class Reading:
         return result
 
     def elements(self, y: Array, x: Array) -> Array:
-        """Return the elements at whole coordinates; edges continue beyond their end."""
+        """Return the elements at whole coordinates; beyond an edge, those at the edge."""
         elements: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.indices(y, x), 0)
         return elements
 
     def indices(self, y: Array, x: Array) -> Array:
-        """Return the index of the elements at whole coordinates, channels not counted."""
+        """Return flat indices of the elements at whole coordinates, channels not counted."""
         height, width = self.values.shape[1:3]
         row, column = (
             np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
@@ -214,7 +219,8 @@ def placed(
         outputs: how many outputs each region has.
         counts: the least and the greatest number of samples of an output.
         offsets: the offset of the input's pixels, and the offset of the output's.
-        corners: whether samples reach from one end to the other; a single one is in the middle.
+        corners: whether the first and the last sample of a region lie at its ends; a single one is
+            in the middle.
     """
     factor, shift, offset = map(single, (scale, *offsets))
     begin, end = ends.T.astype(np.float64) * factor
@@ -231,8 +237,8 @@ def placed(
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     """Return the mean or the greatest of each output's samples, FLOAT64.
 
-    Sizes {regions, rows, columns, channels}. The greatest passes over NaN, and is at least the
-    lowest finite number.
+    The result has the sizes {regions, rows, columns, channels}. The greatest ignores NaN; if all
+    samples are NaN, it is negative infinity.
     """
     result = np.empty(output_sizes(reading, y, x))
     for block in sample_blocks(y, x, result.shape[-1]):
@@ -242,7 +248,7 @@ def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
 
 
 def of_samples(samples: Array, block: Block, function: str) -> Array:
-    """Return the mean or the greatest of each output's samples."""
+    """Return the mean or the greatest of each output's samples in a block, as `reduced` does."""
     mean = function == "AVERAGE"
     if not block.used.all():
         samples = np.where(block.used, samples, 0.0 if mean else -np.inf)
@@ -293,6 +299,6 @@ def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
 
 
 def around(at: Array) -> tuple[Array, Array]:
-    """Return the whole coordinates before and after."""
+    """Return the whole coordinates before and after each coordinate."""
     before = np.floor(at)
     return before, before + 1

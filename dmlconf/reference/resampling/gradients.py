@@ -1,7 +1,8 @@
 """Gradients of the operators that stretch and shrink a tensor along its axes.
 
-Source: the operators' pages. Measured: the offsets are those of the gradients themselves. So
-InputPixelOffsets have the values that RESAMPLE1 has as OutputPixelOffsets, and the other way round.
+Source: the operators' pages. Measured: InputPixelOffsets belong to InputGradientTensor, which is
+the gradient of RESAMPLE1's output. So they have the values that RESAMPLE1 has as
+OutputPixelOffsets, and the other way round.
 """
 
 from __future__ import annotations
@@ -46,14 +47,15 @@ class ResampleGrad1Desc:
 def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return, for each element, the weighted sum of the gradients of what was made of it.
+    Return, for each element of the resampled tensor, the weighted sum of the gradients of the
+    elements that were computed from it.
 
-    Along each axis, the gradient with index i was made of what is at the coordinate
+    Along each axis, the incoming gradient g with index i belongs to the coordinate
 
         x = (i - InputPixelOffset) / Scale - OutputPixelOffset
 
-    LINEAR adds 1 - w of it to the element floor(x) and w to the next one, where w = x - floor(x);
-    NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). A
+    LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x);
+    NEAREST_NEIGHBOR adds g to floor(x), or with RoundingDirection INCREASING to ceil(x). A
     contribution beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in

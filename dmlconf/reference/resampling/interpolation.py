@@ -29,7 +29,10 @@ ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
     "INCREASING": np.ceil,
     "DECREASING": np.floor,
 }
-"""How coordinates become whole: to the nearest, halves up, or in a direction of DirectML's."""
+"""How a coordinate becomes an index, by RoundingDirection.
+
+HALF_UP, which is not a value of DirectML, stands for the rounding of RESAMPLE1.
+"""
 
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once."""
@@ -40,7 +43,7 @@ class Coordinates:
     """The coordinates along an axis at which the elements of an output are read.
 
     Attributes:
-        values: the coordinates, FLOAT64; the first element is at 0.
+        values: the coordinates, FLOAT64; coordinate 0 is that of the first element.
         scale, input_offset, output_offset: the FLOAT32 numbers from which they were computed.
     """
 
@@ -50,7 +53,7 @@ class Coordinates:
     output_offset: float = 0.0
 
     def is_whole(self, size: int) -> bool:
-        """Return whether this reads all elements of an axis in turn."""
+        """Return whether these are all indices of an axis in order, so that nothing changes."""
         return len(self.values) == size and bool((self.values == np.arange(size)).all())
 
 
@@ -62,7 +65,13 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
-    """Return the index of the element at each coordinate; beyond an end, that of the end."""
+    """Return the index of the element at each coordinate; beyond an end, that of the end.
+
+    Args:
+        values: the coordinates.
+        size: the number of elements along the axis.
+        rounding: a key of `ROUNDING`.
+    """
     indices: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
     return indices
 
@@ -83,7 +92,7 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
 
 
 def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
-    """Return the elements before and after each coordinate, and the weight of that after."""
+    """Return the indices before and after each coordinate, and the weight of the one after."""
     before = np.floor(values)
     first = np.clip(before, 0, size - 1).astype(np.intp)
     second = np.clip(before + 1, 0, size - 1).astype(np.intp)
@@ -93,7 +102,7 @@ def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
 def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
     """Return a FLOAT64 tensor that is interpolated along one axis.
 
-    An element is `first + weight * (second - first)`.
+    An element is `first + weight * (second - first)`, of the elements before and after it.
     """
     if at.is_whole(tensor.shape[axis]):
         return tensor
@@ -112,8 +121,8 @@ def in_leading_blocks(
     """Apply a function to a tensor in blocks that stay in the processor's cache.
 
     Args:
-        function: a function of FLOAT64 tensors, which have one axis for all those before the
-            leading one.
+        function: a function of FLOAT64 tensors, in which one axis stands for all the axes before
+            `leading`.
         tensor: the whole tensor.
         leading: the first axis that the function changes.
         output: the result's sizes and type.

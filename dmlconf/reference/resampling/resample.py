@@ -89,7 +89,7 @@ def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
 
 
 def _all_sizes(sizes: Sequence[int], targets: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield the sizes before and after each step of an antialiased interpolation.
+    """Yield the sizes of the input, and those after each step of an antialiased interpolation.
 
     There are at least two steps; an axis that already has its final size is still shifted by the
     offsets.

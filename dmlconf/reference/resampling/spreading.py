@@ -1,4 +1,4 @@
-"""Add elements along an axis into sums, as gradients of interpolation do."""
+"""Weighted sums of elements along an axis, which the gradients of interpolation are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ __all__ = [
 def spread(
     values: Array, axis: int, at: Coordinates, size: int, more: Array | float = 0.0
 ) -> Array:
-    """Add each element to its two neighbours, multiplied by their weights plus an extra weight."""
+    """Return sums to which each element is added twice: before and after its coordinate.
+
+    Args:
+        values: the tensor.
+        axis: the axis along which elements are added up; the result has `size` sums along it.
+        at: the coordinate of each element along the axis of the result.
+        size: how many sums there are.
+        more: what is added to each weight of LINEAR interpolation.
+    """
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first, second])
     order = np.argsort(indices, kind="stable")
@@ -39,9 +47,9 @@ def weighted(
     Args:
         values: the tensor.
         axis: the axis along which elements are added up; the result has `size` sums along it.
-        elements: which element each term has.
+        elements: the index of the element that each term is made of.
         weights: the weight of each term.
-        indices: which sum each term belongs to; these ascend.
+        indices: the index of the sum that each term belongs to; these ascend.
         size: how many sums there are.
     """
     starts = np.flatnonzero(np.diff(indices, prepend=-1))

@@ -34,10 +34,10 @@ __all__ = [
 _Index = tuple[slice | int, ...]
 
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
-"""The number of dimensions before the spatial ones: of batches or outputs, groups and channels."""
+"""Index of the dimensions before the spatial ones: batches or outputs, groups and channels."""
 
 _AT_ONCE: Final = 1 << 17
-"""Elements that the windows see at once, so that they fit the processor's cache."""
+"""Elements of windows that are multiplied at once, so that they fit the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class FilterGeometry:
         )
 
     def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
-        """Return the sizes that a filter covers at this number of positions."""
+        """Return how many elements a filter covers at all positions, in each spatial dimension."""
         return tuple(
             (count - 1) * stride + (size - 1) * dilation + 1
             for count, stride, size, dilation in zip(
@@ -164,7 +164,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     views = window.over(padded, kernel, positions)
     weights = parts.reshape(*parts.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions), filter_.dtype)
-    # Each block reads the weights again.
+    # Each block reads all weights of a group again, so it has at least as many elements.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
         patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]
@@ -175,13 +175,13 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
 
 
 def backward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
-    """Return the transposition of `forward`: windows of the result are added to, FLOAT64.
+    """Return the transposition of `forward`, FLOAT64: windows of the result get values x filter.
 
     Args:
         values: sizes {batches, channels, ...}.
         filter_: sizes {channels, output channels of a group, ...}, FLOAT64.
-        sizes: the sizes of the result: {batches, output channels, ...}; what lies beyond is
-            dropped.
+        sizes: the sizes of the result: {batches, output channels, ...}; what a window adds beyond
+            them is dropped.
         window: how the filter moves over the result.
     """
     window = window.within(sizes[2:])
@@ -207,7 +207,7 @@ _DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}
 def convolution_sums(
     desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None
 ) -> Array:
-    """Return the convolution plus the bias, with zeros appended, FLOAT64."""
+    """Return the convolution plus the bias, with zeros appended as OutputPadding says, FLOAT64."""
     attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
     window = FilterGeometry.of(values.ndim - 2, *attributes)
     sizes = desc.OutputTensor.Sizes
@@ -220,15 +220,19 @@ def convolution_sums(
 
 
 def reached_input(values: Array, start: Sequence[int]) -> Array:
-    """Return the input, or zeros where the filter is outside of it in a dimension that it lacks.
+    """Return the input, or zeros if a second padding moves the filter out of a 3D tensor.
 
-    Measured: tensors of three dimensions have a second spatial one of size 1, whose padding counts.
+    Measured: a tensor of three dimensions has a second spatial dimension of size 1. Padding before
+    it leaves the first output element, the only one, outside of the input.
     """
     return np.zeros_like(values) if values.ndim == 3 and any(start[1:2]) else values
 
 
 def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ...]:
-    """Return a number for each spatial dimension. Measured: DirectML completes short arrays."""
+    """Return a number for each spatial dimension; the neutral one completes a short array.
+
+    That DirectML does so was measured.
+    """
     return (*numbers, *(neutral,) * rank)[:rank]
 
 
@@ -250,7 +254,13 @@ def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[sli
 def _overlap(
     padded: Sequence[int], sizes: Sequence[int], start: Sequence[int]
 ) -> tuple[_Index, _Index]:
-    """Return the slices of the padded and the bare tensor that hold the same elements."""
+    """Return the slices of a padded tensor and of the tensor itself that hold the same elements.
+
+    Args:
+        padded: the spatial sizes of the padded tensor.
+        sizes: the spatial sizes of the tensor.
+        start: how many elements of padding there are before the first one.
+    """
     extents = [
         (before, max(0, min(size, whole - before)))
         for whole, size, before in zip(padded, sizes, start, strict=True)
@@ -260,6 +270,6 @@ def _overlap(
 
 
 def oriented(filter_: Array, mode: str) -> Array:
-    """Return a filter as it is laid over the input; CONVOLUTION turns it round."""
+    """Return a filter in FLOAT64; the mode CONVOLUTION flips it in every spatial dimension."""
     weights = wide(filter_)
     return np.flip(weights, tuple(range(2, weights.ndim))) if mode == "CONVOLUTION" else weights

@@ -1,4 +1,4 @@
-"""Operators that take windows of a tensor apart into columns, and add columns up to a tensor.
+"""UNFOLD, which copies windows of a tensor to columns, and FOLD, which adds columns up again.
 
 A tensor {N, C, ...} corresponds to columns {N, C * window, blocks}: each column holds what the
 window covers at one position, the channels one after the other.
@@ -57,7 +57,7 @@ def fold(desc: FoldDesc) -> Array:
     """InputTensor {N, C * W0 * ..., L} -> OutputTensor {N, C, D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the sum of all columns, each at the place of its window; the padding is dropped.
+    Return zeros, to which each column is added where its window is; the padding is dropped.
 
     Integers of 8 and 16 bits saturate, longer ones wrap around.
 
@@ -80,14 +80,14 @@ def _sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def folded(desc: FoldDesc, columns: Array) -> Array:
-    """Return columns added up to a tensor of the output's sizes."""
+    """Return columns added up to a tensor of the output's sizes, in the columns' type."""
     sizes, start = desc.OutputTensor.Sizes, desc.StartPadding
     extents = zip(sizes[2:], start, desc.EndPadding, strict=True)
     padded = np.zeros([*sizes[:2], *map(sum, extents)], columns.dtype)
     windows = _windows(desc, padded)
     blocks = columns.reshape(windows.shape)
     for index in np.ndindex(*desc.WindowSizes):
-        # Elements at the same index in all windows are different ones.
+        # Windows overlap, but their elements at one index are different elements of the tensor.
         windows[:, :, *index] += blocks[:, :, *index]
     inner = [slice(first, first + size) for first, size in zip(start, sizes[2:], strict=True)]
     return padded[:, :, *inner]

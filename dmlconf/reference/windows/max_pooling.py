@@ -1,7 +1,7 @@
 """Operators that return the greatest number in a window, and their gradient.
 
-EndPadding only affects the size of the output: all that a position reaches beyond the input
-is padding.
+EndPadding only affects the size of the output: all elements that a window reaches beyond the input
+are padding.
 
 Source: the operators' pages.
 """
@@ -53,11 +53,12 @@ def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     [OutputIndicesTensor {N, C, E0, ...}]; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndicesTensor: UINT64, UINT32
 
-    Return the greatest number that each window sees, and its index in the whole input.
+    Return the greatest number in each window, and its index in the whole input.
 
     The elements of a window are Dilations apart. NaN is ignored, and no result is below the lowest
-    finite number, which a window of nothing but padding gives as well. Of equal elements the first
-    counts, and so does the first of nothing but NaN. The index of nothing but padding is 0.
+    finite number, which a window of nothing but padding gives as well; its index is 0. Of equal
+    elements the first counts. The index of a window of nothing but NaN is that of its first
+    element.
 
     Source: the page of DML_MAX_POOLING2_OPERATOR_DESC; infinity, NaN and padding were measured.
     """
@@ -83,7 +84,7 @@ def max_pooling_grad(
     """InputTensor {N, C, D0, ...}, InputGradientTensor {N, C, E0, ...} ->
     OutputGradientTensor {N, C, D0, ...}; FLOAT32, FLOAT16
 
-    Return zeros, with each gradient added where its window sees the greatest number.
+    Return zeros, with each gradient added at the greatest number of its window.
 
     Of equal elements the first counts; NaN and the negative infinity equal the lowest finite
     number. Gradients of windows of padding alone are dropped. Where Strides and the other arrays
@@ -105,14 +106,14 @@ def max_pooling_grad(
 
 
 def comparable(tensor: Array) -> tuple[Array, Any]:
-    """Return the numbers as kernels compare them, FLOAT16 as FLOAT32, and the lowest finite one."""
+    """Return the numbers as kernels compare them, FLOAT16 as FLOAT32, and the type's lowest one."""
     if tensor.dtype.kind != "f":
         return tensor, np.iinfo(tensor.dtype).min
     return tensor.astype(np.float32, copy=False), np.finfo(np.float32).min
 
 
 def stored_maxima(maxima: Array, output: TensorDesc) -> Array:
-    """Return the results in the output's type, whose lowest finite number is the least."""
+    """Return the maxima in the output's type; none is below its lowest finite number."""
     dtype = output.DataType.dtype
     if maxima.dtype == dtype:
         return maxima

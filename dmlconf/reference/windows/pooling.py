@@ -1,7 +1,7 @@
 """Operators that return a mean or a norm of each window, and the gradient of the mean.
 
-EndPadding only affects the size of the output: all that a position reaches beyond the input
-is padding.
+EndPadding only affects the size of the output: all elements that a window reaches beyond the input
+are padding.
 
 Source: the operators' pages.
 """
@@ -78,7 +78,7 @@ def average_pooling1(desc: AveragePooling1Desc) -> Array:
 
 
 def window_means(desc: AveragePooling1Desc, tensor: Array) -> Array:
-    """Return the mean of what the window sees at each position, FLOAT64."""
+    """Return the mean of the window's elements at each position, FLOAT64."""
     over = desc.windows()
     totals = sums(tensor, over)
     totals /= prod(desc.WindowSize) if desc.IncludePadding else elements(over).astype(np.float64)
@@ -96,7 +96,7 @@ def average_pooling_grad(
 ) -> Array:
     """InputGradientTensor {N, C, E0, ...} -> OutputGradientTensor {N, C, D0, ...}; FLOAT32, FLOAT16
 
-    Return zeros, with an equal share of each gradient added to all that its window sees.
+    Return zeros, with an equal share of each gradient added to all elements of its window.
 
     With IncludePadding, padding gets a share as well, but not elements after the padding.
 
@@ -123,7 +123,8 @@ def lp_pooling1(desc: LpPooling1Desc) -> Array:
 
     Return the p-norm of each window, whose elements are Dilations apart.
 
-    With a P of 0, the root is the power with the exponent infinity.
+    With a P of 0, the root's exponent 1 / P is infinity: a window of one element gives 1, and one
+    of several gives infinity.
 
     Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """
@@ -131,7 +132,7 @@ def lp_pooling1(desc: LpPooling1Desc) -> Array:
 
 
 def window_norms(desc: LpPooling1Desc) -> Array:
-    """Return the root of the sum of the powers that the window sees at each position."""
+    """Return the p-norm of the window's elements at each position, in the output's type."""
     with np.errstate(all="ignore"):
         powers = np.abs(desc.InputTensor.astype(np.float64)) ** desc.P
         root = 1 / desc.P if desc.P else np.inf

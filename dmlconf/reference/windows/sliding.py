@@ -1,7 +1,7 @@
 """Windows that slide over the spatial axes of a tensor.
 
-A window is a product of one along each axis, so the axes are reduced one after another, each with a
-step for every element of the window along it.
+A window is reduced along one axis after another: with 3 rows and 4 columns, the elements of 3 rows
+are combined first, and then 4 columns of the results.
 """
 
 from __future__ import annotations
@@ -60,11 +60,14 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """How many elements lie from the first that the window sees to the last one."""
+        """How many elements all positions cover, with padding and gaps between positions."""
         return max(0, (self.positions - 1) * self.stride + (self.size - 1) * self.dilation + 1)
 
     def parts(self) -> Iterator[tuple[slice, ...]]:
-        """Yield for each element of the window the part of a tensor of this reach that it sees."""
+        """Yield for each element of the window where it lies at all positions.
+
+        The slices are those of a tensor that has `reach` elements along the axis.
+        """
         before = (slice(None),) * self.axis
         for element in range(self.size):
             first = element * self.dilation
@@ -72,12 +75,14 @@ class Window:
             yield (*before, slice(first, behind, self.stride or 1))
 
     def view(self, tensor: Array) -> Array:
-        """Return a view of a tensor of this reach: an axis of window elements, then positions."""
+        """Return a view of a tensor with `reach` elements: an axis of window elements, then one of
+        positions, in place of the axis.
+        """
         counts, steps = ((self.size,), (self.positions,)), ((self.dilation,), (self.stride,))
         return strided_view(tensor, self.axis, *counts, *steps)
 
     def padded(self, tensor: Array, outside: Any) -> Array:
-        """Return the part that the window reaches, with a fill value outside of the tensor."""
+        """Return the part of a tensor that the window reaches, with a fill value outside of it."""
         if self.start == 0 and self.reach <= self.extent:
             return tensor
         padded = np.full(_resized(tensor.shape, self.axis, self.reach), outside, tensor.dtype)
@@ -87,7 +92,7 @@ class Window:
         return padded
 
     def cropped(self, tensor: Array) -> Array:
-        """Return the part of a tensor of this reach that lies inside, with zeros appended."""
+        """Return a tensor without what `padded` added, with zeros beyond the window's reach."""
         before = (slice(None),) * self.axis
         inside = tensor[(*before, slice(self.start, self.start + self.extent))]
         padded = np.zeros(_resized(tensor.shape, self.axis, self.extent), tensor.dtype)
@@ -107,13 +112,13 @@ def windows(
 
     Args:
         extents: sizes of the tensor that the window slides over.
-        positions: sizes of what it gives, with one element for each position.
+        positions: sizes of the operator's output, with one element for each position.
         strides: how far from one position to the next.
         sizes: how many elements the window has.
         start: how far before the first element the first position begins.
         dilations: how far from one of its elements to the next; 1 if left out.
 
-    The attributes may have more numbers than there are spatial axes.
+    The attributes may have more numbers than there are spatial axes; the first ones count.
     """
     axes = range(_FIRST_SPATIAL, len(extents))
     spatial = sizes, strides, dilations or (1,) * len(sizes), start
@@ -122,7 +127,7 @@ def windows(
 
 
 def _within(window: Window) -> Window:
-    """Return the same window with no longer steps: however far beyond the end, there is padding."""
+    """Return the window with its stride and dilation limited: longer ones reach padding as well."""
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)
     return replace(window, stride=stride, dilation=dilation)
@@ -139,7 +144,7 @@ def strided_view(
     """Return a view with axes for the elements of a window, and then for its positions.
 
     Args:
-        tensor: a tensor of any rank; what the window reaches is within it.
+        tensor: a tensor of any rank, which has all elements that the window reaches.
         first: the first of the axes that the window slides over, which these replace.
         sizes: how many elements the window has along each of them.
         positions: how many positions it has.
@@ -158,20 +163,20 @@ def strided_view(
 
 
 def sums(tensor: Array, over: Sequence[Window]) -> Array:
-    """Return the sum of what the window sees at each position, FLOAT64."""
+    """Return the sum of the window's elements at each position, FLOAT64; padding counts as 0."""
     return _reduced(tensor, over, np.add, 0.0, np.dtype(np.float64))
 
 
 def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
-    """Return the greatest number, not NaN, that the window sees; at least the lowest finite one."""
+    """Return the window's greatest number at each position, NaN ignored, and at least `lowest`."""
     return _reduced(tensor, over, np.fmax, lowest, tensor.dtype)
 
 
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
     """Return the greatest elements, as `greatest` does, and the index of the first of each.
 
-    Numbers that do not exceed the lowest finite one count as equal to it. The index is -1 where the
-    window sees nothing but padding.
+    NaN and numbers below `lowest` count as equal to it. The index is -1 where the window has
+    nothing but padding.
     """
     images = _images(tensor)
     inside = np.arange(prod(images.shape[2:])).reshape(1, 1, *images.shape[2:])
@@ -187,7 +192,7 @@ def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, 
 
 
 def spread(shares: Array, over: Sequence[Window]) -> Array:
-    """Return the transposition of `sums`: each share added to all that its window sees."""
+    """Return the transposition of `sums`: zeros, with each share added to all of its window."""
     for window in over:
         output = np.zeros(_resized(shares.shape, window.axis, window.reach))
         for part in window.parts():
@@ -197,7 +202,7 @@ def spread(shares: Array, over: Sequence[Window]) -> Array:
 
 
 def elements(over: Sequence[Window]) -> Array:
-    """Return how many elements, and not padding, the window sees at each spatial position."""
+    """Return how many elements besides padding the window has at each spatial position."""
     counts: Array = np.ones((1,) * _FIRST_SPATIAL, np.int64)
     for window in over:
         counts = counts[..., np.newaxis] * _counted(window)
@@ -242,7 +247,7 @@ def _along(
 def _first_greatest(
     numbers: Array, indices: Array, over: Sequence[Window], lowest: Any
 ) -> tuple[Array, Array]:
-    """Return the greatest number that the window sees, and the least index of those equal to it.
+    """Return the window's greatest number, and the least index of the elements equal to it.
 
     Args:
         numbers: the tensor, without NaN and nothing less than the lowest number.
@@ -266,7 +271,7 @@ def _images(tensor: Array) -> Array:
 
 
 def _blocks(images: Array) -> Iterator[tuple[slice, slice]]:
-    """Yield which channels to take at once."""
+    """Yield slices of images, whose channels are taken in blocks that fit the cache."""
     step = max(1, _BLOCK * images.shape[1] // images.size)
     for first in range(0, images.shape[1], step):
         yield slice(None), slice(first, first + step)
