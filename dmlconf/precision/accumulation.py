@@ -31,10 +31,13 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 __all__ = ["Accumulation", "float16_ulps", "roundings"]
 
 _UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
-"""The relative error of one addition, by the output's type; FLOAT64 sums are FLOAT64."""
+"""The relative error of one addition, by the output's type: both are added up in FLOAT32.
+
+Outputs of other types, such as FLOAT64, are added up in FLOAT64.
+"""
 
 _ANYTHING: Final = 2.0**300
-"""An error scale from which on every value is right; FLOAT64 results may have such error scales."""
+"""An error scale from which on every value is right, unless the output is FLOAT64."""
 
 _FLOAT16_BITS: Final = 11
 _FLOAT32_BITS: Final = 24
@@ -47,15 +50,16 @@ _OWN_STORE: Final = 1.0
 
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
-"""Errors of n additions are random: about 0.41 times the root of n, and hardly ever 3 times it."""
+"""Random errors of n additions are about 0.41 sqrt(n) roundings, and hardly ever 3 sqrt(n)."""
 
 _VARIANCE: Final = 0.8
-"""The greatest mean of squared errors for each term: twice the 0.4 that TOSA gives."""
+"""The greatest mean of squared errors, in roundings, per term: twice the 0.4 that TOSA gives."""
 
 _ROUNDS: Final = 3
 """Iterations to find the end of an interval whose limit depends on that end."""
 
 _TOSA_VARIANCE: Final = 1.6
+"""The same as `_VARIANCE`, for FLOAT16 sums, and for sums of fewer than 5 terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Accumulation:
     Attributes:
         rule: the rule, with its number of terms.
         errors: the error scales, flat.
-        half: whether sums may be FLOAT16.
+        half: whether the backend may compute sums in FLOAT16.
         varied: whether elements are many and different, so that their errors are independent.
         terms_vary: whether the terms of a sum differ, so that their errors are independent.
     """
@@ -155,7 +159,8 @@ class Accumulation:
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
         """Return each error as a share of its limit, and as a share of the permitted deviation.
 
-        For a FLOAT16 output, FLOAT64 values are numbers before they are stored.
+        The deviation is the root mean square of the errors of many elements. If a FLOAT16 output
+        is compared with expected values in FLOAT64, these are values before they are stored.
 
         An infinite element counts as the power of two above the largest number. If an intermediate
         may have overflowed, since the error scale exceeds the largest number of a sum, infinities
@@ -262,7 +267,7 @@ class Accumulation:
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
-        """Return for each element how many rounding errors of the error scale may add up."""
+        """Return for each element how many errors, each 2^-24 of the error scale, may add up."""
         terms = self.rule.products
         most = 2.0 * terms
         likely = roundings(terms)
@@ -287,7 +292,7 @@ class Accumulation:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """The greatest error of each element, by the ULP of the value that is stored.
+    """The greatest error of each element, as a function of the ULP of the value that is stored.
 
     Attributes:
         unit: the error of one rounding.
@@ -331,7 +336,10 @@ def _beyond(dtype: np.dtype[Any]) -> float:
 
 
 def roundings(terms: int) -> float:
-    """Return the error of a sum of `terms` terms, in random roundings of its error scale."""
+    """Return the greatest likely error of a sum of `terms` terms, in roundings.
+
+    A rounding is 2^-24 of the error scale. Of 100 terms the result is 34.
+    """
     return min(2.0 * terms, _CONSTANT + _PER_ROOT * math.sqrt(terms))
 
 

@@ -18,7 +18,7 @@ Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
 _MOST_TOGETHER: Final = 1 << 15
-"""The most elements of stacked spans, so that they stay in the processor's cache."""
+"""The most elements of spans that are computed at once, so that they stay in the cache."""
 
 _Part = TypeVar("_Part")
 
@@ -36,10 +36,10 @@ class SumErrors:
     Attributes:
         sums: the sums of the absolute values that a kernel adds up in FLOAT32; each rounding has an
             error of at most 2^-24 of them.
-        stored: the sizes of values that a kernel stores in FLOAT16 between two steps, multiplied by
-            the change of the output for each change of the value; a store may lose one ULP, 2^-10.
-            None if nothing is stored.
-        deviation: the root of the sum of the squares of these sizes, which is less than `stored`
+        stored: the sum of the magnitudes of the values that a kernel stores in FLOAT16 between two
+            steps, each multiplied by how much the output changes with that value; a store may lose
+            one ULP, 2^-10 of the magnitude. None if nothing is stored.
+        deviation: the root of the sum of the squares of these products, which is less than `stored`
             for several stores, since their errors rarely add up. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
             FLOAT32 in any order. 0 if there is none, or if it is of no use.
@@ -48,9 +48,10 @@ class SumErrors:
         others: outputs in their data type whose elements are as right as the reference's.
         terms_vary: whether each sum has many terms whose roundings are independent.
         sums_shared: whether many elements take the errors of one sum, or of one factor.
-        spans: intervals, FLOAT64, of an output before its own store, given the intermediates that
-            are stored in FLOAT16: all numbers in them are as right as the reference's. Ends of NaN
-            for an element whose span is not known, which makes nothing right.
+        spans: FLOAT64 intervals in which an output may lie before it is stored, if some
+            intermediates are stored in FLOAT16: all numbers in them are as right as the
+            reference's. The ends are NaN for an element whose span is not known; such a span
+            permits nothing.
     """
 
     sums: Array
@@ -64,7 +65,7 @@ class SumErrors:
     spans: tuple[Interval, ...] = ()
 
     def at(self, indices: Array | slice) -> SumErrors:
-        """Return the errors of some elements, in one row; a slice cuts out whole rows."""
+        """Return the errors of some elements, flat, by their indices in row-major order."""
 
         def part(array: Array | None) -> Array | None:
             if array is None:
@@ -87,7 +88,7 @@ class SumErrors:
         )
 
     def stacked_spans(self) -> Iterator[Interval]:
-        """Yield the spans in stacks, a row for each, as large as is fast to compute at once."""
+        """Yield the spans stacked along a new first axis, as many as stay in the cache."""
         count = max(1, _MOST_TOGETHER // max(1, self.sums.size))
         for start in range(0, len(self.spans), count):
             least, greatest = zip(*self.spans[start : start + count], strict=True)
@@ -138,7 +139,7 @@ class Allowance:
 
     @cached_property
     def flat_errors(self) -> SumErrors | None:
-        """The same in one row."""
+        """The same as `errors`, with flat arrays."""
         return None if self.errors is None else self.errors.at(slice(None))
 
     @cached_property
@@ -160,7 +161,7 @@ class Allowance:
         return _value(self._flushed)
 
     def at(self, indices: Array) -> Allowance:
-        """Return the allowance of some elements of the output, in one row."""
+        """Return the allowance of some elements of the output, with flat arrays."""
 
         def both(ends: Interval) -> Interval:
             return elements_at(ends[0], indices), elements_at(ends[1], indices)

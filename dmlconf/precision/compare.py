@@ -1,4 +1,4 @@
-"""Compare an output with what is expected, under a precision rule: the one loop for all rules."""
+"""Compare an output with the expected values under a precision rule: the one loop for all rules."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Comparison:
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
             if there are too few different values.
-        histogram: how many elements are how many ULP away, by the least distance of the steps
-            1, 2, 4, 8 and so on; NaN against a number counts as infinite. Empty for integers and
-            if all elements are the same.
+        histogram: how many elements are how far away: the key 0 counts equal elements, 1 those that
+            are 1 ULP away, 2 those with 2 or 3 ULP, 4 those with 4 to 7 ULP and so on; infinity
+            counts a NaN against a number. Empty for integers and if all elements are the same.
     """
 
     elements: int
@@ -154,7 +154,10 @@ class _AppliedRule:
     def shares(
         self, start: int, actual: Array, expected: Array, distance: Array | None
     ) -> tuple[Array, float]:
-        """Return the share of its limit that each element uses, and the squared deviations."""
+        """Return the share of its limit that each element uses, and the sum of squared deviations.
+
+        Deviations are shares of the greatest root mean square; the sum is 0 where none is limited.
+        """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
         share, apart = self._used(block, actual, expected, distance, bounds)
@@ -166,7 +169,7 @@ class _AppliedRule:
         return share, squares
 
     def _near_any(self, block: slice, values: Array, intervals: Sequence[Interval]) -> Array:
-        """Return which elements are right for the inputs as they are, or without subnormals."""
+        """Return which values are right for the inputs as they are, or with subnormals as zeros."""
         near = np.zeros(len(values), bool)
         for right in self.alternatives:
             target = right[block]
@@ -198,9 +201,9 @@ class _AppliedRule:
     def _shares_with_others(
         self, limits: Accumulation, block: slice, actual: Array, expected: Array
     ) -> tuple[Array, Array]:
-        """Return the shares around expected values where others are as right.
+        """Return the shares of the limits where other values are as right as the reference's.
 
-        Where the expected value is not one of these, nothing but itself counts.
+        If the expected value is itself none of the right values, only values near it are right.
         """
         reference = self.others[0][block]
         if _same_bits(expected, reference):
@@ -220,7 +223,7 @@ class _AppliedRule:
     def _alternative_shares(
         self, limits: Accumulation, block: slice, values: Array
     ) -> tuple[Array, Array]:
-        """Return the least shares around the reference's value and all that are as right."""
+        """Return the least shares around the reference's value, the others and the spans."""
         shares, apart = limits.shares(values, self.others[0][block])
 
         def keep_least(more: tuple[Array, Array]) -> None:
@@ -238,7 +241,7 @@ class _AppliedRule:
 
 
 def _nearest_in(lowest: Array, highest: Array, values: Array) -> Array:
-    """Return the numbers of spans that are nearest to values; for NaN one of the ends."""
+    """Return the number in each span that is nearest to the value; for NaN the lowest one."""
     numbers: Array = np.where(np.isnan(values), lowest, values)
     return np.clip(numbers, lowest, highest)
 

@@ -1,7 +1,7 @@
 """The room of elements: how far apart their lowest and highest permitted values are.
 
-A verdict on elements with much room says little, and one on elements for which any value is right
-says nothing. Each kind of rule has one function here, which gives the lowest and the highest
+A verdict on elements with much room says little, and a verdict on elements for which any value is
+right says nothing. Each kind of rule has one function here, which gives the lowest and the highest
 permitted value of each element.
 """
 
@@ -134,7 +134,7 @@ def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
 
 
 def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """An expected value outside its own interval permits nothing but itself."""
+    """Return the interval; an expected value outside of it permits nothing but itself."""
     interval = allowance.interval
     if interval is None:
         raise ValueError("an interval rule needs the interval")
@@ -147,7 +147,7 @@ def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 
 
 def _one_of(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the hull of the candidates, which is wide if they are far apart."""
+    """Return the lowest and the highest of all candidates, which may be far apart."""
     candidates = [
         (lowest.ravel(), highest.ravel())
         for lowest, highest in permitted_intervals(rule.kind, allowance)
@@ -183,13 +183,13 @@ def _stepped(values: Array, steps: int) -> Array:
 
 
 def _around(expected: Array, error: Array) -> _Ends:
-    """Return the expected values less and plus an error; no error where it is not finite."""
+    """Return the expected values minus and plus an error; infinite errors and NaN count as 0."""
     error = np.where(np.isfinite(error), error, 0)
     return expected - error, expected + error
 
 
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
-    """Return the distances of the ends; infinity counts as the largest number, NaN as no room."""
+    """Return `highest - lowest`; infinity counts as the largest number, and NaN has no room."""
     width = np.subtract(highest, lowest, dtype=np.float64)
     if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
         special = np.flatnonzero(~np.isfinite(width))

@@ -102,7 +102,7 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
 
 
 def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
-    """Return the least share of any candidate, 1 for a candidate other than the expected value.
+    """Return the least share of any candidate; a value in another candidate has at most 1.
 
     A driver may choose another candidate than the reference, so that choice is within the limit.
     An expected value that is not a candidate permits only values equal to it.

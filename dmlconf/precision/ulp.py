@@ -18,7 +18,7 @@ _UNSIGNED: Final[dict[int, type[np.unsignedinteger[Any]]]] = {
 }
 
 UNORDERED: Final = {size: int(np.iinfo(kind).max) for size, kind in _UNSIGNED.items()}
-"""The distance between a NaN and a number, by bytes of the data type; no other is as great."""
+"""The distance between a NaN and a number, by bytes of the data type; all others are less."""
 
 
 def ordered_bits(values: Array) -> Array:

@@ -56,12 +56,12 @@ class DataType(StrEnum):
 
     @property
     def minimum(self) -> float | int:
-        """Smallest finite value."""
+        """Lowest finite value, -65504 for FLOAT16."""
         return _ends(self)[0]
 
     @property
     def maximum(self) -> float | int:
-        """Largest finite value."""
+        """Highest finite value, 65504 for FLOAT16."""
         return _ends(self)[1]
 
 

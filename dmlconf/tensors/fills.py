@@ -1,7 +1,7 @@
 """Named generators of tensor data, the same on every machine and NumPy version.
 
-A generator creates any part of a tensor independently: `count` elements starting at the element
-`first`, in row-major order. So tensors are created in blocks that stay in the processor's cache.
+A generator can create any part of a tensor by itself: `count` elements from the element `first` on,
+in row-major order. So tensors are created in blocks that stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLOCK: Final = 1 << 17
 
 
 def splitmix64(seed: int, count: int, first: int = 0) -> Array:
-    """Return `count` pseudo-random UINT64 numbers starting at `first`, as a read-only array.
+    """Return `count` pseudo-random UINT64 numbers of a seed from number `first` on, read-only.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
@@ -44,7 +44,7 @@ def _draw(seed: int, count: int, first: int) -> Array:
 # Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""Drawing longer rows again costs little compared with everything else done with them."""
+"""The longest row of numbers that is kept: to draw longer ones again costs little by comparison."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -64,9 +64,9 @@ def _sequence(
 ) -> Array:
     """Count from `start` by `step`, and start again after `period` elements.
 
-    The first element is the one at `shift` of the period. By default the period is as long as the
-    values stay exact in the data type, and at most the prime 251 for 8-bit types, so that rows
-    whose length is a power of two do not repeat.
+    The first element is the one with index `shift` in the period. By default the period ends before
+    the first value that is not exact in the data type. In 8-bit types it has at most 251 elements,
+    a prime number, so that rows whose length is a power of two differ.
     """
     if period is not None:
         last = start + (period - 1) * step
@@ -86,6 +86,8 @@ def _sequence(
 
 
 _EXACT: Final = {DataType.FLOAT64: 1 << 53, DataType.FLOAT32: 1 << 24, DataType.FLOAT16: 1 << 11}
+"""The number up to which a floating-point type has every integer."""
+
 _LONGEST_PERIOD: Final = 1 << 32
 
 
@@ -97,6 +99,8 @@ def _shifted(values: Array, start: int, data_type: DataType) -> Array:
 
 
 _FEW: Final = 2**53
+"""Ranges of at most this many integers are drawn from the high 53 bits of random numbers."""
+
 _ALL: Final = 2**64
 """The number of values that 64 bits can represent."""
 
@@ -147,14 +151,14 @@ def _uniform(
 
 
 _OUTLIER: Final = 60
-"""Deviations between the mean and an outlier, as in activations of language models.
+"""How many deviations an outlier is from the mean, as in activations of language models.
 
 Source: Dettmers et al., "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", 2022.
 """
 
 _CELL_BITS: Final = 6
 _CELLS: Final = 1 << _CELL_BITS
-"""Pieces of the quantile function between two powers of two."""
+"""Pieces of the quantile function between the probabilities 2^k and 2^(k + 1)."""
 
 _LEAST_POWER: Final = -54
 _GRID: Final = 2.0**30
@@ -241,12 +245,13 @@ def _limited(values: Array, data_type: DataType) -> Array:
 def _specials(
     first: int, count: int, data_type: DataType, *, seed: int = 0, every: int = 1
 ) -> Array:
-    """Numbers that are easily mishandled, in turn, starting at `seed`; their count is a prime.
+    """Numbers that are easily mishandled, in turn, from number `seed` on.
 
-    Floating-point types: signed zeros, infinities, NaN, subnormal, smallest, largest and
-    unround numbers. Integers: the limits, the values next to them, and unequal bytes. With
-    `every: N` only every Nth element is one of these; those between are ordinary numbers, as from
-    `uniform` between -1 and 1, or integers from 0 to 7.
+    There are 13 for floating-point types: signed zeros, infinities, NaN, subnormal, smallest and
+    largest numbers, and some with a full fraction. There are 7 for integers: the limits, values
+    near them, 0, 1, and one with unequal bytes. With `every: N` only every Nth element is one of
+    these; those between are ordinary numbers, as from `uniform` between -1 and 1, or integers from
+    0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")
@@ -291,11 +296,12 @@ def _special_integers(data_type: DataType) -> Array:
 
 
 def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Array:
-    """Numbers at the ends of words, in turn, starting at `seed`.
+    """Numbers at the limits of words, in turn, from number `seed` on.
 
-    Integers: 2^k and 2^k - 1 where 7, 8, 15, 16, 31, 32, 53, 63 and 64 bits end, the negatives of
-    them, and of 64 bits numbers with equal high words. Floating-point types: the numbers around
-    those from which on integers are missing, and the largest.
+    Integers: 2^k and 2^k - 1 for a k of 7, 8, 15, 16, 31, 32, 53, 63 and 64, and their negatives,
+    as far as the type has them; for 64 bits also numbers that differ in their low words only.
+    Floating-point types: numbers around 2^24 in FLOAT32, from which on integers are missing, and
+    the largest.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
     index = np.arange(first, first + count)
@@ -335,7 +341,7 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
-    """Return a fill's arguments with its data varied by a challenge.
+    """Return a fill's arguments with its data varied by a challenge, the number of a verifier.
 
     A fill with a seed gets another one: equal seeds stay equal, since some cases need equal
     tensors, and unequal ones stay unequal. Seeds of `specials` keep their distances, since cases

@@ -46,7 +46,7 @@ def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _padded(sizes: Sequence[int]) -> Strides:
-    """Leave a gap after each row: one unused element, or three after the last dimension's rows."""
+    """Leave three elements unused after each row, and one slice in every other dimension."""
     padded = [size + 1 for size in sizes[:-1]] + [size + 3 for size in sizes[-1:]]
     return packed_strides(padded)
 

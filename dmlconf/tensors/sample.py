@@ -1,4 +1,4 @@
-"""Samples of large arrays: a digest of all elements, and a few that a seed decides."""
+"""Samples of large arrays: a digest of all elements, and a few elements that a seed chooses."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Sample:
         dtype: the dtype of the array.
         shape: the shape of the array.
         digest: SHA-256 of all elements, in hexadecimal; `elements_digest` of the array.
-        indices: the indices of these elements among all in row-major order, ascending.
-        values: the elements.
+        indices: the indices of `values` among all elements in row-major order, ascending.
+        values: some elements.
     """
 
     dtype: np.dtype[Any]
@@ -51,7 +51,7 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
 
     Args:
         array: an array of any shape.
-        seed: decides which elements.
+        seed: a text that decides which elements.
         count: how many elements, 2 to `array.size`.
     """
     indices = sample_indices(array.size, seed, count)
@@ -76,8 +76,8 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
 
     Args:
         size: the size of the array.
-        seed: decides which others.
-        count: how many, 2 to `size`.
+        seed: a text that decides which others.
+        count: how many indices, 2 to `size`.
 
     Raises:
         ValueError: the array has too few elements.
@@ -92,7 +92,7 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
 
 
 def _blocks(seed: str, count: int) -> Iterator[Array]:
-    """Yield the pseudo-random UINT64 numbers of a seed, those of `count` digests at a time."""
+    """Yield the pseudo-random UINT64 numbers of a seed, 4 from each of `count` digests at once."""
     for first in itertools.count(0, count):
         numbers = (f"{seed}/{block}".encode() for block in range(first, first + count))
         yield np.frombuffer(b"".join(sha256(number).digest() for number in numbers), "<u8")

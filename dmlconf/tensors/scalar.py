@@ -24,7 +24,7 @@ def scalar_bytes(value: float, type_name: str | int) -> bytes:
         content = struct.pack(_FORMATS[data_type], value)
     else:
         width = max(1, data_type.bits // 8)
-        # A negative step of an unsigned type is its two's complement, as C converts it.
+        # A negative number in an unsigned type is its two's complement, as C converts it.
         content = (int(value) & (1 << 8 * width) - 1).to_bytes(width, "little")
     return content.ljust(8, b"\0")
 
