@@ -24,7 +24,7 @@ def flagged(tensor: TensorDesc, *, owned: bool) -> TensorDesc:
 
 
 def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
-    """Return a node whose inputs are owned as in the mapping; others stay as they are."""
+    """Return a node whose inputs have OWNED_BY_DML as in the mapping; others stay as they are."""
     desc: dict[str, Any] = dict(node.desc)
     for name, tensor in node.inputs.items():
         if (node.name, name) not in owned:
@@ -35,9 +35,9 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 
 
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
-    """Return the inputs after the first that DirectML may own: every consumer permits it.
+    """Return the graph inputs that DirectML may own, since the desc of every consumer permits it.
 
-    The first is left out because an application computes it again each time.
+    The first input is left out because an application computes it again each time.
     """
     consumers: dict[str, list[Slot]] = {}
     for edge in graph.input_edges:
@@ -60,7 +60,7 @@ def _permits_owned(graph: Graph, slot: Slot) -> bool:
 
 
 def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
-    """Return the graph with these inputs owned, and all others as they are."""
+    """Return the graph with these inputs owned by DirectML, and all others as they are."""
     inputs = {
         name: flagged(tensor, owned=True) if name in names else tensor
         for name, tensor in graph.inputs.items()
@@ -76,10 +76,10 @@ def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
 def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
     """Return outputs of the graph, each with an input whose buffer it may be written to.
 
-    No page permits it for graphs. A graph of one operator may do what the operator's own page
-    permits. A graph of several may not: intermediates may be in the memory of an output. Measured
-    on DirectML 1.15.4: all 25 graphs of one operator were right in place; of 56 graphs of several,
-    32 were wrong.
+    No page permits this for graphs. A graph of one operator may do what the operator's own page
+    permits. A graph of several operators may not: intermediates may be in the memory of an output.
+    Measured on DirectML 1.15.4: all 25 graphs of one operator were right in place; of 56 graphs of
+    several operators, 32 were wrong.
     """
     if len(graph.operator_nodes) != 1:
         return ()

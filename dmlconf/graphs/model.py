@@ -1,8 +1,8 @@
 """A graph: nodes, and the edges that join their tensors, as in `DML_GRAPH_DESC`.
 
 Tensors of nodes have their usual names: `OutputTensor`, `InputTensors[0]`. Both ends of an edge see
-the same buffer, each through its own desc: they may have other Sizes and Strides, as long as the
-buffers have the same number of bytes.
+the same buffer, each through its own desc: the two descs may differ in Sizes and Strides, as long
+as they have the same number of bytes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Constant:
 
     Attributes:
         name: the name, which is unique in its graph.
-        tensor: the layout of the data; by default, its first consumer sees it the same way.
+        tensor: the layout of the data; by default, that of its first consumer.
         data: the elements, shaped like the tensor's Sizes.
     """
 
@@ -289,7 +289,7 @@ class CycleError(ValueError):
 
 
 def graph_of(node: Node) -> Graph:
-    """Return the graph of a single operator: its tensors are the graph's, under their names."""
+    """Return the graph of a single operator, whose tensors are the graph's, with the same names."""
     return Graph(
         inputs=node.inputs,
         outputs=node.outputs,

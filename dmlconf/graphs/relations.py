@@ -40,17 +40,17 @@ class Relation(StrEnum):
     """Each node runs as a separate operator."""
 
     CUT = "cut"
-    """The graph is cut in two, which run one after the other."""
+    """The graph is cut into two graphs, which run one after the other."""
 
     OWNED = "owned"
-    """Constant nodes are owned inputs, and owned inputs are bound for each execution."""
+    """Constant nodes become owned inputs, and owned inputs are bound for each execution."""
 
     ORDER = "order"
     """The nodes are listed in the opposite order."""
 
 
 def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
-    """Return whether two descs are equal, whoever owns the tensors."""
+    """Return whether two descs are equal, apart from the flag that says who owns the tensor."""
     return replace(one, Flags=()) == replace(other, Flags=())
 
 
@@ -125,8 +125,8 @@ class Part:
 
     Attributes:
         graph: the nodes, with the constants that feed them.
-        fed: for each input that another part computes, the node output that feeds it.
-        gives: the node output that feeds each output.
+        fed: for each input that another part computes, the output of a node that feeds it.
+        gives: for each output of the part, the output of a node that feeds it.
     """
 
     graph: Graph
@@ -180,7 +180,7 @@ def part(graph: Graph, names: Collection[str]) -> Part:
 
 
 def _given(graph: Graph, names: Collection[str]) -> Sequence[Slot]:
-    """Return the outputs of nodes that feed others or graph outputs."""
+    """Return the outputs of the named nodes that feed other nodes or outputs of the graph."""
     links = [
         (link.from_node, link.from_tensor)
         for link in graph.intermediate_edges

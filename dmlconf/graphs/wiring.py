@@ -1,4 +1,4 @@
-"""Finds what is wrong with a graph: with its edges, and with the descs of its nodes."""
+"""Find what is wrong with a graph: with its edges, and with the descs of its nodes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def edge_problems(graph: Graph) -> tuple[WiringProblem, ...]:
     """Return the problems of a graph that was valid before some edges were joined to other tensors.
 
     Args:
-        graph: its nodes are those of a valid graph, and each tensor is fed by one of the same form.
+        graph: its nodes are those of a valid graph, and each input is fed by a tensor with the same
+            desc as in that graph, apart from Flags.
     """
     return (*_owned(graph), *_order(graph), *_idle(graph))
 

@@ -33,8 +33,8 @@ class AmbiguousOperatorError(LookupError):
 
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return the operators that compute an operation, by standard (`onnx`, `webnn`) and name."""
-    from dmlconf.translation.tables import TARGETS, table  # Most names are DirectML's own.
+    """Return DirectML's operators for each name of a standard: `onnx` has `Conv`: (CONVOLUTION)."""
+    from dmlconf.translation.tables import TARGETS, table  # Rarely needed, and slow to import.
 
     return {target: table(target).names() for target in TARGETS}
 
@@ -42,9 +42,9 @@ def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 def named_operators(name: str) -> tuple[str, ...]:
     """Return the operators that a name stands for, in alphabetical order.
 
-    A name of the catalogue stands for itself alone. Others may be the name of a struct
-    (`DML_GEMM_OPERATOR_DESC`), one without `ELEMENT_WISE_` or `ACTIVATION_`, or one of ONNX or
-    WebNN (`Conv`, `conv2d`), all in any case.
+    A name of the catalogue stands for that operator alone. Other names are those of structs
+    (`DML_GEMM_OPERATOR_DESC`), those without `ELEMENT_WISE_` or `ACTIVATION_` (`RELU`), and those
+    of ONNX or WebNN (`Conv`, `conv2d`). Capitals do not matter.
 
     Raises:
         UnknownOperatorError: no operator has this name.

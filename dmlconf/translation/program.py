@@ -1,4 +1,4 @@
-"""A program: a case as operators of a target such as ONNX, in order."""
+"""A program: what a case becomes in a target such as ONNX, a list of the target's operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Step:
         outputs: names of tensors.
         attributes: the attributes, by name: numbers, text, sequences of these, or `DataType` and
             `BOOL` for types.
-        operands: optional inputs by name, for targets that name them; others list all in order.
+        operands: optional inputs by name, for WebNN, which names them; ONNX lists all in order.
     """
 
     operation: str
@@ -53,14 +53,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The steps, and the tensors that they begin and end with.
+    """The steps, and the tensors that they read and write.
 
     Attributes:
         inputs: the case's inputs that steps may read, by name.
         outputs: the case's outputs by name.
         constants: data that belongs to the program itself, by name.
         steps: the steps, in an order in which each step reads only what earlier ones have made.
-        owned: inputs that never change, as those with DML_TENSOR_FLAG_OWNED_BY_DML.
+        owned: inputs that never change: those with DML_TENSOR_FLAG_OWNED_BY_DML.
     """
 
     inputs: Mapping[str, TensorType]

@@ -23,11 +23,11 @@ class Form:
     """One way to express an operator.
 
     Attributes:
-        when: the condition over a desc under which it holds; None for always.
+        when: the condition that a desc must meet; None if every desc does.
         statements: the formulas, each an assignment; empty if the operator cannot be expressed.
         declined: why it cannot be expressed; empty if it can.
         wide: whether FLOAT16 tensors are FLOAT32 between the operators of the target, since one
-            operator of DirectML rounds only once. With a ScaleBias they always are.
+            operator of DirectML rounds only once. With a ScaleBias this is always so.
     """
 
     when: Expression | None
@@ -42,7 +42,7 @@ class Entry:
 
     Attributes:
         operator: DirectML's name of it.
-        names: the target's operators that it stands for: `-o Conv` selects CONVOLUTION.
+        names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
         forms: the forms, in order; the first whose condition holds is taken.
         like: the more general operator whose forms are taken, with the fields that the catalogue
             says under `specialises`; empty if it has its own.

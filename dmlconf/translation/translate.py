@@ -1,4 +1,7 @@
-"""Translate a case: evaluate its operator's formulas, and collect the steps that they make."""
+"""Translate a case to a program of a target, by evaluating the formulas of the target's table.
+
+Each call in a formula becomes a step: `OutputTensor = Relu(InputTensor)` becomes the operator Relu.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from dmlconf.translation.tables import Table, table
 __all__ = ["translated"]
 
 ABSENT: Final = ""
-"""The name of a tensor that is not there."""
+"""The name of an optional tensor that is absent."""
 
 _OWNED: Final = "OWNED_BY_DML"
 _FOUR_BITS: Final = 4
@@ -35,7 +38,7 @@ def translated(case: Case, target: str) -> Program:
     """Return a case as a program of a target.
 
     Raises:
-        NotExpressibleError: the target has no counterpart of it.
+        NotExpressibleError: the target has no counterpart of the case.
     """
     if isinstance(case.expectation, ExpectedRejection):
         raise NotExpressibleError("a desc that DirectML must refuse has no counterpart")
@@ -107,7 +110,7 @@ class _Builder:
         return f"#{self._count}"
 
     def constant(self, values: Array) -> str:
-        """Return the name of a new constant."""
+        """Add a constant, and return its name."""
         name = self.fresh()
         self.constants[name] = values
         return name
@@ -127,7 +130,7 @@ class _Builder:
         self.steps.append(made)
 
     def reshaped(self, name: str, sizes: tuple[int, ...]) -> str:
-        """Return a tensor with other sizes."""
+        """Add a step that gives a tensor other sizes, and return the name of the result."""
         result = self.fresh()
         if self.table.target == "onnx":
             self.step("Reshape", [name, self.constant(np.array(sizes, np.int64))], [result])
@@ -136,7 +139,7 @@ class _Builder:
         return result
 
     def seen(self, name: str, producer: TensorDesc, consumer: TensorDesc) -> str:
-        """Return a tensor as the other end of an edge sees it."""
+        """Return the name of a tensor as its consumer sees it, after adding steps if it differs."""
         if producer.DataType is not consumer.DataType:
             raise NotExpressibleError("an edge that reads a tensor with another data type")
         if _is_plain(producer) and _is_plain(consumer):
@@ -162,9 +165,9 @@ class _Builder:
         """Add the steps of an operator.
 
         Args:
-            operator: its name.
-            desc: its desc.
-            slots: the program's names of its tensors.
+            operator: the operator's name.
+            desc: the operator's desc.
+            slots: the names in the program of the operator's tensors.
 
         Raises:
             NotExpressibleError: the target has no counterpart.
@@ -259,7 +262,7 @@ class _Scope:
         self._fields = {f.name: f for f in catalogue.operator(operator).fields}
 
     def assign(self, statement: ast.Assign) -> None:
-        """Add the steps of `OutputTensor = Relu(InputTensor)`."""
+        """Add the steps of a formula such as `OutputTensor = Relu(InputTensor)`."""
         [target] = statement.targets
         targets = [*target.elts] if isinstance(target, ast.Tuple) else [target]
         outputs = [name for each in targets for name in self._targets(each)]
@@ -287,7 +290,7 @@ class _Scope:
         return isinstance(target, ast.Name) and target.id in self._fields
 
     def _targets(self, target: ast.expr) -> list[str]:
-        """Return the names of the tensors that a name on the left stands for."""
+        """Return the names of the tensors that a name to the left of `=` stands for."""
         assert isinstance(target, ast.Name)
         field = self._fields.get(target.id)
         if field is None:
@@ -366,7 +369,7 @@ class _Scope:
         return self._shared(function.parameters, function.body, node)
 
     def _shared(self, parameters: tuple[str, ...], body: ast.expr, node: ast.Call) -> str:
-        """Evaluate a shared formula: its parameters stand for tensors, or else for values."""
+        """Evaluate a shared formula; parameters in capitals are values, and others are tensors."""
         tensors, names = dict(self._tensors), dict(self._names)
         values: dict[str, Any] = {}
         for parameter, argument in zip(parameters, node.args, strict=True):
@@ -401,7 +404,7 @@ class _Scope:
         return self._builder.constant(_number(value, data_type))
 
     def bound(self, node: ast.Call) -> str:
-        """`bound(Max, InputTensor.DataType)`: as `scalar`, at most what the type holds."""
+        """`bound(Max, InputTensor.DataType)`: as `scalar`, clamped to the range of the type."""
         value, data_type = (self._value(each) for each in node.args)
         kind = DataType(data_type)
         if value == value and (not kind.is_float or abs(value) != float("inf")):
