@@ -62,7 +62,7 @@ class _Finding:
     """A problem of an entry of a case file.
 
     Attributes:
-        index: the index of its entry in the file, from 0.
+        index: the index of the entry in the file, from 0.
         message: what is wrong.
         hint: what to do.
     """
@@ -174,7 +174,7 @@ def _problem(template: CaseTemplate, finding: _Finding) -> Problem:
 
 
 def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:
-    """Return the key of a case file's result; None if other files have its data."""
+    """Return the key of a case file's result; None if data of its cases may be in other files."""
     content = path.read_bytes()
     if b"file" in content:
         return None
@@ -185,7 +185,7 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
 
 
 def fingerprint() -> bytes:
-    """Return a digest of everything besides a file that its check depends on."""
+    """Return a digest of everything, apart from the file itself, that its check depends on."""
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
     return sources_digest(form, *_SOURCES)
 

@@ -1,4 +1,4 @@
-"""Write the outputs that a real DirectML computed into case files, as what their cases expect."""
+"""Write outputs that were recorded on a device into case files, as what their cases expect."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Refusal:
     """Why nothing is written into a case.
 
     Attributes:
-        case: its identifier.
-        message: one sentence.
+        case: the case's identifier.
+        message: the reason, in one sentence.
     """
 
     case: str
@@ -89,7 +89,10 @@ _REFUSED: Final = (
 
 
 def device_name(environment: Mapping[str, Any]) -> str:
-    """Return the name of what computed the outputs, for a case's `recorded`: `DirectML 1.15.4`."""
+    """Return the name of what computed the outputs, for a case's field `recorded`.
+
+    An example is `DirectML 1.15.4`.
+    """
     name = str(environment["backend"])
     shown = "DirectML" if name == "directml" else name
     return f"{shown} {environment.get('version') or ''}".strip()
@@ -134,7 +137,7 @@ def changed_files(
 
     Args:
         recorded: cases with their outputs.
-        device: what computed them.
+        device: what computed the outputs, as `device_name` returns it.
         save: writes an array that is too large for a list, next to its case file.
     """
     by_file: dict[Path, _Additions] = {}
@@ -161,7 +164,8 @@ def changed_files(
 
 @dataclass(slots=True)
 class _Additions:
-    """What is to be added to one case file, and the arrays to write next to it."""
+    """What is to be added to one case file: lines by the index of an entry, and arrays by the name
+    of the file next to it."""
 
     cases: list[PlannedCase] = field(default_factory=list)
     lines: dict[int, list[str]] = field(default_factory=dict)
@@ -171,7 +175,7 @@ class _Additions:
 def _by_field(
     planned: PlannedCase, path: Path, outputs: Mapping[str, Array], additions: _Additions
 ) -> dict[str, Array | Sequence[Array] | str]:
-    """Return the outputs by field, large ones as the names of files."""
+    """Return the outputs by field, large ones as the names of files, which `additions` gets."""
     fields: dict[str, Array | Sequence[Array] | str] = {}
     members: dict[str, list[Array]] = {}
     for name, array in outputs.items():

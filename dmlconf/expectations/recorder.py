@@ -1,4 +1,4 @@
-"""Record: run cases on a backend, and keep their outcomes."""
+"""Make a recording: run cases on a backend, and keep their outcomes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class LeftOut:
     """A case that is not recorded.
 
     Attributes:
-        case: its identifier.
-        broken: whether the backend broke down or misbehaved; otherwise it may decline the case.
+        case: the case's identifier.
+        broken: whether the backend broke down or misbehaved; false if the case is left out for
+            another reason, such as a known fault or a missing feature level.
         reason: one of a fixed set of reasons, in words.
         message: the particulars.
     """
@@ -48,7 +49,7 @@ def record(
     """Run cases, and return the recording and what could not be recorded.
 
     Args:
-        engine: has a run whose outcomes are not judged.
+        engine: the engine, with a run whose outcomes are not judged.
         substrate: the layers below DirectML; failures caused by their limits are not recorded.
         on_case: is called after every case, with whether the backend broke down or misbehaved.
 

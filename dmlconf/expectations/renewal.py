@@ -1,4 +1,4 @@
-"""Renewal: the content of a recording by operator after some of its cases were recorded again."""
+"""Update a recording with a file for each operator, after some of its cases were recorded again."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ def parts_kept(
 ) -> Mapping[str, Mapping[str, Entry]]:
     """Return the entries to keep although their cases are not recorded now, by operator.
 
-    They are those of cases that were not selected. Entries of cases in no case file are dropped.
+    These are the entries of cases that were not selected. Entries whose case is in no case file are
+    dropped.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
-        plan: what will be recorded.
-        source: what it will be recorded on, without entries.
+        plan: the cases that will be recorded.
+        source: a recording without entries, of the backend that they will be recorded on.
 
     Raises:
-        BackendError: such entries were recorded on another device.
+        BackendError: entries to keep were recorded on another device.
         InvalidFilesError: a case file cannot be read.
     """
     by_name: dict[str, list[PlannedCase]] = {}
@@ -77,8 +78,8 @@ def renewed(
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
-        recording: what was recorded, of all operators.
-        others: other entries, by operator.
+        recording: what was recorded now, of all operators.
+        others: the entries to keep, by operator, from `parts_kept`.
 
     Raises:
         BackendError: a file would be larger than a recording may be.
@@ -103,9 +104,9 @@ def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set
     """Return the identifiers of all cases of an operator, selected or not.
 
     Args:
-        operator: its name.
-        chosen: cases of it; the folders of their files are searched, with the files that operators
-            in these folders share.
+        operator: the operator's name.
+        chosen: selected cases of the operator; the folders of their files are searched, with the
+            files that operators in these folders share.
         folder: another folder to search, if it has case files or shares some.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)

@@ -1,7 +1,7 @@
 """Remember the case files in which `validate` has found nothing wrong.
 
-Checking 50,000 cases takes a minute, and nearly all files are the same as the last time. A file is
-kept by a digest of its name, its content and all that its check depends on.
+To check 50,000 cases takes a minute, and nearly all files are the same as the last time. A file is
+remembered by a digest of its name, its content and everything else that its check depends on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ValidFiles:
     """The files without problems and without warnings, in a store.
 
     Attributes:
-        store: where they are; None for nowhere.
+        store: where the digests are kept; None to remember no file.
     """
 
     store: Entries | None
@@ -33,7 +33,7 @@ class ValidFiles:
         return self.store is not None and self.store.get(_key(path, content)) == []
 
     def add(self, path: Path) -> None:
-        """Keep that a file is valid, unless other files hold data of its cases."""
+        """Remember that a file is valid, unless other files may hold data of its cases."""
         content = path.read_bytes()
         if self.store is not None and b"file" not in content and not self.has(path, content):
             self.store.put(_key(path, content), [])

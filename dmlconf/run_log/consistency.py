@@ -29,7 +29,7 @@ class LoggedVerdict:
     """A verdict, and where the log has it.
 
     Attributes:
-        line: its line, from 1.
+        line: the number of its line, from 1.
         place: the index of its case in the plan, from 0; None if the log does not have it.
         verdict: the verdict.
     """
@@ -41,10 +41,10 @@ class LoggedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A contradiction between two parts of a log.
+    """A contradiction between two lines of a log.
 
     Attributes:
-        line: the line that contradicts an earlier one, from 1.
+        line: the number of the line that contradicts an earlier one, from 1.
         message: what contradicts what.
     """
 
@@ -69,8 +69,8 @@ def contradiction(
     Args:
         selected: how many cases were selected, by the header.
         verdicts: all verdicts, in the order of the log.
-        footer: the footer's line, its number of verdicts by status, and whether it says that the
-            run is complete; None where the log has none.
+        footer: the number of the footer's line, its counts of verdicts by status, and whether it
+            says that the run is complete; None where the log has no footer.
         planned: how many cases the plan has, if those of a shard were selected.
     """
     return next(_contradictions(selected, verdicts, footer, planned), None)

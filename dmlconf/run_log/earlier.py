@@ -30,11 +30,11 @@ class EarlierRun:
     Attributes:
         header: the header of the log.
         places: the index in the plan of each case that has a verdict, by identifier.
-        summary: how many of these have each status.
+        summary: how many of these cases have each status.
         attempts: the attempts at cases that failed and have no verdict yet, by case.
         footer: the footer of the log; None where the run died.
         end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
-        size: how many bytes it has.
+        size: how many bytes the log has.
         processes: the number of the last worker process that the log names; 0 for none.
     """
 
@@ -54,15 +54,15 @@ class EarlierRun:
 
     @property
     def failures(self) -> int:
-        """Number of its verdicts that fail the run."""
+        """How many of the logged verdicts fail the run."""
         return sum(count for status, count in self.summary.items() if status.fails_run)
 
 
 def read_earlier(path: Path) -> EarlierRun | None:
     """Return the logged part of an earlier run; None if the run died before it wrote anything.
 
-    `not run` verdicts are not kept. After a power cut the end of a file may never have
-    reached the disk: the log is read up to there.
+    Verdicts `not run` are left out, since their cases run now. After a power cut the end of the
+    file may never have reached the disk; the log is read up to that end.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
@@ -90,8 +90,8 @@ class _Reader:
     """Reads the lines after the header.
 
     Attributes:
-        attempts: the attempts by case, without what only reports need.
-        footer: the last line, if the log has one.
+        attempts: the attempts by case, without what only reports need: figures and facts.
+        footer: the footer; None if the log has none so far.
         end: how many bytes there are up to the end of the last line to keep.
     """
 
@@ -102,7 +102,7 @@ class _Reader:
         self.end = end
 
     def verdicts(self, lines: Iterator[LogLine]) -> Iterator[LoggedVerdict]:
-        """Yield the verdicts, without what only reports need."""
+        """Yield the verdicts, without what only reports need: figures and facts."""
         unreached = False
         for number, record, end in lines:
             kind = record["record"]

@@ -26,9 +26,9 @@ class Difference:
     """One difference between two runs.
 
     Attributes:
-        name: what differs.
-        one: its value in the first run, as in JSON.
-        other: its value in the other run.
+        name: the name of the field that differs.
+        one: the field's value in the first run, as in JSON.
+        other: the field's value in the other run.
     """
 
     name: str
@@ -53,10 +53,10 @@ MODELS_LEFT_OUT: Final = "models_left_out"
 """The option that says how many cases of models the run leaves out."""
 
 _COVERED: Final = ("case_list", "failed", "waivers", MODELS_LEFT_OUT)
-"""Options that digests of the planned cases and of waivers cover, such as names of files."""
+"""Options that are not compared, since digests of the planned cases and of waivers cover them."""
 
 _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
-"""The folder of a file in a backend's name; it differs between machines."""
+"""The folder of a file in a backend's name, which may differ between machines."""
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
@@ -128,6 +128,6 @@ def _shard(header: Header) -> str | None:
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return data as read from a log, without tuples."""
+    """Return data as it would be read from a log: lists instead of tuples, and text for paths."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(data), default=str))
     return plain

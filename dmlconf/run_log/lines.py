@@ -1,4 +1,4 @@
-"""The lines of a run log, each checked against the schema."""
+"""Read the lines of a run log, and check each against the schema."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class LogLine(NamedTuple):
     """One line of a run log.
 
     Attributes:
-        number: its number, from 1.
-        record: what it holds; it fits the schema where that was checked.
+        number: the number of the line, from 1.
+        record: the JSON object in the line, which fits the schema, unless the log is this process's
+            own.
         end: how many bytes the file has up to the end of the line.
     """
 
@@ -79,7 +80,7 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
 
 
 def _check(path: Path, number: int, record: Any) -> None:
-    """Raise an error for a line that violates the schema or has another version of the form."""
+    """Raise `InvalidLogError` for a line that violates the schema or has another version."""
     kind = record.get("record") if isinstance(record, dict) else None
     if number == 1 and kind != "header":
         raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is not a header")

@@ -1,4 +1,4 @@
-"""The run log: JSON Lines, written as verdicts are reached. Everything else derives from it.
+"""The run log: JSON Lines, written as verdicts are reached. All reports are made from it.
 
 The first line is the header, then comes one line for each verdict, then the footer. Where failing
 cases run again, each attempt has a line (`attempt`) before the verdict. A run that dies leaves a
@@ -63,7 +63,7 @@ class Header:
         dmlconf: version of dmlconf.
         started: date and time in UTC, ISO 8601.
         backend: the backend as named on the command line.
-        against: what gives the expected values that cases do not state, as named there.
+        against: what gives the expected values that cases do not state, as named by `--against`.
         environment: what the backend runs on, and Python, NumPy and the operating system.
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files.
@@ -94,7 +94,7 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """Number of cases of the plan from which these were selected: each place is below it."""
+        """How many cases the plan has from which these were selected: each place is less."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property
@@ -113,8 +113,8 @@ class Footer:
         complete: whether every selected case was run.
         summary: number of verdicts by status.
         cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
-        kept_verdicts: how many verdicts the log had when the run was resumed; None if it was
-            not.
+        kept_verdicts: how many verdicts the log had when the run was resumed; None if it was not
+            resumed.
     """
 
     finished: str
@@ -196,10 +196,10 @@ class LogWriter:
 
 
 def rewrite(log: RunLog, writer: LogWriter) -> None:
-    """Write a log again, with the number of cases that ran as the number selected.
+    """Write a log again, as if only the cases that have verdicts had been selected.
 
     Raises:
-        LogWriteError: it cannot be written.
+        LogWriteError: the log cannot be written.
     """
     writer.header(replace(log.header, selected=len(log.verdicts)))
     for place, verdict in enumerate(log.verdicts):
@@ -218,8 +218,8 @@ def read_log(
 ) -> RunLog:
     """Read a run log, also one that ends early.
 
-    Verdicts are in the order of the plan, if the log has it. A failure whose case was to run
-    again when the run died is the verdict on it.
+    Verdicts are in the order of the plan, if the log has the places of cases. If the run died
+    before a failed case ran again, the failure is the verdict on that case.
 
     Args:
         path: the log.
@@ -290,7 +290,7 @@ def _check_consistency(
 
 
 def read_back(header: Header) -> Header:
-    """Return a header as it is after being written and read: its options are plain values."""
+    """Return a header as it would be read from its log: its options are plain values."""
     return header_of(json.loads(_ENCODER.encode(record_of(header))))
 
 

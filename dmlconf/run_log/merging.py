@@ -22,6 +22,7 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["MergeError", "Merger"]
 
 _MOST_NAMED: Final = 5
+"""The most cases that a message names."""
 
 
 class MergeError(InvalidLogError):
@@ -50,8 +51,8 @@ class Merger:
     Attributes:
         parts: the logs.
         owners: for each case that ran, the number of the first log that has a verdict on it.
-        unreached: for each case that ran in no log, the number of the first log with a verdict on
-            it, `not run`.
+        unreached: for each case that ran in no log, the number of the first log whose verdict on it
+            is `not run`.
         shared: the cases that ran in several logs.
         named: whether each verdict names its log, because the environments differ.
         missing: how many cases no log has a verdict on.
@@ -70,7 +71,7 @@ class Merger:
         """Read one of the logs.
 
         Raises:
-            InvalidLogError: it is not a run log, or contradicts itself.
+            InvalidLogError: the file is not a run log, or contradicts itself.
         """
         number = len(self.parts)
         log = read_log(path, keep=lambda verdict: verdict.judged(figures={}).of_case(facts={}))
@@ -91,7 +92,7 @@ class Merger:
         """Raise `MergeError` if the logs are not from one run.
 
         Args:
-            other_environments: whether environments may differ.
+            other_environments: whether the environments of the logs may differ.
 
         Raises:
             MergeError: the runs differ in more than their shards.
@@ -257,7 +258,10 @@ def _printed(lines: Iterable[str]) -> str:
 
 
 def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
-    """Yield the verdicts of a log with their places; first attempts if its run died."""
+    """Yield the verdicts of a log with their places.
+
+    If its run died, a case without a verdict has that of its first attempt.
+    """
     attempts: dict[str, tuple[Verdict, int]] = {}
     for number, record, _ in log_lines(part.path, own=True):
         if record["record"] not in ("verdict", "attempt"):

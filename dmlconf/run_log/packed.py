@@ -1,4 +1,4 @@
-"""Packed verdicts: the parts that only some reports read are kept pickled, to save memory.
+"""Pack verdicts to save memory: parts of them that only some reports read are kept pickled.
 
 The facts and digests of a verdict take kilobytes as dictionaries, and a few hundred bytes pickled.
 Equal facts, digests and figures of several cases are stored once.
@@ -85,7 +85,7 @@ def packing() -> Callable[[Verdict], Verdict]:
 
 
 def rounded(verdict: Verdict) -> Verdict:
-    """Return a verdict with its time as the log has it, as packing does."""
+    """Return a verdict with its seconds rounded, as the log and packed verdicts have them."""
     seconds = round(verdict.execution.seconds, _DIGITS)
     return verdict if seconds == verdict.execution.seconds else verdict.ran(seconds=seconds)
 

@@ -1,1 +1,1 @@
-"""Verdicts and their statuses."""
+"""Verdicts on cases, their statuses and figures, and how they are written as JSON."""

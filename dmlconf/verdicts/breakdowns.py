@@ -1,4 +1,4 @@
-"""Find the breakdowns of worker processes in a log that are blamed on no case."""
+"""Find the breakdowns of worker processes in a log for which no case got the blame."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class UnexplainedBreakdown:
     Attributes:
         kind: how it broke down.
         message: the particulars.
-        process: its number.
-        sequence: the number of the first of the cases in it.
-        cases: those that had no outcome yet, in their order.
+        process: the number of the process.
+        sequence: the number in the process of the first of `cases`.
+        cases: the cases that had no outcome yet, in their order.
         worker: the scheduler's worker that had the process; None if the run's own machine did.
     """
 
@@ -37,9 +37,9 @@ class UnexplainedBreakdown:
 def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreakdown]:
     """Return the breakdowns that no case explains, in the order of processes.
 
-    A case explains one if it was among the cases that may be the cause and got the blame for a
-    breakdown, of that process or of a later one. Of two breakdowns with the same case, that of
-    fewer cases counts. Time limits that cases exceeded only together are left out.
+    A case explains a breakdown if it was among the cases that may be the cause, and got the blame
+    for the breakdown of that process or of another one. Of two breakdowns with the same case, the
+    one with fewer cases counts. Time limits that cases exceeded only together are left out.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

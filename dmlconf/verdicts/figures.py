@@ -31,14 +31,14 @@ class ErrorMap:
 
 @dataclass(frozen=True, slots=True)
 class Figures(Positional):
-    """The measurements of the comparison of an output. `schemas/run-log.schema.json` has the form.
+    """What was measured when an output was compared, as `schemas/run-log.schema.json` describes it.
 
     Attributes:
         elements: how many elements were compared.
         differing: how many of them are outside the rule.
         worst_ulp: the greatest distance in ULP; None for integers.
         rule: the kind of rule, such as `ulp`.
-        limit: the largest error that the rule permits; for `accumulate`, a factor on the bound.
+        limit: the largest error that the rule permits; for `accumulate`, a factor of the bound.
         margin: the share of the limit that the worst element uses, above 1 for one outside the
             rule; None in logs of older versions.
         source: where the rule comes from; None in logs of older versions.
@@ -49,9 +49,10 @@ class Figures(Positional):
         typical: the share of the limit that measured devices use at most, if it is far less.
         typical_margin: the margin in terms of the typical share.
         products: for `accumulate`, how many terms each element sums.
-        sample: how many elements a recording has, if not all.
-        worst_coordinates: where the worst element is.
-        histogram: how many elements are that many ULP off, by the number as text.
+        sample: how many elements a recording has, if it does not have all.
+        worst_coordinates: the coordinates of the worst element.
+        histogram: how many elements are how many ULP off, with the ULP as text: `{"0": 98, "4": 2}`
+            says that 2 elements are 4 to 7 ULP off.
         same_bits: for a relation, how many elements have the same bits in both forms.
         unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
             they run one by one.

@@ -1,4 +1,4 @@
-"""Verdicts by operator."""
+"""Group verdicts by operator."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Dataclasses as records of JSON and back: the run log and the JSON report are written with this.
+"""Turn dataclasses into JSON objects (records) and back, for the run log and the JSON report.
 
 A field is written if it has no default, if it is marked `ALWAYS`, or if it differs from its
-default. The fields of a `PART` stand among the others, as if the record had no parts; a class whose
-fields are not in the order of the record has that as `RECORD_ORDER`. JSON lacks infinities and NaN,
-so they are text, as in `"worst_ulp": "inf"`. Fields that a record has in addition are ignored.
+default. A field marked `PART` is a dataclass whose own fields are written in its place. A class
+whose record has another order of fields gives it as `RECORD_ORDER`. JSON lacks infinities and NaN,
+so they are text, as in `"worst_ulp": "inf"`. Reading ignores fields that the class does not have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
 
 PART: Final[Mapping[str, bool]] = {"part": True}
-"""Metadata of a field with a dataclass whose own fields the record has instead."""
+"""Metadata of a field that holds a dataclass: the record has that one's fields instead."""
 
 NUMBERS: Final = "numbers"
 """An annotation of plain values in which text such as `inf` is a number."""
@@ -33,9 +33,10 @@ _Convert = Callable[[Any], Any]
 
 
 class Positional:
-    """Dataclasses that are pickled as a call with their values: workers send thousands of verdicts.
+    """The base of dataclasses that are pickled as a call of the class with their values.
 
-    A frozen dataclass with slots looks its fields up each time, and sets them one by one.
+    This is fast: workers send thousands of verdicts, and otherwise a frozen dataclass with slots
+    looks its fields up each time, and sets them one by one.
     """
 
     __slots__ = ()
@@ -62,7 +63,7 @@ class Rounded:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is written and read; no function where the value is its own JSON."""
+    """How a field is written and read; a function is None where JSON has the value itself."""
 
     name: str
     write: _Convert | None
@@ -71,7 +72,7 @@ class _Field:
     """The value that is not written; `MISSING` for none."""
 
     part: type[Any] | None = None
-    """The dataclass, for a field whose own fields the record has instead."""
+    """The dataclass of a field that is marked `PART`; else None."""
 
 
 def record_of(value: Any) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _V
 
 @cache
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
-    """Return the fields of a record in order, each with the name of its part."""
+    """Return the fields of a record in order, each with the name of its part, or an empty name."""
     leaves: list[tuple[str, _Field]] = []
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is None:

@@ -16,11 +16,11 @@ class StatusTraits:
         meaning: when a case has it, as the documentation says.
         fails_run: whether one such verdict makes the run fail.
         judged: whether the case's outcome was compared with an expectation or a rule.
-        gravity: its rank among the statuses of several variants, the most severe highest.
+        gravity: its rank, the most severe status highest; of several variants the highest counts.
         junit: the element of JUnit XML; None for a test that passed.
         style: the status's style in the terminal, as Rich takes it.
         colors: the status's colors on pages: for light pages and for dark ones.
-        always_shown: whether tables have a column for it even if no case has it.
+        always_shown: whether tables have a column for the status even if no case has it.
     """
 
     meaning: str
@@ -34,7 +34,7 @@ class StatusTraits:
 
 
 class Status(StrEnum):
-    """The judgement on one case. A new status is one entry here, and its own code."""
+    """The status of a verdict: what was found about one case."""
 
     traits: StatusTraits
 

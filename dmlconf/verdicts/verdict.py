@@ -83,7 +83,7 @@ class Reason:
         message: the particulars, one sentence.
         differences: for wrong values, the first elements that differ; each has `tensor`,
             `coordinates`, `expected` and `actual`.
-        diagnostics: what the backend's process wrote to standard error, or nothing.
+        diagnostics: what the backend's process wrote to standard error; empty if it wrote nothing.
     """
 
     kind: ReasonKind
@@ -103,7 +103,7 @@ class VariantResult:
         reason: the reason, unless it passed.
         message: the particulars of the reason.
         differing_bits: for each output, how many elements have other bits than in the first
-            variant; empty if none has, or if one of the two has no outputs.
+            variant; empty if no element has, or if one of the two variants has no outputs.
         seconds: how long the backend took.
         dispatch_seconds: how long each dispatch took by the device's own clock.
     """
@@ -119,7 +119,8 @@ class VariantResult:
 def failing_variants(variants: Mapping[str, VariantResult]) -> str:
     """Return the variants that fail, as `metacommands=on`; empty where none fails, or all do.
 
-    Of several options it names only those that all failing variants have and no other has.
+    A label such as `metacommands=on,half=off` is cut to the options that all failing variants
+    have and no other has.
     """
     failing = [label for label, result in variants.items() if result.status.fails_run]
     if not failing or len(failing) == len(variants):
@@ -140,15 +141,15 @@ class Identity(Positional):
         operator: the operator's name in the catalogue.
         tags: the case's tags.
         location: the case's file and line.
-        origin: the source of the case's own expectation, as stated; None if not.
+        origin: where the case's own expectation comes from, as the case states it, or None.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         example: the number or name of the documentation's example that the case is, or None.
         facts: the facts of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty
             if the run did not reach the case.
         feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
             which `--feature-level` chooses; None where the run did not reach the case.
-        disputes: what the case says is wrong where its expectation contradicts it, `reference`;
-            None for nearly all cases.
+        disputes: `reference` if the case says that the reference is wrong where it contradicts
+            the case's expectation; None for nearly all cases.
     """
 
     case: str
@@ -174,10 +175,10 @@ class Judgement(Positional):
         figures: the figures of each output tensor.
         unchecked_outputs: outputs without independent expected values, in addition to
             others that were compared.
-        circumstance: the circumstance under which the case failed, having passed plainly; None for
-            every other verdict.
+        circumstance: the circumstance under which the case failed although it passed in the plain
+            run; None for every other verdict.
         circumstances: the case's result under each circumstance: a status, or `not applicable`;
-            empty if it ran only plainly.
+            empty if there was only the plain run.
         variants: the case's result in each variant of the backend, by label; empty if
             the backend has only one.
         attempts: the status of each run of a case that failed and was run again; empty otherwise.
@@ -201,8 +202,8 @@ class LostProcess:
     Attributes:
         kind: how it broke down: a crash, a hang or a removed device.
         message: the particulars.
-        process: its number.
-        sequence: the number that the case would have had in it.
+        process: the number of the process.
+        sequence: the number that the case would have had in the process.
         together: how many cases had no outcome yet: each may be the cause.
         blamed: whether the case got the blame; if not, it ran again.
     """
@@ -229,7 +230,7 @@ class Execution(Positional):
         worker: the scheduler's worker that ran the case; None if the run's own machine did.
         process: the number of the worker process that ran the case; None for dmlconf's own.
         sequence: the number of the case in that process, which may explain a result that depends
-            on earlier cases. Two verdicts may be equal though their cases ran elsewhere.
+            on earlier cases. Verdicts are equal even if these numbers differ.
         lost_processes: the worker processes that broke down with the case, in their order.
     """
 
@@ -244,14 +245,14 @@ class Execution(Positional):
 
     @property
     def last_process(self) -> int:
-        """The highest number of a process that it names; 0 for none."""
+        """The highest number of a process that this execution names; 0 if it names none."""
         return max((self.process or 0, *(lost.process for lost in self.lost_processes)))
 
     def with_processes_after(self, last: int) -> Execution:
-        """Return the execution with processes numbered from another number on.
+        """Return the execution with `last` added to the numbers of its processes.
 
         Args:
-            last: the number of the last process before them.
+            last: the number of the last process of the runs before.
         """
         lost = tuple(replace(each, process=each.process + last) for each in self.lost_processes)
         process = None if self.process is None else self.process + last
@@ -260,15 +261,15 @@ class Execution(Positional):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Positional):
-    """The judgement on one case. A log's line has the fields of all parts side by side.
+    """What a run says about one case. A line of a run log has the fields of all parts side by side.
 
-    What nearly every reader asks for can be read from the verdict itself, such as
-    `verdict.status` for `verdict.judgement.status`.
+    What nearly every reader asks for can be read from the verdict itself: `verdict.status` is
+    `verdict.judgement.status`.
 
     Attributes:
-        identity: which case it is.
-        judgement: its status, with reasons and figures.
-        execution: how it ran.
+        identity: which case the verdict is about.
+        judgement: the case's status, with reasons and figures.
+        execution: how and where the case ran.
     """
 
     identity: Identity = field(metadata=PART)
@@ -282,7 +283,7 @@ class Verdict(Positional):
         *("variants", "warnings", "attempts", "worker", "process", "sequence", "disputes"),
         "lost_processes",
     )
-    """The order of a log's line, which stays as readers and older logs have it."""
+    """The order of the fields in a line of a log, which readers of logs rely on."""
 
     @property
     def case(self) -> str:
@@ -331,7 +332,7 @@ class Verdict(Positional):
 
     @property
     def circumstance(self) -> str | None:
-        """The circumstance under which alone the case failed."""
+        """The circumstance under which the case failed although it passed in the plain run."""
         return self.judgement.circumstance
 
     @property
