@@ -2,8 +2,8 @@
 
 An expression is a restricted Python expression over named values, such as
 `OutputTensor.Sizes[Axis] == 1`. It can read fields and compute with numbers, sizes and
-names; it can call only the functions listed here, and reach nothing else. Work, memory and
-results are bounded (`dmlconf.limits`), so that no expression hangs or exhausts memory.
+names; it can call only the functions listed in `FUNCTIONS`, and reach nothing else. Work, memory
+and results are bounded (`dmlconf.limits`), so that no expression hangs or exhausts memory.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class BudgetError(ExpressionError):
 class Budget:
     """The steps that one or more expressions may take together.
 
-    A step is an item that a generator visits, 16 items of a tuple that is made, or 16 items of a
-    tuple that a name stands for: `any(a == 1 for a in range(4096))` takes up to 4,352 steps.
+    An evaluation takes a step, each item that a generator visits takes one, and so do every 16
+    items of a tuple that is made: `any(a == 1 for a in range(4096))` takes up to 4,353 steps. If
+    names stand for tuples, the evaluation and each visit take one more for every 16 of their items.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -62,18 +63,14 @@ class Budget:
         """Allow this many steps.
 
         Args:
-            steps: how many.
-            whole: the budget that these steps are taken from as well.
+            steps: how many steps.
+            whole: another budget, from which the same steps are taken as well.
         """
         self._limit = self._left = steps
         self._whole = whole
 
     def take(self, steps: int = 1) -> None:
-        """Take steps.
-
-        Raises:
-            BudgetError: there are too few left.
-        """
+        """Take steps; raise `BudgetError` if too few are left."""
         self._left -= steps
         if self._left < 0:
             raise BudgetError(f"more than {self._limit:,} steps; use shorter ranges")
@@ -92,11 +89,11 @@ class _Evaluation:
     __slots__ = ("_budget", "_bytes_left", "_ranges", "_weight")
 
     def __init__(self, budget: Budget, weight: int) -> None:
-        """Begin.
+        """Begin an evaluation.
 
         Args:
-            budget: what it may take.
-            weight: the steps that visiting one item takes.
+            budget: the steps that the evaluation may take.
+            weight: how many steps a generator takes to visit an item.
         """
         self._budget, self._weight = budget, weight
         self._bytes_left = MOST_EXPRESSION_BYTES
@@ -120,7 +117,7 @@ class _Evaluation:
             yield value
 
     def made(self, value: Any) -> Any:
-        """Return a value that was just made, after charging for it."""
+        """Return a value that was just made, and charge its items and its memory."""
         if isinstance(value, tuple | list):
             items = len(value)
             if items <= _ITEMS_PER_STEP:
@@ -207,7 +204,7 @@ def _too_long(what: str) -> str:
 
 
 _PLAIN: Final = frozenset({int, float, bool, type(None)})
-"""Types of values that hold no others."""
+"""Types of values that hold no other values."""
 
 
 def _count(value: Any, limit: int) -> int:
@@ -359,10 +356,11 @@ _NODES: Final = (
 )
 
 
-# On text and tuples these could exhaust memory.
+# On text and tuples these operators could exhaust memory, so the functions replace them.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
+# `helpers` replaces the first functions by its own; what the others return is charged afterwards.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
 _MAKING: Final = frozenset(
     {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
@@ -373,11 +371,11 @@ class _Checked(ast.NodeTransformer):
     """Reject what is not in the language, and guard operations whose results could grow."""
 
     def __init__(self, *, budgeted: bool) -> None:
-        """Set whether what the expression makes is charged for."""
+        """Take whether the values that the expression makes are charged to a budget."""
         self._budgeted = budgeted
 
     def _charged(self, node: ast.expr) -> ast.expr:
-        """Return an expression that charges for the value of this one."""
+        """Return an expression that charges the value of this one and returns it."""
         if not self._budgeted:
             return node
         return ast.copy_location(ast.Call(ast.Name("_made", ast.Load()), [node], []), node)
@@ -474,9 +472,9 @@ class Expression:
                 of the namespace, or for this expression alone `MOST_CONDITION_STEPS`.
 
         Raises:
-            BudgetError: it needs too many steps or too much memory.
-            ExpressionError: a name is unknown, the values do not fit the expression, or it gives
-                too many values.
+            BudgetError: the expression needs too many steps or too much memory.
+            ExpressionError: a name is unknown, the values do not fit the expression, or its result
+                has too many values.
         """
         compiled = self._compiled
         if compiled.budgeted or budget is not None:
@@ -501,9 +499,10 @@ class Expression:
         return value
 
     def holds(self, names: Namespace, budget: Budget | None = None) -> bool:
-        """Return whether the expression is true of values, which `evaluate` takes.
+        """Return whether the expression is true; the arguments are those of `evaluate`.
 
-        One that cannot be evaluated is not: it may read the size of an absent optional tensor.
+        An expression that cannot be evaluated counts as false: it may read the size of an absent
+        optional tensor.
         """
         try:
             return bool(self.evaluate(names, budget))
@@ -548,9 +547,9 @@ class _Compiled(NamedTuple):
     """What an expression was compiled to.
 
     Attributes:
-        code: what Python evaluates.
+        code: the code that Python evaluates.
         uses: how often the expression reads each name, by name.
-        budgeted: whether it charges for what it makes: it has generators, or makes long tuples.
+        budgeted: whether values that it makes are charged: it has generators, or makes long tuples.
     """
 
     code: CodeType

@@ -27,11 +27,11 @@ def install_command(extra: str) -> str:
 
 
 def install_command_from(origin: str | None, extra: str) -> str:
-    """Return the command for an installation.
+    """Return the command that adds an extra to an installation of dmlconf.
 
     Args:
-        origin: its `direct_url.json`, by PEP 610; None if it has none.
-        extra: the extra.
+        origin: the installation's `direct_url.json`, by PEP 610; None if it has none.
+        extra: the name of the extra.
     """
     source = None if origin is None else _source(origin)
     if source is None:
@@ -42,7 +42,7 @@ def install_command_from(origin: str | None, extra: str) -> str:
 
 
 def _source(origin: str) -> tuple[Path, bool] | None:
-    """Return the checkout or the wheel, if it is still there, and whether it is editable."""
+    """Return the path of the checkout or wheel, and whether it is editable; None if it is gone."""
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 

@@ -1,8 +1,8 @@
 """The limits of every reader: how much input from outside dmlconf reads and computes.
 
 Files, logs, recordings, certificates and expressions may come from strangers. None of them may
-cost more than about a gigabyte or ten seconds, so each kind has limits that real ones stay far
-below. A file that exceeds a limit is refused with a message that names the limit.
+cost more than about a gigabyte or ten seconds, so each kind has limits, far above what real files
+need. A file that exceeds a limit is refused with a message that names the limit.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ LARGEST_EDITED_MODEL: Final = 512 * _MIB
 """An ONNX model whose intermediate tensors `capture --model` compares."""
 
 LARGEST_INTERMEDIATES: Final = 256 * _MIB
-"""The intermediate tensors of such a model that are outputs at the same time, by the sizes that
-ONNX infers; a single tensor may be larger."""
+"""The intermediate tensors of such a model that one run returns, by the sizes that ONNX infers; a
+single tensor may be larger."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
 """All inputs of an ONNX model that `capture --model` runs or makes."""

@@ -43,7 +43,7 @@ def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
 def sources_digest(form: str, *names: str) -> bytes:
     """Return a digest of these packages and modules of dmlconf, and of all schemas.
 
-    What is cached under it is not looked up again once any of them has changed.
+    An entry that is cached under this digest is not found again once any of them has changed.
 
     Args:
         form: what else the cached entries depend on, such as the version of their format.
