@@ -37,7 +37,10 @@ Outputs of other types, such as FLOAT64, are added up in FLOAT64.
 """
 
 _ANYTHING: Final = 2.0**300
-"""An error scale from which on every value is right, unless the output is FLOAT64."""
+"""The error scale of a FLOAT32 sum from which on every value is right.
+
+For other types of sums it is their largest number; error scales of FLOAT64 sums may exceed this.
+"""
 
 _FLOAT16_BITS: Final = 11
 _FLOAT32_BITS: Final = 24

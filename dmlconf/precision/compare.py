@@ -185,7 +185,7 @@ class _AppliedRule:
         distance: Array | None,
         intervals: Sequence[Interval],
     ) -> tuple[Array, Array | None]:
-        """Return the shares of the limits, and for sums those of the greatest deviation."""
+        """Return errors as shares of their limits and, for sums, of the greatest deviation."""
         shares = apart = None
         if self.accumulation is not None:
             limits = self.accumulation.part(block)

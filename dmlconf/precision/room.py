@@ -35,7 +35,7 @@ class Room:
     Attributes:
         open: elements for which any number is right.
         loose: elements whose lowest and highest permitted values are further apart than a tenth
-            of the largest finite expected magnitude of the output; the open ones are among them.
+            of the largest finite expected magnitude of the output; open elements are among them.
     """
 
     open: int = 0

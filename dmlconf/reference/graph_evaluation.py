@@ -123,7 +123,7 @@ def _inputs_of(
 
 
 def graph_outputs(graph: Graph, outputs: Mapping[Slot, Array]) -> dict[str, Array]:
-    """Return the graph's outputs by name, from those of its nodes."""
+    """Return the graph's outputs by name, from the outputs of its nodes."""
     return {name: outputs[slot] for name, slot in graph.output_sources().items()}
 
 

@@ -44,7 +44,7 @@ def _draw(seed: int, count: int, first: int) -> Array:
 # Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""The longest row of numbers that is kept: to draw longer ones again costs little by comparison."""
+"""The most numbers that are kept: to draw more again costs little compared with their other use."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -248,10 +248,10 @@ def _specials(
     """Numbers that are easily mishandled, in turn, from number `seed` on.
 
     There are 13 for floating-point types: signed zeros, infinities, NaN, subnormal, smallest and
-    largest numbers, and some with a full fraction. There are 7 for integers: the limits, values
+    largest numbers, 1/3, -pi, and the number after 1. There are 7 for integers: the limits, values
     near them, 0, 1, and one with unequal bytes. With `every: N` only every Nth element is one of
-    these; those between are ordinary numbers, as from `uniform` between -1 and 1, or integers from
-    0 to 7.
+    these; the elements between are ordinary numbers, as from `uniform` between -1 and 1, or
+    integers from 0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")

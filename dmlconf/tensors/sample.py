@@ -110,7 +110,7 @@ def elements_digest(array: Array) -> str:
 def has_digest(array: Array, digest: str) -> bool:
     """Return whether a digest is that of these elements.
 
-    Earlier versions took the digest of each NaN's own bits, so that counts too.
+    The digest of all NaNs with their own bits counts too, since older versions have written it.
     """
     known = elements_digest(array)
     return digest == known or digest == sha256(little_endian(array)).hexdigest()

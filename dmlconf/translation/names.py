@@ -34,7 +34,7 @@ class AmbiguousOperatorError(LookupError):
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return DirectML's operators for each name of a standard: `onnx` has `Conv`: (CONVOLUTION)."""
-    from dmlconf.translation.tables import TARGETS, table  # Rarely needed, and slow to import.
+    from dmlconf.translation.tables import TARGETS, table  # Most names are DirectML's own.
 
     return {target: table(target).names() for target in TARGETS}
 

@@ -34,7 +34,7 @@ class StatusTraits:
 
 
 class Status(StrEnum):
-    """The status of a verdict: what was found about one case."""
+    """The judgement on one case. A new status is one entry here, and the code that gives it."""
 
     traits: StatusTraits
 

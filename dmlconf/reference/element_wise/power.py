@@ -116,8 +116,9 @@ def _real_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
 def real_power(base: Array, exponent: Array) -> Array:
     """Return the power of FLOAT64 numbers, with DirectML's results for special numbers.
 
-    Its formula gives NaN where C gives 1: 1 to an infinite power, and an infinity or NaN to the
-    power 0. A negative base gives NaN unless the exponent is whole.
+    Its formula gives NaN where `pow` of C gives 1: for 1 or -1 to an infinite power, 1 to the power
+    NaN, and an infinity or NaN to the power 0. A negative base gives NaN unless the exponent is
+    whole.
     """
     with np.errstate(all="ignore"):
         absolute = np.abs(base)

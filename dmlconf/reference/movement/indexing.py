@@ -48,8 +48,8 @@ def gather(
     indices of its own. The result fills the last dimensions of the output; the output's other
     dimensions have size 1. If the output has fewer dimensions than the result, it gets what is at
     coordinate 0 of the result's first dimensions. Reads outside of the input read its last element.
-    With an IndexDimensions of 0, the output may have more elements than the result; the surplus
-    ones get the input's last element, too.
+    With an IndexDimensions of 0, the output may have more elements than the result; the others get
+    the input's last element, too.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
     dimensions that do not fit, and reads out of range were measured.

@@ -31,7 +31,8 @@ def padding1(
 
     Return the input with elements around it, as PaddingMode says.
 
-    A padding may be wider than the input: REFLECTION of [1, 2] by 3 gives [1, 2, 1, 2, 1].
+    A padding may be wider than the input: [1, 2] with REFLECTION and an EndPadding of 3 becomes
+    [1, 2, 1, 2, 1].
 
     Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP and the conversion of a PaddingValue that
     does not fit the data type were measured.
@@ -43,7 +44,7 @@ def padding1(
 def padded(
     tensor: Array, mode: str, value: Array, start: Sequence[int], end: Sequence[int]
 ) -> Array:
-    """Return the tensor with `start` and `end` elements around it; `value` is that of CONSTANT."""
+    """Return the tensor with `start` and `end` elements around it; CONSTANT fills in `value`."""
     output = np.empty(np.add(tensor.shape, np.add(start, end)), tensor.dtype)
     inner = tuple(np.s_[b : b + size] for b, size in zip(start, tensor.shape, strict=True))
     output[inner] = tensor

@@ -131,9 +131,9 @@ def local_response_gradients(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return the base to the power of the exponent, computed by way of a logarithm.
+    """Return the base to the power of the exponent.
 
-    A negative base gives NaN, unless the exponent is 0, which gives 1: measured.
+    Measured: a negative base gives NaN, as if a logarithm were taken; but the exponent 0 gives 1.
     """
     power: Array = np.power(base, single(exponent))
     return power if single(exponent) == 0 else np.where(base < 0, np.nan, power)

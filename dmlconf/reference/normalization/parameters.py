@@ -1,4 +1,4 @@
-"""What the batch normalisations do with parameters that several elements share, as a variance."""
+"""The parameters of batch normalisation that several elements share, such as the variance."""
 
 from __future__ import annotations
 

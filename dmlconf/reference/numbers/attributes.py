@@ -1,9 +1,8 @@
 """Convert attributes of descs to a tensor's data type: FLOAT32 to an integer by a C cast.
 
 C does not define the result for a number beyond the integer type, such as 300 for UINT8, so
-processors differ.
-Measured: DirectML 1.15.4, 1.13.1 and 1.8.0 on x86-64 convert in C, for PADDING and DIAGONAL_MATRIX
-alike. The pages do not mention it.
+processors differ. Measured: DirectML 1.15.4, 1.13.1 and 1.8.0 on x86-64 convert attributes of
+PADDING and of DIAGONAL_MATRIX like C there. The pages do not mention the conversion.
 
 Sources: ISO C 6.3.1.4; Intel 64 manual, CVTTSS2SI and, with AVX-512, VCVTTSS2USI; Arm architecture
 reference manual, FCVTZS and FCVTZU.

@@ -46,7 +46,7 @@ def multihead_attention1(
     [OutputPresentValueTensor {1, ..., B, M, P + L, V}]; FLOAT32, FLOAT16; MaskTensor,
     PastSequenceLengthsTensor: INT32
 
-    Return the attention of each head, and the keys and values with those of the past before them.
+    Return the attention of each head, and the present keys and values: past ones, then new ones.
 
     There are B batches of S queries, L keys and P past keys, with N heads of queries and M of keys
     and values; H and V are the sizes of a head of keys and of values. For each batch and head, with
@@ -54,10 +54,10 @@ def multihead_attention1(
 
         softmax(q @ k^T * Scale + RelativePositionBias + Mask) @ v
 
-    Heads of queries share those of keys and values in order, N / M of them each. Mask is
-    MaskFilterValue for a key that a query does not see, else 0; it is added, though for masks of
-    lengths the page says that the score is set to it. MaskType decides the sizes of MaskTensor, and
-    which keys are seen:
+    N / M heads of queries after one another share a head of keys and values. Mask is
+    MaskFilterValue for a key that a query does not see, else 0. Mask is added to the score, though
+    for masks of lengths the page says that it replaces the score. MaskType decides the sizes of
+    MaskTensor, and which keys are seen:
 
         BOOLEAN: those whose element is 1
         KEY_SEQUENCE_LENGTH: those before the batch's length
@@ -67,8 +67,8 @@ def multihead_attention1(
         queries none. Positions are counted through all batches
 
     With PastSequenceLengthsTensor the present tensors hold at least L keys. New keys and values are
-    written from the position on that this tensor gives for the batch. What the present tensors hold
-    before it counts as 0 here, and a query sees no key after its own position.
+    written from the position on that this tensor gives for the batch. The elements before that
+    position count as 0 here, and a query sees no key after its own position.
 
     Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The page of
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC does not explain the head counts and

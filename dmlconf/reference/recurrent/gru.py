@@ -70,7 +70,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 def gru_direction(
     desc: GruDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes of one direction after every step, and those after the last step."""
+    """Return the hidden nodes of one direction after every step, and the state after the last."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
     part_z, part_r, part_h = (gates.part(gate) for gate in range(3))

@@ -100,7 +100,7 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
 def lstm_direction(
     desc: LstmDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes after every step of one direction, and the last ones and cell."""
+    """Return the hidden nodes of one direction after every step, and the state after the last."""
     clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST_FLOAT32
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g, h = Activation.each(desc.ActivationDescs[3 * index : 3 * index + 3])

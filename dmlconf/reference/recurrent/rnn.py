@@ -77,7 +77,7 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 def rnn_direction(
     desc: RnnDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes of one direction after every step, and those after the last step."""
+    """Return the hidden nodes of one direction after every step, and the state after the last."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
 

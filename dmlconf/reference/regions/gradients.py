@@ -69,10 +69,11 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     interpolated; with MAX only the first of the greatest samples gets it. Samples outside the input
     get nothing, and count as 0 for MAX.
 
-    The gradient of a region is the slope of the image between the four elements around each sample,
-    times the size of the input, whatever the interpolation mode. An output that lies a quarter of
-    the way from the region's start to its end adds three quarters of its gradient to that of the
-    start, and one quarter to that of the end. Scales and offsets have no effect on these shares.
+    A sample's share in the gradient of its region is the slope of the image between the four
+    elements around the sample, times the size of the input, whatever the interpolation mode. An
+    output that lies a quarter of the way from the region's start to its end adds three quarters of
+    this to the gradient of the start, and one quarter to the gradient of the end. Scales and
+    offsets have no effect on these shares.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
     """
@@ -91,7 +92,7 @@ def roi_gradients(desc: RoiAlignGradDesc) -> RoiGradients:
     """Return the samples and incoming gradients, from the operator's fields."""
     tensor = desc.InputTensor
     if tensor is None:
-        # Without the input there is no gradient of the regions, so that of the input is asked for.
+        # Without InputTensor the regions have no gradient, so the desc asks for that of the input.
         assert desc.OutputGradientTensor is not None
         tensor = np.zeros(desc.OutputGradientTensor.Sizes)
     values = channels_last(tensor)
