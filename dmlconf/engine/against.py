@@ -1,7 +1,8 @@
 """Sources of expected outcomes for cases that state none: recordings, the reference, or both.
 
-A backend is never judged by itself: neither by a backend of the same name, nor by what was recorded
-with the same files on the same adapter and driver, nor the reference by a recording of it.
+A backend is never judged by itself: not by a backend of the same name and options, not by what was
+recorded with the same files on the same adapter and driver. The reference is not judged by a
+recording of it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.session import OpenBackend, no_expectation, reference, source_digest
 from dmlconf.judging.judge import Against, Recorded
 
-# What reads recordings is imported where it is needed: a run of one case may need none.
+# Modules that read recordings are imported in functions: a run of one case may need none of them.
 if TYPE_CHECKING:
     from dmlconf.backends.recording.store import StoredRecording
 
@@ -48,7 +49,7 @@ _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 
 _TELLING: Final = frozenset({"E_INVALIDARG"})
-"""HRESULTs that are about the desc; others are about the device that DirectML ran on."""
+"""HRESULTs by which DirectML refuses a desc; others say something about its device alone."""
 
 
 class RecordingAgainst:
@@ -60,13 +61,14 @@ class RecordingAgainst:
     def __init__(
         self, path: Path, subject: Subject | None = None, store: Entries | None = None
     ) -> None:
-        """Name the recording.
+        """Name the recording, and read nothing yet.
 
         Args:
             path: the path of the recording, as `StoredRecording` takes it.
-            subject: who is under test, and is not judged by what was recorded of it; None where
-                that does not matter.
-            store: keeps which cases a file has, so that it need not be read for others.
+            subject: the subject under test: files that were recorded of it are not used. None uses
+                all files.
+            store: keeps the identifiers of the cases in each file, so that no file is read for a
+                case that it lacks.
         """
         self.path = path
         self.stale: list[str] = []
@@ -106,9 +108,10 @@ class RecordingAgainst:
         return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)
 
     def digest(self, operator: str) -> str | None:
-        """Return a digest of the file with an operator's cases and of who is judged by it.
+        """Return a digest of the file with an operator's cases and of the subject under test.
 
-        It is None once the file has turned out to be stale for a case: each run has to say so.
+        It is None once the file has turned out to be stale for a case: nothing may then be taken
+        from a cache, since each run has to report the stale case.
         """
         if operator in self._stale_operators:
             return None
@@ -124,7 +127,7 @@ class RecordingAgainst:
     def _is_known_to_lack(self, case: Case) -> bool:
         """Return whether an earlier run has found that the recording lacks the case.
 
-        For 6 of GATHER's 1,004 cases nothing is recorded: two files need not be read for them.
+        GATHER's two recordings lack 6 of its 1,004 cases: a run of these 6 reads neither file.
         """
         operator = case.operator_name
         if self._store is None or not self.content_digest(operator):
@@ -147,7 +150,10 @@ class RecordingAgainst:
         return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
-        """Return which cases have changed since they were recorded, and what to do about it."""
+        """Return a note on the cases that have changed since they were recorded; None if none has.
+
+        The note ends with the command that records them again.
+        """
         if not self.stale:
             return None
         cases = counted(len(self.stale), "case")
@@ -162,12 +168,12 @@ class RecordingAgainst:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What gives the expected outcomes of a run; a worker process gets a copy.
+    """The source of the expected outcomes of a run; a worker process gets a copy.
 
     Attributes:
-        name: the name for the log.
-        against: gives them.
-        recordings: those that may be used.
+        name: the name of the source, for the log.
+        against: returns the expected outcome of a case.
+        recordings: the recordings that the source reads.
         note: what the user should know before the run, or None.
     """
 
@@ -178,7 +184,7 @@ class Expectations:
 
 
 def states_all(planned: PlannedCase) -> bool:
-    """Return whether a case states all its expected outputs, so that no other source is needed."""
+    """Return whether a case states all that it expects, so that no other source is needed."""
     template = planned.template
     expect = template.data.get("expect", {})
     alone = "rejected" in expect or "relation" in template.data
@@ -198,9 +204,9 @@ def expectations(
     Args:
         against: `auto`, or a backend as named on the command line.
         tested: the backend under test.
-        suite: what the plan was chosen from.
+        suite: the suite that the plan was chosen from.
         plan: the cases that will run.
-        suite_paths: where the suite was loaded from.
+        suite_paths: the paths that the suite was loaded from.
         store: as for `RecordingAgainst`.
 
     Raises:
@@ -228,7 +234,7 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
-    """Return a function that says whether one of the recordings has a case as it is now."""
+    """Return a function that says whether one of the recordings has a case and is not stale."""
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]
@@ -236,10 +242,12 @@ def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Return the suite's own recordings, in a path's folder or up to two above it.
+    """Return the suite's own recordings, which are in a path or in one of two folders above it.
 
-    They are the files in the folder `recordings` and the files NAME.dmlrec in the operators'
-    folders. Those of one name are one recording, which is returned as FOLDER/NAME.dmlrec.
+    Of these three folders, the first that has any recordings counts.
+
+    A folder's recordings are the files in its folder `recordings` and the files NAME.dmlrec in the
+    folders of operators. All files of one NAME are one recording, returned as FOLDER/NAME.dmlrec.
     """
     from dmlconf.backends.recording.file import SUFFIX
     from dmlconf.backends.recording.store import recording_paths
@@ -297,7 +305,10 @@ def _recorded(
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
-    """Return whether a recording can judge some of the plan and all files it needs open."""
+    """Return whether some file of a recording, for the plan's operators, may judge the subject.
+
+    All files of these operators are opened, so that an error shows before the run.
+    """
     from dmlconf.backends.recording.store import StoredRecording
 
     heads = [head for _, head in StoredRecording(path).heads(_operators(plan))]
@@ -334,7 +345,7 @@ def _require_fresh(
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
-    """Return whether a recording has any case of the suite, chosen or not."""
+    """Return whether a recording has any case of the suite, whether or not the plan has it."""
     for planned in suite.plan():
         part = stored.part(planned.template.operator_name)
         if part is not None and planned.identifier in part.entries:
@@ -346,14 +357,14 @@ def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
 class _First:
     """Gives the outcome of the first recording that has the case, else that of the reference.
 
-    Of outputs that were recorded as a sample, the reference gives the other elements.
+    Where a recording has only a sample of an output's elements, the reference gives the others.
     """
 
     recordings: Sequence[Against]
     reference: Against
 
     def digest(self, operator: str) -> str | None:
-        """Return the digests of all of them."""
+        """Return the digests of all recordings and of the reference; None if one has no digest."""
         digests = [source_digest(each)(operator) for each in (*self.recordings, self.reference)]
         return None if None in digests else ", else ".join(map(str, digests))
 
@@ -375,7 +386,7 @@ class _First:
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
-    """Return the command that records cases again, each with all cases of its operator."""
+    """Return the command that records some cases again, and with them all of their operators."""
     operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
     first = next(iter(stored.heads(operators)))[1]
     words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]

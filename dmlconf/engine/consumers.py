@@ -26,10 +26,10 @@ Consumer = Callable[[Event], None]
 _Item = TypeVar("_Item")
 
 _PICKLED_AT_ONCE: Final = 256
-"""How many verdicts are pickled together; parts that are equal in them are stored once."""
+"""How many verdicts are pickled together; objects that they share are stored once."""
 
 _FASTEST: Final = 1
-"""The level of compression: others take longer and save little more."""
+"""The level of compression of zlib: higher levels take longer and save little more."""
 
 
 def logging_to(log: LogWriter) -> Consumer:
@@ -62,7 +62,7 @@ def logging_to(log: LogWriter) -> Consumer:
 class LogKeeper:
     """A consumer that keeps the content of the run log, so that reports need not read the file.
 
-    Many verdicts are kept pickled and compressed until the run ends: 110 bytes each for 3,400.
+    Verdicts of a long run are pickled and compressed until it ends: they take 110 bytes each.
     """
 
     def __init__(self, most_unpickled: int = 2000) -> None:
@@ -92,7 +92,7 @@ class LogKeeper:
                 self._footer = footer
 
     def take_log(self) -> RunLog | None:
-        """Return the log, and forget it; None if the run was resumed, so the log began earlier."""
+        """Return the log, and forget it; None if the run was resumed, as its log began earlier."""
         if self._header is None:
             return None
         pack = packing() if self._pickles else rounded
@@ -107,7 +107,7 @@ class LogKeeper:
 
     def _all(self) -> Iterator[tuple[int, Verdict]]:
         for content in _taken(self._earlier):
-            # It never leaves the process.
+            # The pickled content never leaves this process, so it can be trusted.
             yield from pickle.loads(zlib.decompress(content))
         yield from _taken(self._latest)
 

@@ -51,13 +51,13 @@ class Engine:
         run: the run, with everything that decides what happens in it.
         target: the backend or the workers that run its cases.
         expected: the source of expected values that cases do not state.
-        header: the description of the run, as its log has it.
+        header: the description of the run, which is the first line of its log.
     """
 
     def __init__(self, run: Run, target: Target | None = None) -> None:
         """Open the backend, unless a target with an open one is given.
 
-        The engine closes the target, in the end or where opening fails.
+        The engine closes the target: in `close`, and here if an error is raised.
 
         Raises:
             BackendError: the backend or a recording cannot be used.
@@ -102,11 +102,11 @@ class Engine:
         self.target.backend.close()
 
     def stop(self) -> None:
-        """End the run after the event that is being handled, as Ctrl-C does."""
+        """End the run after the current event, as Ctrl-C does."""
         self._stop_requested = True
 
     def leave_out(self, cases: Container[str]) -> None:
-        """Run without some cases, by identifier: an earlier run has their outcomes."""
+        """Take cases out of the run, by identifier, since an earlier run has their outcomes."""
         chosen = self.run.chosen
         assert not isinstance(chosen, Rounds)
         self.run = replace(self.run, chosen=chosen.without(cases))
@@ -118,11 +118,11 @@ class Engine:
     def execute(self) -> Generator[Event, None, None]:
         """Run the cases, and yield the events of the run.
 
-        Every selected case gets one `Judged`, or, in a run that is not judged, one `Executed` or
-        `Unsupported`. If the run is interrupted, stopped or ended by an error, the cases that were
-        not reached get `not run` where it is judged, `Finished` follows, and then the error is
-        raised. While a consumer has an event, a request to end is only noted; the engine obeys it
-        afterwards.
+        Every selected case gets one `Judged`; if the outcomes are not judged, it gets `Executed` or
+        `Unsupported` instead. If the run is interrupted, stopped or ended by an error, each case
+        that it did not reach gets the verdict `not run` (if outcomes are judged). Then follows
+        `Finished`, and then the error is raised. While a consumer handles an event, a request to
+        end the run is only noted; the engine obeys it afterwards.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -182,7 +182,7 @@ class Engine:
                         yield each
 
     def _numbered(self, cases: Sequence[PlannedCase]) -> Verdicts:
-        """Judge cases; processes are counted after those of the earlier part of the run."""
+        """Judge cases, and number processes after the last one of the earlier part of the run."""
         last = self.run.earlier.processes if self.run.earlier else 0
         with closing(self._judge(cases)) as verdicts:
             for verdict in verdicts:
@@ -195,7 +195,7 @@ class Engine:
 
     @property
     def total(self) -> int | None:
-        """How many cases are to get a verdict; None where they are generated as the run goes on."""
+        """How many cases are to get a verdict; None if their number is not known in advance."""
         chosen, earlier = self.run.chosen, self.run.earlier
         if isinstance(chosen, Rounds):
             return chosen.expected
@@ -270,7 +270,7 @@ class _State:
         return Judged(verdict, self._unreached.pop(verdict.case)[0])
 
     def reached(self, event: Executed | Unsupported) -> None:
-        """Count a case that is not judged."""
+        """Count a case of a run whose outcomes are not judged."""
         if isinstance(event, Unsupported):
             self._counts[event.verdict.status] += 1
             del self._unreached[event.verdict.case]
@@ -283,7 +283,7 @@ class _State:
 
     @property
     def failures_to_come(self) -> int | None:
-        """How many more cases may fail before no others start; None for any number."""
+        """After how many more failures the run starts no further case; None for any number."""
         most = self._run.most_failures
         return None if most is None else max(0, most - self._failures)
 
@@ -294,7 +294,7 @@ class _State:
         return most is not None and self._failures >= most
 
     def remaining(self, reason: ReasonKind) -> Generator[Event, None, None]:
-        """Yield the verdicts on cases that were not reached, and the end of the run."""
+        """Yield the verdicts on cases that the run did not reach, and the end of the run."""
         if self._unreached:
             yield Interrupted(reason)
         for case, attempts in self.retries.attempts.items():

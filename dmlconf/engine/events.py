@@ -1,4 +1,4 @@
-"""Events of a run, in order: all that the log, progress, reports and scripts learn of it.
+"""The events of a run: everything that the log, progress, reports and scripts learn about it.
 
 A run of two cases, the second of which fails once and is retried once, has the events `Opened`,
 `Judged`, `Retried`, `Retried`, `Judged`, `Finished`. The run of `dmlconf record`, which keeps the
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The backend is ready, and the cases are known.
+    """The run begins: the backend is ready.
 
     Attributes:
         header: the run's description, the first line of its log.
@@ -70,10 +70,12 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The backend need not run a case, by feature level or data type, in a run without judgement.
+    """A case that the backend need not run, by its feature level or data types.
+
+    Only runs whose outcomes are not judged have this event.
 
     Attributes:
-        verdict: why.
+        verdict: the verdict `unsupported`, with the reason.
     """
 
     verdict: Verdict
@@ -81,7 +83,7 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """A case has failed and will run again, or did run again; its verdict follows.
+    """A case has failed in its first run, or has run again after that; its verdict follows later.
 
     Attributes:
         attempt: the judgement on this attempt.
@@ -110,7 +112,7 @@ class Interrupted:
     """The run stops early: `not run` verdicts on the remaining cases follow, if it judges any.
 
     Attributes:
-        reason: why.
+        reason: why the run stops.
     """
 
     reason: ReasonKind
@@ -122,7 +124,7 @@ class Finished:
 
     Attributes:
         footer: the counts of verdicts and the duration, the last line of the log.
-        logged: whether the log has it already, because the run to be resumed was complete.
+        logged: whether the log has this footer already, because the run to be resumed was complete.
     """
 
     footer: Footer

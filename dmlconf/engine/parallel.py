@@ -1,8 +1,8 @@
 """Run and judge cases in several processes: for backends that are trusted not to break down.
 
 Building and judging a case takes longer than the reference takes to run it, so a worker process
-does all three and sends back the verdict. If it breaks down nonetheless, or hangs, that costs
-one case its verdict, as `dmlconf.workers.pool` describes.
+does all three and sends back the verdict. If the process crashes or hangs nonetheless, one case
+loses its verdict, as `dmlconf.workers.pool` describes.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def judged_in_processes(
     """Run the plan, and yield each verdict as soon as it is reached.
 
     Args:
-        plan: what to run.
-        backend: what to run it on; each process creates its own.
+        plan: the cases to run.
+        backend: the backend to run them on; each process creates its own.
         expected: gives the expected outcome of cases that state none.
-        limits: how to run.
+        limits: the number of processes and the time limit of a case.
         options: the options, as `judged` takes them.
 
     Raises:
@@ -72,7 +72,7 @@ class _Judged(NamedTuple):
     Attributes:
         verdict: the judgement on it.
         stale: for each recording, the cases for which it turned out to be stale.
-        found: the records that are not yet in the cache.
+        found: the records that this case adds to the cache.
     """
 
     verdict: Verdict
@@ -82,7 +82,7 @@ class _Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _JudgeTask:
-    """The task of a worker process."""
+    """The task of a worker process: run a batch of cases on its backend, and judge them."""
 
     backend: BackendName
     expected: Expectations

@@ -1,4 +1,4 @@
-"""Verdicts on a plan, by whichever execution suits the backend."""
+"""Run a plan in the processes that suit its backend, and yield the verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
     """Return whether each graph's nodes run one by one as well.
 
     Args:
-        given: what the user asked for; None for what suits the backend.
+        given: what the user asked for; None for yes if the backend compiles graphs.
         capabilities: the backend's capabilities.
     """
     return capabilities.compiles_graphs if given is None else given
@@ -37,11 +37,11 @@ def verdicts(
     """Return an iterator that runs the plan and yields each verdict as soon as it is reached.
 
     Args:
-        plan: what to run.
-        backend: what to run it on, opened to be judged.
+        plan: the cases to run.
+        backend: the backend to run them on, opened with `judged=True`.
         expected: gives the expected outcome of cases that state none.
-        limits: how to run.
-        options: what may excuse failures, and what runs beside each case.
+        limits: the resources that the run may use.
+        options: what may excuse failures, and what runs in addition to each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -69,7 +69,7 @@ def _judged_here(
     limits: Limits,
     options: JudgeOptions,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan in this process, and then what may take much memory in another one."""
+    """Run the plan in this process, and then the cases that may take much memory in others."""
     large: list[PlannedCase] = []
 
     def aside(planned: PlannedCase, case: Case) -> bool:

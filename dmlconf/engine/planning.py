@@ -1,4 +1,4 @@
-"""From paths and a backend's name to a run, for scripts and for commands without options of it."""
+"""Make a `Run` of paths and a backend's name, for scripts and for commands with few options."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def plan_run(
 
 
 def outcomes_of(suite: Suite, plan: Sequence[PlannedCase], how: How) -> Run:
-    """Return a run for the outcomes of some cases, which it does not judge.
+    """Return a run that yields the outcomes of some cases and does not judge them.
 
     Args:
-        suite: what the cases were chosen from.
+        suite: the suite that the cases were chosen from.
         plan: the cases.
-        how: what runs them.
+        how: the backend, and how it runs the cases.
     """
     return Run(
         suite=suite,

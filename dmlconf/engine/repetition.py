@@ -29,13 +29,14 @@ def repeated(
 ) -> Stream:
     """Run the plan several times over, and yield one verdict on each case.
 
-    It is the first verdict on the case that fails the run, yielded at once with its repetition's
-    number; if none fails, it is the last one. A case that failed is not run again.
+    If the case fails in a repetition, its verdict is yielded at once, with the number of the
+    repetition, and the case is not run again. A case that never fails gets the verdict of the last
+    repetition.
 
     Args:
-        plan: what to run.
+        plan: the cases to run.
         judge: runs a plan, and yields a verdict on each case.
-        times: how often, from 1.
+        times: how often to run the plan, from 1.
         seed: determines the order of each repetition; None keeps the order of the plan.
     """
     left = list(plan)

@@ -25,11 +25,11 @@ class Retries:
         times: int,
         earlier: Mapping[str, Sequence[Verdict]] | None = None,
     ) -> None:
-        """Prepare.
+        """Begin with the attempts of an earlier part of the run, if there was one.
 
         Args:
             times: how often to run a failing case again.
-            earlier: the attempts in an earlier part of the run, by case; they count.
+            earlier: the attempts in the earlier part of the run, by case; they count.
         """
         self._times = times
         self.attempts = {case: list(attempts) for case, attempts in (earlier or {}).items()}
@@ -40,9 +40,9 @@ class Retries:
         """Run the plan, and yield one verdict on each case, after each attempt at it.
 
         Args:
-            plan: what to run.
+            plan: the cases to run.
             judge: runs a plan, and yields a verdict on each case.
-            most_failures: after how many failing cases no others start; None for never.
+            most_failures: after how many failing cases no further case starts; None for no limit.
         """
         if not self._times:
             yield from judge(plan)
@@ -81,8 +81,8 @@ class Retries:
 def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a case whose first attempt failed.
 
-    If every attempt failed, that is the judgement on the first. If some passed, the case is
-    `failed` with the reason that the failure is not reproducible.
+    If every attempt failed, it is the verdict on the first attempt. If some passed, the case is
+    `failed`, with the reason that the failure is not reproducible.
     """
     first = attempts[0]
     statuses = tuple(attempt.status for attempt in attempts) if len(attempts) > 1 else ()

@@ -1,4 +1,4 @@
-"""A run as a value: everything that decides what happens, fixed before the first case runs."""
+"""A run as a frozen value: everything that decides what happens in it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class How:
     """How each case runs, on any machine.
 
     Attributes:
-        backend: what is tested.
-        limits: the limits on each machine.
-        substrate: the layers below DirectML.
-        compare_unfused: whether each graph's nodes also run one by one; None for only on backends
-            that compile graphs.
-        circumstances: names, as `chosen_circumstances` takes them.
+        backend: the backend under test.
+        limits: the resources that the run may use on each machine.
+        substrate: the layers below DirectML, and what they cannot do.
+        compare_unfused: whether each graph's nodes also run one by one; None for yes if the
+            backend compiles graphs.
+        circumstances: names of circumstances, as `chosen_circumstances` takes them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; None compares all outputs.
     """
@@ -49,11 +49,11 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Cases that are generated while the run goes on, a round before it runs.
+    """Cases in rounds, each of which is generated when the round before it has run.
 
     Attributes:
-        rounds: the cases; an iterator generates each round when the one before it has run.
-        expected: how many cases there will be; None where that is unknown until the end.
+        rounds: yields the cases of each round.
+        expected: how many cases there will be; None if that is unknown until the end.
     """
 
     rounds: Iterable[Sequence[PlannedCase]]
@@ -70,16 +70,16 @@ class Run:
         suite_paths: where the suite's files are; recordings are looked for beside them.
         plan: the whole plan; expectations are chosen for it.
         chosen: the part of the plan that this run takes, or rounds of generated cases.
-        how: what runs each case.
-        against: what gives the expected values that cases do not state, as given.
+        how: the backend, and how each case runs on it.
+        against: what gives the expected values that cases do not state, as `--against` takes it.
         waivers: failures that are accepted.
         repeat: how often to run each case, from 1.
-        shuffle: the seed of a random order; None keeps that of the plan.
+        shuffle: the seed of a random order; None keeps the order of the plan.
         retries: how often to run a failing case again.
         most_failures: the number of failing cases after which to stop; None for never.
-        judged: whether outcomes are judged. If not, they are what the run is for: `Executed` and
-            `Unsupported` replace `Judged`, and what only judging needs has no effect.
-        options: the given options, as the log's header keeps them.
+        judged: whether outcomes are judged. If not, the run yields the outcomes themselves, as
+            `Executed` or `Unsupported` events, and options that only judging needs have no effect.
+        options: the given options, for the log's header.
         earlier: the part of the run that its log has already; None for a new run.
     """
 

@@ -1,4 +1,4 @@
-"""A session with a backend: it is opened, cases go to it, and verdicts or outcomes come back."""
+"""Open a backend, give it the cases of a plan, and yield their verdicts or outcomes."""
 
 from __future__ import annotations
 
@@ -66,15 +66,16 @@ class OpenBackend:
         name: the backend as named on the command line.
         environment: what it runs on.
         capabilities: what it can run.
-        execute: yields each case with its outcome, as soon as it is known; for a backend with
-            circumstances, each exercise with its results too.
+        execute: takes cases and exercises, and yields each with its outcome (or the results of
+            the exercise) as soon as that is known.
         close: releases the backend's resources.
-        faults: the known faults of the DirectML that it runs.
-        variants: the backends by label that each case runs on; empty if it is this one alone.
-        is_reference: whether it is this dmlconf's own reference, so that an outcome is also what
-            expectations are held against.
-        latest: returns where the case ran whose outcome `execute` yielded last; None if that was
-            this process.
+        faults: the known faults of the DirectML that the backend runs.
+        variants: the variants of the backend, by label; each case runs on every one of them. Empty
+            if the backend has no variants.
+        is_reference: whether the backend is the reference itself. Its outcome is then also the
+            right result, and the judge need not compute that again.
+        latest: returns the worker process of the case that `execute` yielded last; None if the
+            case ran in this process.
     """
 
     name: registry.BackendName
@@ -91,12 +92,12 @@ class OpenBackend:
 def open_backend(
     name: registry.BackendName, limits: Limits, *, judged: bool = False
 ) -> OpenBackend:
-    """Open a backend: in this process if it is trusted and alone, else in worker processes.
+    """Open a backend: in this process or in worker processes, as `execution_of` chooses.
 
     Args:
         name: the backend.
-        limits: how to run.
-        judged: whether the engine runs the cases.
+        limits: the resources that it may use.
+        judged: whether the engine judges the outcomes.
 
     Raises:
         BackendError: it cannot be used.
@@ -151,10 +152,10 @@ def _open_variants(
     Args:
         name: the backend as named on the command line.
         variants: its variants by label.
-        limits: how to run each.
+        limits: the resources that each may use.
 
     Returns:
-        the first variant under the backend's own name, with all of them.
+        the first variant under the backend's own name, with all variants as its `variants`.
 
     Raises:
         BackendError: one of them cannot be used.
@@ -167,7 +168,7 @@ def _open_variants(
         close = owner.pop_all().close
     first = next(iter(backends.values()))
     environment = _environment([variant.environment for variant in backends.values()])
-    # Variants are compared without circumstances, which run on one variant at a time.
+    # Cases do not run under circumstances where variants are compared.
     capabilities = replace(first.capabilities, circumstances=frozenset())
     return replace(
         first,
@@ -180,7 +181,7 @@ def _open_variants(
 
 
 def _environment(environments: Sequence[Environment]) -> Environment:
-    """Return the first environment; details in which others differ are `both`."""
+    """Return the first environment; the details in which the environments differ are `both`."""
     first = environments[0]
     details = {
         key: value if all(other.details.get(key) == value for other in environments) else "both"
@@ -214,19 +215,19 @@ def _with_inputs(case: Case) -> Case:
     """Return the case with its inputs generated, which both running and judging it need."""
     if isinstance(case.expectation, ExpectedRejection):
         return case  # Its tensors may be larger than any memory.
-    with suppress(MemoryError):  # The backend meets it again, and reports it.
+    with suppress(MemoryError):  # The backend runs into the same error, and reports it.
         return case.with_inputs()
     return case
 
 
 def no_expectation(case: Case) -> None:
-    """Return no expected outcome."""
+    """Return None: a source of expected outcomes that has none for any case."""
 
 
 def source_digest(against: Against) -> Callable[[str], str | None]:
-    """Return a function that returns a digest of what a source gives for an operator's cases.
+    """Return a function from an operator to a digest of all that a source gives for its cases.
 
-    It returns None where the source has no digest.
+    The function returns None if the source has no digest for the operator.
     """
     if against is no_expectation:
         return lambda operator: "nothing"
@@ -235,7 +236,7 @@ def source_digest(against: Against) -> Callable[[str], str | None]:
 
 
 class _ByBackend:
-    """Gives a backend's outcome of a case."""
+    """A source of expected outcomes: what a backend returns for a case."""
 
     def __init__(self, name: registry.BackendName) -> None:
         self._name = name
@@ -251,16 +252,19 @@ class _ByBackend:
         return Recorded(outcome, Provenance.REFERENCE)
 
     def digest(self, operator: str) -> str | None:
-        """Return the name of the reference, whose sources every cached judgement depends on."""
+        """Return a digest for the reference alone; None for any other backend.
+
+        A name is enough: every cached judgement depends on the source files of the reference.
+        """
         return REFERENCE if str(self._name) == REFERENCE else None
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
-    """Return the source of expected outcomes for cases that state none.
+    """Return a backend as the source of expected outcomes for cases that state none.
 
     Args:
         name: the backend to compare with, as named on the command line.
-        tested: the backend under test; it never gives its own expected outcomes.
+        tested: the backend under test; if `name` is the same one, nothing is expected.
 
     Raises:
         BackendError: there is no such backend.
@@ -289,15 +293,15 @@ def make_header(
     """Return the log's first line.
 
     Args:
-        suite: what the plan was chosen from.
-        paths: where it is, as given.
+        suite: the suite that the plan was chosen from.
+        paths: the paths of the suite, as given.
         selected: how many cases will run.
-        backend: what runs them.
+        backend: the backend that runs them.
         against: gives the expected values that cases do not state.
-        options: what was given on the command line.
+        options: the options of the command line.
         digest: `cases_digest` of the selected cases.
-        shard: the part of a plan that they are, as `Selected.record` has it.
-        workers: a scheduler's workers, which run all instead of this machine.
+        shard: the shard that the selected cases are, as `Selected.record` describes it.
+        workers: the workers of a scheduler that run the cases; empty if this machine does.
     """
     environment = workers[0]["environment"] if workers else header_environment(backend)
     return Header(
@@ -344,14 +348,14 @@ def judged(
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield each verdict as soon as it is reached.
 
-    Cases that run again, such as graphs in other forms, get their verdicts some cases later.
+    A case that runs again, such as a graph node by node, gets its verdict after some later cases.
 
     Args:
-        plan: what to run.
-        backend: what to run it on.
+        plan: the cases to run.
+        backend: the backend to run them on.
         against: gives the expected outcome of cases that state none.
-        options: what may excuse failures, and what runs beside each case.
-        aside: whether the caller takes a case itself; it gets no verdict here.
+        options: what may excuse failures, and what runs in addition to each case.
+        aside: returns whether the caller runs a case elsewhere; such a case gets no verdict here.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -417,7 +421,7 @@ def _judged_part(
 
 
 def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
-    """Return a verdict with where its case ran."""
+    """Return a verdict to which the process that ran its case was added."""
     if ran is None:
         return verdict
     lost = tuple(
@@ -435,16 +439,16 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""Limit for graphs that also run in other forms; their verdicts wait for the last of them."""
+"""The most graphs in a part of a plan if they also run in other forms, after the whole part."""
 
 _EXERCISED_AT_ONCE: Final = 512
-"""Limit for cases under circumstances: some run again after all of them have run."""
+"""The most cases in a part of a plan under circumstances: some run again after the whole part."""
 
 
 def _parts(
     plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
 ) -> Iterator[list[PlannedCase]]:
-    """Yield the plan in parts: graphs that also run in other forms, and the cases between them."""
+    """Yield the plan in parts, in its order. Graphs that also run in other forms have own parts."""
 
     part = "nodes" if compare_unfused else "relation"  # Only entries of graphs have these keys.
 
@@ -460,7 +464,7 @@ def _parts(
 
 
 def _nothing(case: Case) -> None:
-    """Remember nothing of a case: for runs without a cache."""
+    """Give a case no values of an earlier run: a `recall` for runs without a cache."""
 
 
 def runnable(
@@ -470,9 +474,14 @@ def runnable(
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
     recall: Callable[[Case], None] = _nothing,
 ) -> Iterator[Case]:
-    """Yield the cases that the backend must run, and put aside a verdict on the others.
+    """Yield the cases that the backend must run, and collect a verdict on each other case.
 
-    Cases that `aside` takes are neither. `recall` is as in `valid_case`.
+    Args:
+        plan: the cases.
+        capabilities: what the backend can run.
+        unsupported: receives the verdicts on cases that the backend need not run.
+        aside: returns whether the caller runs a case elsewhere; it is then left out here.
+        recall: as in `valid_case`.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

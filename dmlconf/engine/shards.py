@@ -1,8 +1,8 @@
-"""Shards: parts of a plan, chosen by identifiers alone, so that machines need not communicate.
+"""Shards: parts of a plan, one for each machine, chosen so that machines need not communicate.
 
-A case's shard does not depend on the other cases, so added cases do not move any. If measured
-seconds are given, the cases that have them are distributed so that all shards take equally long;
-the others go by their identifiers.
+A digest of a case's identifier decides its shard, so a new case in the suite moves no other case.
+If measured seconds are given, the cases that have them are distributed so that all shards take
+about equally long; the other cases still go by their identifiers.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Selected:
 
     Attributes:
         cases: the selected cases.
-        places: the index of each in the whole plan; None if they are all of it.
-        digest: `cases_digest` of them.
-        record: the shard, as the log's header has it; None if they are the whole plan.
+        places: the index of each selected case in the whole plan; None if all are selected.
+        digest: `cases_digest` of the selected cases.
+        record: the shard, for the log's header; None if all cases of the plan are selected.
     """
 
     cases: Sequence[PlannedCase]
@@ -56,7 +56,7 @@ class Selected:
     record: Mapping[str, Any] | None
 
     def without(self, names: Container[str]) -> Selected:
-        """Return the same without the named cases; the digest stays that of all cases."""
+        """Return the selection without the named cases; the digest stays that of all its cases."""
         every = range(len(self.cases)) if self.places is None else self.places
         left = [
             (case, place)
@@ -90,10 +90,11 @@ def shard_number(identifier: str, count: int) -> int:
 def balanced(seconds: Mapping[str, float], count: int) -> dict[str, int]:
     """Return the number of the shard, from 1, of each case whose seconds are known.
 
-    Longest first, each case goes to the shard with the least work so far.
+    Cases are taken in order of their seconds, the longest first; each goes to the shard with the
+    fewest seconds so far. So cases of 5, 4, 3 and 3 s become two shards of 8 and 7 s.
 
     Args:
-        seconds: the seconds of each case, by identifier.
+        seconds: the measured seconds of each case, by identifier.
         count: how many shards there are.
     """
     loads = [(0.0, number) for number in range(1, count + 1)]
@@ -114,8 +115,9 @@ def selected(
 
     Args:
         plan: the whole plan.
-        shard: the part to take; None for all of it.
-        seconds: how long cases took, by identifier, to balance shards by.
+        shard: the shard to take; None for the whole plan.
+        seconds: how long cases took, by identifier, so that shards take equally long; None to
+            choose shards by identifiers alone.
     """
     digest = cases_digest(planned.identifier for planned in plan)
     if shard is None:

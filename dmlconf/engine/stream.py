@@ -1,4 +1,4 @@
-"""Verdicts and attempts on their way from a judge to the engine."""
+"""The types of what a judge yields to the engine: verdicts, attempts and repetitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Attempt", "Judge", "Stream", "Verdicts"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The judgement on one of several runs of a case that failed.
+    """The judgement on one of the runs of a case that failed in its first run.
 
     Attributes:
         verdict: the judgement.

@@ -1,4 +1,7 @@
-"""The target of a run: a backend of this machine, or the workers of a scheduler."""
+"""Where a run is executed: on a backend of this machine, or by the workers of a scheduler.
+
+A `Target` here is a place of execution, not the specification that a backend follows.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,16 @@ JudgePlan = Callable[[Sequence[PlannedCase]], Verdicts]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The part of the machines that runs the cases of one log.
+    """This machine, or the workers with one kind of device: what runs the cases of one run log.
 
     Attributes:
         backend: the tested backend; its `close` releases what only this target holds.
-        judge: returns a function that runs cases and yields a verdict on each.
-        circumstances: those under which each case also runs.
+        judge: returns a function that runs cases and yields a verdict on each, given the source
+            of expected outcomes and the waivers.
+        circumstances: the circumstances under which each case also runs.
         compare_unfused: whether each graph's nodes also run one by one.
         workers: the scheduler's workers, as in the log's header; empty on this machine.
-        label: distinguishes this target's files from those of others; empty for a single target.
+        label: becomes part of the names of this target's files; empty for a single target.
     """
 
     backend: OpenBackend
@@ -46,7 +50,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The options that the backend decided, for the log's header."""
+        """The options that follow from the backend's capabilities, for the log's header."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})
@@ -60,7 +64,7 @@ def local_target(how: How, *, judged: bool = True) -> Target:
         judged: whether the outcomes are judged.
 
     Raises:
-        BackendError: it cannot be used.
+        BackendError: the backend cannot be used, or lacks a circumstance that was named.
     """
     backend = open_backend(how.backend, how.limits, judged=judged)
     under: tuple[Circumstance, ...] = ()

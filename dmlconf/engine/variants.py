@@ -1,8 +1,8 @@
 """Run each case in every variant of a backend, and reach one verdict that says which is wrong.
 
-Each variant is a backend of its own with processes of its own, so that one that crashes or loses
-its device costs the others nothing. Variants take turns, a part of the plan each, so that no two
-use the device at a time.
+Each variant is a backend of its own with processes of its own, so that the others go on if one
+crashes or loses its device. The plan is cut into parts; each variant in turn runs a part, so that
+no two of them use the device at the same time.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def judged_variants(
         plan: the cases.
         backend: the backend with the variants.
         against: gives the expected outcome of cases that state none.
-        options: the options, as `judged` takes them; they hold for each variant, without
-            circumstances.
+        options: the options for each variant, as `judged` takes them; circumstances are left out.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -81,7 +80,10 @@ def _parts(plan: Iterable[PlannedCase]) -> Iterator[list[PlannedCase]]:
 
 
 class _Observed:
-    """Runs cases on a variant, and keeps the first outcome of those that the plan names."""
+    """Runs cases on a variant, and keeps the first outcome of each case that has a given name.
+
+    Judging may run further cases, such as the nodes of a graph, and may run a case again.
+    """
 
     def __init__(
         self, variant: OpenBackend, names: Iterable[str], outcomes: dict[str, Outcome]
@@ -96,7 +98,10 @@ class _Observed:
 
 
 def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
-    """Return by output how many elements have other bits; outputs of other shapes are left out."""
+    """Return, by output, how many elements have different bits in the two arrays.
+
+    Outputs without a difference are left out, as are those whose shapes or data types differ.
+    """
     counts = {}
     for name in base.keys() & other.keys():
         first, second = base[name], other[name]
@@ -106,7 +111,7 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 
 
 def _bits(array: Array) -> Array:
-    # Bits are compared, so that NaN equals itself.
+    # The bits of a number as an unsigned integer: as a number, NaN would differ from itself.
     return np.ascontiguousarray(array).view(np.dtype(f"u{array.itemsize}"))
 
 
@@ -145,7 +150,7 @@ def combined(
 
 
 def _message(variants: Mapping[str, VariantResult], gravest: Status) -> str:
-    """Return which variants have the most severe status and why, and the statuses of the others."""
+    """Say which variants have the most severe status and why, and which status the others have."""
     concerned = {label: result for label, result in variants.items() if result.status is gravest}
     messages = {result.message for result in concerned.values()}
     alike = len(messages) == 1
