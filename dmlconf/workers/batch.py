@@ -19,7 +19,8 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
     A backend may run a whole batch before it returns the first outcome, so an exception belongs to
-    no particular case: the rest then runs one at a time, and a case that raises alone is to blame.
+    no particular case. The cases without an outcome then run one at a time, and each of them that
+    raises an exception by itself gets a breakdown.
     """
     done, together = 0, len(cases)
     while done < len(cases):

@@ -231,7 +231,10 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
 
 
 def _array(what: str, value: object, most: int) -> Array:
-    """Return the array with a memory of its own, which a view of one element need not have."""
+    """Return the array with native byte order and its elements side by side, in row-major order.
+
+    A view that repeats a single element, with a stride of 0, thus gets memory for each element.
+    """
     if not isinstance(value, np.ndarray):
         raise _MalformedError(f"{what} is {_named(value)}, not a NumPy array")
     if value.size > most:
@@ -291,7 +294,7 @@ def _member(what: str, value: Any, kind: type[_Member]) -> _Member:
 
 
 def _finite(value: Any) -> Any:
-    """Spell infinities and NaN, which JSON lacks, as text."""
+    """Return a JSON value in which infinities and NaN, which JSON lacks, are text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -300,7 +303,7 @@ def _finite(value: Any) -> Any:
 
 
 def _named(value: object) -> str:
-    """Return the type of a value, and the value itself where that is short and plain."""
+    """Return a description for messages: a plain value as it is, any other one by its type."""
     if value is None or type(value) in (bool, int, float):
         return repr(value)[:40]
     if type(value) is str:

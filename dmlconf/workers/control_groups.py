@@ -1,6 +1,7 @@
 """Read the limits of this process's control groups, which containers and batch systems set.
 
-A limit of a group holds for the groups below it, so the lowest on the way to the root counts.
+A group's limit also holds for the groups below it. So the lowest limit of all groups counts from
+that of this process up to the root.
 
 Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """
@@ -21,7 +22,7 @@ _UNIFIED: Final = "unified"
 
 
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
-    """Return the bytes that this process may use together with the others of its group.
+    """Return the bytes that this process may use together with the other processes of its group.
 
     Args:
         root: where the file systems of control groups are.
@@ -37,9 +38,9 @@ def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | No
 
 
 def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
-    """Return the processors that the quota of processor time pays for, rounded up.
+    """Return how many processors the quota of processor time can keep busy, rounded up.
 
-    A quota of 150 ms in each period of 100 ms pays for two processors, one of them half the time.
+    A quota of 150 ms in each period of 100 ms is two processors, one of them for half the time.
 
     Args:
         root: where the file systems of control groups are.
@@ -61,8 +62,8 @@ def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int |
 def _folders(controller: str, root: Path, membership: Path) -> Iterator[tuple[int, Path]]:
     """Yield the version and the folder of each group from this process's own up to the root.
 
-    In a container the root is often the process's own group, and the path in the membership is that
-    of the host, which does not exist below it.
+    In a container, the root is often the process's own group, and the membership gives the path of
+    that group on the host. No such folder exists below the root, so only the root counts.
     """
     lines: list[str] = []
     with suppress(OSError, UnicodeDecodeError):
@@ -93,7 +94,7 @@ def _whole(words: list[str]) -> int | None:
 
 
 def _rounded_up(words: list[str]) -> int | None:
-    """Return how many periods fit into a quota, rounded up; `max` and -1 are no quota."""
+    """Return the quotient of a quota and its period, rounded up; `max` and -1 are no quota."""
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = map(int, words)

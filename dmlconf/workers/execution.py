@@ -1,4 +1,4 @@
-"""Choose the processes that run a run's cases and judge their outcomes."""
+"""Choose in which processes the cases of a run are executed and judged, and in how many."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ WORKER_MEMORY: Final = 2048 << 20
 """Bytes by which a worker process may grow, unless the user says otherwise."""
 
 _CASES: Final = 2000
-"""The least cases for which another process is worth its start and its reading of a recording."""
+"""Cases for each process: with fewer, starting it and reading recordings in it takes too long."""
 
 _PROCESS_BYTES: Final = 400 << 20
 """Memory for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
 
 _MOST_PROCESSES: Final = 8
-"""The most processes: more would wait for this one, which loads the suite and writes the log."""
+"""The most processes: more of them would wait for the main process, which loads the suite and
+writes the log.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class Limits:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
         memory: bytes by which a worker process may grow before it is replaced.
-        second_tries: whether cases whose process broke down run again before one gets the blame;
-            without them the first that has no outcome gets it.
+        second_tries: whether the cases that were in a process when it broke down run again before
+            one of them is blamed. If not, the first of them without an outcome is blamed at once.
     """
 
     jobs: int = 1
@@ -60,13 +62,13 @@ class Execution(Enum):
 def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execution:
     """Choose how to execute cases on a backend.
 
-    One that may break down runs in worker processes, and its outcomes are judged here. For one
-    that is trusted, building and judging a case takes longer than running it, so several
-    processes do all three.
+    A backend that may break down runs in worker processes, and its outcomes are judged in this one.
+    With a backend that is trusted, building and judging a case takes longer than running it, so
+    several processes do all three.
 
     Args:
         backend: the backend.
-        limits: how to run.
+        limits: the resources that the run may use.
         judged: whether outcomes are judged and only the verdicts are needed.
     """
     if backend.isolated:
@@ -86,10 +88,10 @@ def limits_of(
     """Return the resources for a run, with as many processes as are useful if no number is given.
 
     Args:
-        backend: the backend; one device serves one process at a time unless the user says more.
+        backend: the backend; one that may break down has a single process if `jobs` is None.
         jobs: the number of processes that the user gave, or None.
         timeout: seconds that one case may take.
-        cases: how many there are.
+        cases: how many cases the run has.
         memory: bytes by which a worker process may grow.
     """
     processes = jobs or (1 if backend.isolated else processes_that_pay(cases))
@@ -99,12 +101,12 @@ def limits_of(
 def processes_that_pay(cases: int) -> int:
     """Return how many processes to use if the user gives no number.
 
-    It is one where there is no temporary folder, which worker processes need, and there are no more
-    than fit into memory.
+    There are no more processes than fit into memory, and only one if there is no temporary folder,
+    which worker processes need.
     """
     processes = max(1, min(_MOST_PROCESSES, usable_processors(), cases // _CASES))
     if processes > 1:
-        # Small runs need them later, if at all.
+        # Small runs need these modules later, if at all.
         from dmlconf.workers.memory import machine_memory
         from dmlconf.workers.scratch import temporary_folder
 

@@ -33,11 +33,14 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""The longest dispatch, in seconds, of which a dozen more fit into the time limit of a case."""
+"""The longest dispatch, in seconds, for a circumstance: it takes a dozen more dispatches, which
+have to fit into the time limit of the case.
+"""
 
 LONG_DISPATCH_SECONDS: Final = 0.01
-"""The longest dispatch, in seconds, for the circumstance `long`: it dispatches a hundred times in
-each submission, and Windows may remove a device whose submission takes more than 2 s."""
+"""The longest dispatch, in seconds, for the circumstance `long`: each of its submissions has a
+hundred dispatches, and Windows may remove a device whose submission takes more than 2 s.
+"""
 
 _TOGETHER: Final = 8
 """Cases that run plainly as one batch before each runs under circumstances."""
@@ -84,7 +87,7 @@ def _loses_device(result: UnderCircumstance) -> bool:
 def _under(
     backend: Backend, case: Case, circumstance: Circumstance, plain: Outputs
 ) -> UnderCircumstance:
-    # The first dispatch may have waited for its shaders to be compiled.
+    # The shortest counts, since the first dispatch may have waited for the compiler of shaders.
     seconds = min(plain.dispatch_seconds, default=0.0)
     is_long = circumstance is Circumstance.LONG
     if seconds > (LONG_DISPATCH_SECONDS if is_long else MOST_DISPATCH_SECONDS):

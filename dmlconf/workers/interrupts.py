@@ -33,11 +33,12 @@ class _Requests:
     """The state of interrupts.
 
     Attributes:
-        came: whether there was one; one that is raised in a destructor is lost.
-        deferred: whether they are only noted.
+        came: whether an interrupt came. Python drops an exception that a destructor raises, and so
+            `KeyboardInterrupt`, too; `raise_if_interrupted` then raises it again.
+        deferred: whether interrupts are only noted.
         graces: how many blocks with grace have begun and not ended.
-        pending: whether one came that a block with grace has yet to raise.
-        overdue: whether the time for that is over.
+        pending: whether an interrupt came that a block with grace has yet to raise.
+        overdue: whether `GRACE_SECONDS` have passed since then.
         timer: sets `overdue`.
     """
 
@@ -78,7 +79,7 @@ def _deliver() -> NoReturn:
 
 
 def forget_interrupt() -> None:
-    """Forget an interrupt that has not been raised yet, since nothing is left for it to end."""
+    """Forget an interrupt that no block with grace has raised yet: nothing is left to be ended."""
     _Requests.pending = False
     if _Requests.timer is not None:
         _Requests.timer.cancel()
@@ -86,14 +87,14 @@ def forget_interrupt() -> None:
 
 
 class Grace:
-    """What a block with grace knows of interrupts."""
+    """Tells a block with grace whether it was interrupted, and raises the interrupt for it."""
 
     def __init__(self, given: bool) -> None:
         self._given = given
 
     @property
     def requested(self) -> bool:
-        """Whether the block is to end, by `deliver`."""
+        """Whether an interrupt came, so that the block should end soon and call `deliver`."""
         return self._given and _Requests.pending
 
     def deliver(self) -> NoReturn:
@@ -103,11 +104,12 @@ class Grace:
 
 @contextmanager
 def grace() -> Iterator[Grace]:
-    """A block that an interrupt does not end at once, so that it can save what others have done.
+    """A block that an interrupt does not end at once, so that it can save results first.
 
-    The block asks `requested` often, and then ends by `deliver`. An interrupt that it does not
-    raise within `GRACE_SECONDS`, and a second one, are raised wherever the program is. In other
-    threads than the main one, nothing is interrupted.
+    The block asks `requested` often. If that is true, it saves what there is and calls `deliver`,
+    which raises the interrupt. If it has not done so after `GRACE_SECONDS`, or at a second
+    interrupt, `KeyboardInterrupt` is raised wherever the program is. Interrupts concern only the
+    main thread.
     """
     given = threading.current_thread() is threading.main_thread()
     _Requests.graces += given
@@ -118,9 +120,10 @@ def grace() -> Iterator[Grace]:
 
 
 class Uninterrupted:
-    """A block that interrupts do not end halfway; follow it by `raise_if_interrupted`.
+    """A block that interrupts do not end halfway; call `raise_if_interrupted` after it.
 
-    It costs next to nothing. It needs an earlier call of `treat_termination_as_interrupt`.
+    Entering and leaving it takes next to no time. It has no effect unless
+    `treat_termination_as_interrupt` was called before.
     """
 
     def __enter__(self) -> None:
@@ -143,9 +146,9 @@ def treat_termination_as_interrupt() -> None:
 
 
 def raise_if_interrupted() -> None:
-    """Raise `KeyboardInterrupt` if an interrupt came before, even one that Python lost.
+    """Raise `KeyboardInterrupt` if an interrupt came before, even one that Python has dropped.
 
-    Within a block with grace, that block will raise it.
+    Do nothing if a block with grace has yet to raise it.
     """
     if _Requests.came and not (_Requests.pending and _Requests.graces):
         _deliver()
@@ -184,7 +187,7 @@ def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
         if callable(handler):
             handlers[number] = handler
             signal.signal(number, lambda received, frame: pending.append(received))
-    # A mask is not enough here: one of NumPy's threads would receive the signal.
+    # A signal mask of this thread is not enough: one of NumPy's threads would receive the signal.
     try:
         with children_ignore_interrupts() if inherited else nullcontext():
             yield

@@ -11,10 +11,12 @@ from typing import Final
 __all__ = ["FileLock", "LockedError"]
 
 _BYTE: Final = 1 << 40
-"""On Windows other processes cannot read locked bytes, so this is one far after the end."""
+"""Offset of the byte that is locked on Windows, far beyond the end of any file: other processes
+cannot read a locked byte.
+"""
 
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
-"""The error numbers of a lock that another process holds."""
+"""The error numbers that say that another process holds a lock."""
 
 
 class LockedError(Exception):

@@ -46,7 +46,7 @@ def in_processes(
 
     Args:
         jobs: how many processes; 1 stands for this process alone.
-        start: is called once in each process, with the state, before anything else.
+        start: a function that is called once in each process, before anything else.
         state: the arguments of `start`.
     """
     processes: list[_Process] = []
@@ -66,14 +66,14 @@ def in_processes(
 
 
 class _Process:
-    """One process, which applies functions to items as they come."""
+    """One process that applies functions to the items that it is sent, one after the other."""
 
     def __init__(self, start: Callable[..., None], state: tuple[Any, ...]) -> None:
         with children_ignore_interrupts():
             self._process, self.connection = spawned(_serve, start, state)
 
     def send(self, function: Callable[[Any], Any], item: Any) -> None:
-        """Send the next item. If the process has died, `received` says so."""
+        """Send the next item. If the process has died, `received` raises the error."""
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send((function, item))
 
@@ -122,7 +122,7 @@ def _mapped(
 
 
 def _serve(connection: Connection, start: Callable[..., None], state: tuple[Any, ...]) -> None:
-    """Apply functions to items until dmlconf has ended."""
+    """Apply functions to the items that arrive, until dmlconf has ended."""
     ignore_interrupts()
     failed: Exception | None = None
     try:

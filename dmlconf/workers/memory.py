@@ -30,7 +30,7 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""How many times its tensors' bytes a case may need in a process."""
+"""The most memory that a case needs in a process, as a multiple of the bytes of its tensors."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
@@ -47,7 +47,10 @@ _SMALL: Final = 1 << 20
 
 
 def tensor_bytes(case: Case) -> int:
-    """Return the bytes of all tensors of a case, in buffers or element by element."""
+    """Return the bytes of all tensors of a case: of the buffer or of the elements if they are more.
+
+    With strides of 0, a buffer has fewer bytes than the elements that are read from it.
+    """
     return sizes_of(case)[0]
 
 
@@ -73,8 +76,8 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
 
     Args:
         case: the case.
-        device: bytes that the device can address; None if unknown.
-        machine: bytes of this machine; None for what it has.
+        device: bytes of memory that the device can address; None if unknown.
+        machine: bytes of memory of this machine; None to ask the system.
     """
     needed = tensor_bytes(case)
     if needed < _SMALL:
@@ -91,13 +94,13 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
 def parts_that_fit(
     items: Iterable[_Item], size_of: Callable[[_Item], int], most_items: int, most_bytes: int
 ) -> Iterator[list[_Item]]:
-    """Yield items in order, as many at a time as fit into memory; at least one.
+    """Yield lists of consecutive items, each of which fits into memory or has one item.
 
     Args:
         items: the items.
-        size_of: returns how many bytes one takes.
-        most_items: how many items a part has at most.
-        most_bytes: how many bytes the items of a part take at most, unless one takes more.
+        size_of: returns how many bytes an item takes.
+        most_items: how many items a list has at most.
+        most_bytes: how many bytes the items of a list take at most, unless it has a single one.
     """
     part: list[_Item] = []
     held = 0
@@ -116,7 +119,8 @@ def killed_for_memory(ending: str) -> str:
     """Return a remark if a process may have been killed because memory ran out; else no text.
 
     Args:
-        ending: how the process ended; the system gives no other reason than SIGKILL.
+        ending: how the process ended, as `how_it_ended` says it. If it ends in SIGKILL, the system
+            may have killed the process; no more than the signal is known.
     """
     if not ending.endswith("SIGKILL"):
         return ""
@@ -127,7 +131,7 @@ def killed_for_memory(ending: str) -> str:
 def may_take_much(case: Case) -> bool:
     """Return whether running and judging a case may take so much memory that a process may die.
 
-    Such a case runs in a process of its own, so that its end leaves the run's log alone.
+    Such a case runs in a worker process: if that dies, the process that writes the log goes on.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False  # Its tensors are never created.
@@ -135,7 +139,7 @@ def may_take_much(case: Case) -> bool:
 
 
 def judged_bytes(case: Case) -> int:
-    """Return about how much memory running and judging a case takes beyond that of its process.
+    """Return about how many bytes running and judging a case takes beyond those of its process.
 
     A million elements in FLOAT16 take 64 MB, since inputs, outputs, expected values and the ends of
     permitted intervals are FLOAT64 while they are computed.
@@ -155,8 +159,8 @@ def _spoken(count: int) -> str:
 def machine_memory() -> int:
     """Return the bytes of memory that this process may use at most.
 
-    They are those of the machine or, where that is less, the limit of its control group or what
-    the environment variable `DMLCONF_MEMORY_MIB` says, in MiB.
+    It is the least of three: the memory of the machine, the limit of the process's control group,
+    and the number of MiB in the environment variable `DMLCONF_MEMORY_MIB`.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
     limit = memory_limit()

@@ -4,13 +4,13 @@
   before it or beside it may be at fault. A backend may run a batch as one, so any case of the batch
   without an outcome may have killed the worker. These cases run again, one at a time.
 - A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
-- An outcome comes with the breakdowns that its case went through before: a crash that does not
+- An outcome comes with the processes that broke down with its case before: a crash that does not
   happen again when the case runs alone may depend on the cases before it.
 - A worker that has grown too much is replaced between batches. DirectML, for example, keeps every
   pipeline until its device closes; the memory is freed when the process ends.
-- If several cases of an operator died alone in the same way, the next case of this operator that
-  dies in that way is blamed at once. If many in a row did, further cases that would run alone are
-  not run: starting a process takes a second or more, and an operator may have hundreds of cases.
+- If `REPEATS` cases of an operator died alone in the same way, the next case of this operator that
+  dies in that way is blamed at once. If its last `HOPELESS` cases crashed, its cases that would run
+  alone are not run: starting a process takes a second or more, and there may be hundreds of them.
 - An interrupt does not discard results that workers have reached: `run` asks for them, yields them,
   and only then raises `KeyboardInterrupt`.
 """
@@ -53,10 +53,10 @@ process loses at most as many that it has received and not judged yet.
 """
 
 REPEATS: Final = 3
-"""After this many cases of an operator died alone in the same way, the next is blamed at once."""
+"""After so many cases of an operator died alone in the same way, the next is blamed at once."""
 
 HOPELESS: Final = 16
-"""After this many crashes of an operator in a row, its cases that would run alone are not run."""
+"""After so many crashes in a row, the cases of an operator that would run alone are not run."""
 
 _START_ATTEMPTS: Final = 3
 """How many workers in a row may fail to start before the run ends."""
@@ -68,7 +68,7 @@ _RESTART_SECONDS: Final = 0.5
 _Case = TypeVar("_Case", Case, PlannedCase, Case | Exercise)
 
 _Reached = tuple[_Case, Any, Ran | None]
-"""A case, its result, and where it ran; None if it never did."""
+"""A case, its result, and the process in which it ran; None if it never ran."""
 
 
 class _Queue(Generic[_Case]):
@@ -87,9 +87,10 @@ class _Queue(Generic[_Case]):
         self.singles: deque[_Case] = deque()
 
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
-        """Yield the cases that harm no others, and put aside those that may.
+        """Yield the cases that harm no others; those that may harm others become suspects.
 
-        Each of the latter needs a fresh process, and the cases after it would need another one.
+        Each harmful case needs a fresh process, and the case after it another one. So they all run
+        last.
         """
         harmful: list[_Case] = []
         for case in cases:
@@ -135,7 +136,7 @@ class WorkerPool:
         memory: int = WORKER_MEMORY,
         second_tries: bool = True,
     ) -> None:
-        """Prepare; workers are started as they are needed.
+        """Make the folder for the workers' files; workers are started as they are needed.
 
         Args:
             backend: the backend.
@@ -143,8 +144,7 @@ class WorkerPool:
             timeout: seconds that one case may take.
             task: what a worker does with cases; it must be possible to pickle it.
             memory: bytes by which a worker may grow before it is replaced.
-            second_tries: whether cases whose process broke down run again before one gets the
-                blame.
+            second_tries: as in `Limits`.
 
         Raises:
             ProcessError: the folder for temporary files cannot be used.
@@ -263,7 +263,7 @@ class WorkerPool:
 
         Args:
             cases: what to run; it is read only as fast as workers need it.
-            alone: whether a case may harm others; each such case has a process to itself.
+            alone: returns whether a case may harm others; each such case has a process to itself.
 
         Raises:
             ProcessError: several workers in a row could not be started or replaced.
@@ -296,7 +296,7 @@ class WorkerPool:
                 yield from self._receive(worker, queue)
 
     def _reached(self) -> Iterator[_Reached[Any]]:
-        """Yield the outcomes that workers have by now, for `GRACE_SECONDS` at the longest."""
+        """Ask the workers to stop, and yield the outcomes that they have by then."""
         asked = [worker for worker in self._workers if worker.batch and worker.stop()]
         while asked:
             for worker in wait_for_messages(asked):
@@ -308,11 +308,11 @@ class WorkerPool:
                     if isinstance(outcome, Raised):
                         raise outcome.error
                     if isinstance(outcome, Breakdown) and outcome.device_lost:
-                        break  # No result: the case would be tried again.
+                        break  # This is no result: without the interrupt, the case would run again.
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Yield a breakdown for each case that waits to run alone, of operators that only crash."""
+        """Yield a breakdown for each case that waits to run alone if its operator is hopeless."""
         for waiting in (queue.suspects, queue.singles):
             for case in [waiting.popleft() for _ in range(len(waiting))]:
                 if self._row[_operator(case)] < HOPELESS:
@@ -327,7 +327,7 @@ class WorkerPool:
             return
         apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
         if apart or worker.growth > self._memory:
-            # A suspect has a process of its own; `run` starts another one where cases wait.
+            # A suspect has a process of its own; `_run` starts another one if cases wait.
             worker.end()
             self._workers.remove(worker)
             return
@@ -398,7 +398,15 @@ class WorkerPool:
         kind: BreakdownKind,
         outcome: Breakdown | None = None,
     ) -> Iterator[_Reached[_Case]]:
-        """End a worker that broke down; blame its case, or keep it for another try alone."""
+        """End a worker that broke down. Yield the breakdown of the blamed case, or run cases again.
+
+        Args:
+            worker: the worker.
+            queue: receives the cases that run again.
+            kind: how it broke down.
+            outcome: the breakdown that the worker reported, such as a lost device; None if it
+                reported none.
+        """
         ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
         if outcome is None:
@@ -416,7 +424,7 @@ class WorkerPool:
         for case, lost in worker.lost(kind, message, blamed=blamed):
             self._lost.setdefault(case.identifier, []).append(lost)
         if not blamed:
-            # In a batch any case may be the cause; a case that ran by itself is the suspect.
+            # In a batch, any case may be the cause. A case that ran by itself is the suspect.
             later = queue.suspects if worker.single else queue.singles
             later.extend(worker.batch)
             return

@@ -1,4 +1,4 @@
-"""One worker process, as dmlconf sees it: the pipe, the deadline, and what it wrote."""
+"""One worker process, as the main process sees it: its pipe, its deadline, its standard error."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
 
 _POLL_SECONDS: Final = 0.25
-"""How often to check whether a process is dead although another one keeps its pipe open."""
+"""How often to check whether a process is dead although another process keeps its pipe open."""
 
 _DIAGNOSTICS_BYTES: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
-"""Size from which on the file of a worker's standard error is truncated."""
+"""A file of a worker's standard error that is larger is truncated."""
 
 _END_SECONDS: Final = 1.0
 """How long a worker may take to close its backend."""
@@ -42,12 +42,12 @@ class LostProcess:
     """A worker process that broke down while a case ran in it or waited there.
 
     Attributes:
-        kind: how it broke down.
+        kind: how the process broke down.
         message: the details.
-        process: its number in the run, from 1.
-        sequence: the number that the case would have had in it, from 1.
-        together: how many cases of the batch had no outcome: each may be the cause.
-        blamed: whether the case got the blame, and so no other try.
+        process: the number of the process in the run, from 1.
+        sequence: the number that the case had in the process, from 1, or would have had.
+        together: how many cases of the batch had no outcome; each may be the cause.
+        blamed: whether the case was blamed, so that it does not run again.
     """
 
     kind: BreakdownKind
@@ -60,12 +60,12 @@ class LostProcess:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """Where a case ran: what ran before it in the same process may have changed its result.
+    """Where a case ran: earlier cases in the same process may have changed its result.
 
     Attributes:
         process: the number of the worker process in the run, from 1.
         sequence: the number of the case in that process, from 1.
-        lost: the processes that broke down with the case, in their order.
+        lost: the processes that broke down while the case ran or waited in them, in their order.
     """
 
     process: int
@@ -77,15 +77,16 @@ class WorkerProcess:
     """One process, and the batch that it is running.
 
     Attributes:
-        ready: the backend's environment and capabilities, once it can be used.
-        batch: cases that were sent and have no result yet.
-        idle: whether it waits for the next batch.
-        single: whether the batch had one case.
-        alone: whether that was the first case of the process.
-        fresh: whether it was sent nothing yet.
-        ran_suspect: whether it was sent a case that must have a process of its own.
-        growth: bytes by which it had grown after its last batch since its backend was ready.
-        deadline: when it is overdue, by the monotonic clock.
+        ready: the backend's environment and capabilities; None until the backend can be used.
+        batch: the cases that were sent and have no result yet.
+        idle: whether the process waits for the next batch.
+        single: whether the last batch had a single case.
+        alone: whether that case was the first one of the process.
+        fresh: whether no batch was sent yet.
+        ran_suspect: whether a case was sent that must have a process of its own.
+        growth: how many more bytes of memory the process had after its last batch than when its
+            backend became ready.
+        deadline: the time of the monotonic clock from which on the process is overdue.
     """
 
     def __init__(
@@ -94,10 +95,10 @@ class WorkerProcess:
         """Start the process.
 
         Args:
-            backend: the backend that it creates.
-            task: what it does with batches.
-            directory: receives its standard error.
-            number: identifies the worker.
+            backend: the backend that the process creates.
+            task: what the process does with batches.
+            directory: the folder for the file of its standard error.
+            number: the number of the process in the run, from 1.
             timeout: seconds that one case may take.
 
         Raises:
@@ -123,13 +124,13 @@ class WorkerProcess:
     def lost(
         self, kind: BreakdownKind, message: str, *, blamed: bool = False
     ) -> Iterator[tuple[Any, LostProcess]]:
-        """Yield each case without an outcome, with how the process broke down."""
+        """Yield each case of the batch without an outcome, and how the process broke down."""
         together = len(self.batch)
         for at, case in enumerate(self.batch, self._results + 1):
             yield case, LostProcess(kind, message, self._number, at, together, blamed)
 
     def next_result(self) -> Ran:
-        """Count another result, and return where it comes from."""
+        """Count another result, and return where its case ran."""
         self._results += 1
         return Ran(self._number, self._results)
 
@@ -154,7 +155,7 @@ class WorkerProcess:
             return None
 
     def stop(self) -> bool:
-        """Ask the process for what it has, and return whether it was alive to be asked."""
+        """Ask the process for the results that it has; return whether it was alive to be asked."""
         try:
             self.connection.send(Stop())
         except OSError:
@@ -162,12 +163,12 @@ class WorkerProcess:
         return True
 
     def extend(self) -> None:
-        """Move the deadline by the time for another case."""
+        """Give the process the time limit of another case, from now on."""
         self.deadline = monotonic() + self._timeout
 
     @property
     def dead(self) -> bool:
-        """Whether the process has ended, though its pipe may still be open elsewhere."""
+        """Whether the process has ended; a process that it started may still have its pipe open."""
         return self._process.exitcode is not None
 
     def end(self) -> None:
@@ -178,7 +179,7 @@ class WorkerProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End the process and those that it started, at once."""
+        """End the process and the processes that it started, at once."""
         process = self._process.pid
         if hasattr(os, "killpg") and process is not None:
             with suppress(ProcessLookupError, PermissionError):
@@ -198,7 +199,7 @@ class WorkerProcess:
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 
     def limit_diagnostics(self) -> None:
-        """Truncate what the process wrote to standard error if it is much."""
+        """Truncate the file of standard error if it is large, and keep the end of its content."""
         with suppress(OSError):
             if self._diagnostics.stat().st_size > _DIAGNOSTICS_FILE_BYTES:
                 self._earlier_diagnostics = _tail(self._diagnostics)
@@ -208,11 +209,11 @@ class WorkerProcess:
 def wait_for_messages(
     workers: Sequence[WorkerProcess], given_up: Callable[[], bool] = lambda: False
 ) -> list[WorkerProcess]:
-    """Return the workers that sent something, died or are overdue, waiting for the first.
+    """Wait until a worker has sent something, has died or is overdue; return all such workers.
 
     Args:
-        workers: whom to wait for.
-        given_up: whether to stop waiting, and return none.
+        workers: the workers to wait for.
+        given_up: returns whether to stop waiting, even if there is no such worker.
     """
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()

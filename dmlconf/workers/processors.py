@@ -11,11 +11,11 @@ __all__ = ["usable_processors"]
 
 
 def usable_processors() -> int:
-    """Return the processors that this process may use, at least 1.
+    """Return how many processors this process may use, at least 1.
 
-    They are those of the machine, less what `taskset` or a scheduler takes away from the process;
-    from Python 3.13 on `PYTHON_CPU_COUNT` may say otherwise. The quota of a container may be lower:
-    on a machine of 64 processors, `docker run --cpus 1.5` leaves 2.
+    It is the number of processors of the machine, without those that `taskset` or a scheduler takes
+    away from the process; from Python 3.13 on, `PYTHON_CPU_COUNT` replaces it. The quota of a
+    container may be lower: on a machine of 64 processors, `docker run --cpus 1.5` leaves 2.
     """
     count: int | None
     if sys.version_info >= (3, 13):

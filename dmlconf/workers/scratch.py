@@ -1,7 +1,7 @@
-"""The temporary folder of a run, and the removal of those left by dead runs.
+"""The temporary folder of a run, and the removal of the folders that dead runs have left.
 
-Each folder has a lock file next to it, which its run creates and locks first and holds for as long
-as it lives. The operating system releases the lock however the run ends, so a folder whose lock is
+Each folder has a lock file next to it. A run creates and locks it first, and holds the lock until
+the run ends. The operating system releases the lock however the run ends, so a folder whose lock is
 free belongs to a dead run.
 """
 
@@ -26,10 +26,10 @@ _SHARED_MEMORY: Final = Path("/dev/shm")
 
 
 def temporary_folder() -> Path:
-    """Return the folder for temporary files, that of shared memory if no other can be written.
+    """Return the system's folder for temporary files, or /dev/shm if there is none.
 
     Raises:
-        OSError: there is none.
+        OSError: neither can be written.
     """
     try:
         return Path(tempfile.gettempdir())
@@ -70,7 +70,10 @@ class ScratchFolder:
 
 
 def _locked_file() -> tuple[Path, FileLock]:
-    """Create and lock a file; another one if a run that starts now takes it for abandoned."""
+    """Create and lock a file.
+
+    If a run that starts at the same time takes the file for abandoned, try another one.
+    """
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)
@@ -90,7 +93,7 @@ def _locked_file() -> tuple[Path, FileLock]:
 def remove_abandoned() -> None:
     """Remove the folders and lock files of this user's runs that died without removing them.
 
-    A run that is interrupted while it begins or ends may leave its lock file alone.
+    A run that is interrupted while it begins or ends may leave a lock file without a folder.
     """
     with suppress(OSError):
         for lock_file in temporary_folder().glob(f"{_PREFIX}*{_LOCK}"):

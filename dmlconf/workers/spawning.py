@@ -1,4 +1,4 @@
-"""Start a process that has one end of a pipe, even where the working folder was deleted."""
+"""Start a process with a pipe between it and this one, even if the working folder was deleted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ __all__ = ["spawned"]
 
 
 def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess, Connection]:
-    """Start a process that calls a function with one end of a pipe; return it and the other end.
-
-    It ends with this process.
+    """Start a process that calls a function with one end of a pipe.
 
     Args:
         target: the function, of a module that the process can import.
-        arguments: what it gets after the end of the pipe.
+        arguments: the arguments of the function after the end of the pipe.
+
+    Returns:
+        the process, which ends when this one ends, and the other end of the pipe.
 
     Raises:
         OSError: the system lets no process start.
@@ -43,10 +44,10 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
 def _existing_working_folder() -> Iterator[None]:
     """Be in the root folder within the block if the working folder was deleted.
 
-    Python tells a new process the name of the working folder, which has none then.
+    Python tells a new process the name of the working folder, and a deleted folder has none.
     """
     try:
-        os.getcwd()  # noqa: PTH109  # Only whether it has a name.
+        os.getcwd()  # noqa: PTH109  # Raises an error if the folder has no name.
     except FileNotFoundError:
         deleted = os.open(".", os.O_RDONLY)
         os.chdir("/")

@@ -18,20 +18,20 @@ __all__ = [
 _THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 _MOST_GARBAGE: Final = 50_000
-"""Objects between two garbage collections; cases create hardly any garbage."""
+"""How many more objects are created than freed until the next garbage collection."""
 
 
 def collect_garbage_seldom() -> None:
-    """Let Python collect garbage less often: imports and cases create hardly any."""
+    """Let Python collect garbage less often: imports and cases leave hardly any behind."""
     gc.set_threshold(_MOST_GARBAGE)
 
 
 @contextmanager
 def lasting_values() -> Iterator[None]:
-    """Disable garbage collection in the block, and exempt what is alive at its end for good.
+    """Disable garbage collection in the block, and never again scan the objects alive at its end.
 
-    A suite is many objects at once, all of which stay: scanning them again and again takes a
-    third of the time in which it is loaded.
+    A suite is many objects at once, all of which stay alive. To scan them again and again would
+    take a third of the time in which the suite is loaded.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -60,5 +60,8 @@ class _Set:
 
 
 def threads_were_set() -> frozenset[str]:
-    """Return the variables that dmlconf set, which programs that are not its own do not need."""
+    """Return the environment variables that dmlconf set for itself.
+
+    An application that dmlconf starts for a capture should not get them.
+    """
     return frozenset(_Set.names)

@@ -1,9 +1,9 @@
 """The worker process: runs batches of cases on a backend that may break down.
 
 Messages to a worker are batches of cases, `Stop`, or None to end it. Messages from it are `Ready`
-or `Refused` once, then `Results` with one result for each case, in order. The last message of a
-batch says so: only then is the next batch sent, because a process that hangs would not run it. The
-answer to `Stop` is `Stopped`, after the results that were reached by then.
+or `Refused` once, then `Results` with one result for each case, in order. The last `Results` of a
+batch are marked as the last. Only then is the next batch sent, because a process that hangs would
+never run it. The answer to `Stop` is the results that are ready, and then `Stopped`.
 """
 
 from __future__ import annotations
@@ -55,16 +55,20 @@ __all__ = [
 ]
 
 GATHER_SECONDS: Final = 0.02
-"""How long results wait for others: a message takes longer than most cases."""
+"""How long results wait to be sent together: sending a message takes longer than most cases."""
 
 _WAIT_SHARE: Final = 0.9
-"""Share of a case's time limit that a wait for the device may take, so that it can be reported."""
+"""Share of a case's time limit that a wait for the device may take, so that the backend can report
+the hang before its process is ended.
+"""
 
 _PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal that a process gets when the thread that started it ends."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
-"""Creates, once in each worker, the function from a batch of cases to their results, in order."""
+"""Takes the backend, once in each worker, and returns the function that runs a batch of cases and
+yields their results, in order.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,8 @@ class Ready:
     """The worker's backend can be used.
 
     Attributes:
-        environment: what it runs on.
-        capabilities: what it can run.
+        environment: what the backend runs on.
+        capabilities: what the backend can run.
         memory: bytes that the process has committed so far.
     """
 
@@ -91,7 +95,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Instead of a result: an error that is not the backend's, for dmlconf to raise."""
+    """Sent instead of a result: an error of dmlconf itself, which the main process raises."""
 
     error: Exception
 
@@ -101,9 +105,9 @@ class Results:
     """Some results of a batch.
 
     Attributes:
-        results: one for each of the next cases.
+        results: one for each of the next cases of the batch.
         last: whether the batch is done, and the worker waits for the next one.
-        memory: bytes that the process has committed, of the last results.
+        memory: bytes that the process has committed; 0 unless these are the last results.
     """
 
     results: Sequence[Any]
@@ -113,7 +117,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The worker is to send what it has, and nothing after that."""
+    """The worker is to send the results that it has, and nothing after that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +126,14 @@ class Stopped:
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
-    """Return the task of a worker that only runs cases."""
+    """Return the function of a worker that only runs cases."""
     return partial(run_batch, backend)
 
 
 def with_errors(
     results: Callable[[Sequence[Any]], Iterator[Any]],
 ) -> Callable[[Sequence[Any]], Iterator[Any]]:
-    """Return a task that ends with `Raised` if dmlconf itself is at fault."""
+    """Return a function that also yields an exception of dmlconf itself, as `Raised`."""
 
     def raising(batch: Sequence[Any]) -> Iterator[Any]:
         try:
@@ -152,8 +156,8 @@ def work(
 
     Args:
         connection: the pipe to dmlconf.
-        backend: which backend to make.
-        task: what to do with a batch.
+        backend: the backend to create.
+        task: returns the function that runs a batch on the backend.
         diagnostics: the file that receives what the process writes to standard error.
         timeout: seconds after which dmlconf ends a process that sent no result.
     """
@@ -195,7 +199,7 @@ def work(
 
 
 def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) -> None:
-    """Pass on what dmlconf sends; a thread of its own, as `Stop` may come while a case runs."""
+    """Pass on what dmlconf sends. This runs in a thread, as `Stop` may come while a case runs."""
     try:
         while True:
             message = connection.recv()
@@ -231,12 +235,12 @@ class _Sender:
                 self._send(last=False)
 
     def end_batch(self) -> None:
-        """Send the rest of a batch."""
+        """Send the results of a batch that were not sent yet."""
         with self._lock:
             self._send(last=True)
 
     def stop(self) -> None:
-        """Send what there is, and then nothing any more."""
+        """Send the results that there are, and nothing after that."""
         with self._lock, suppress(OSError):
             if self._together:
                 self._send(last=False)
@@ -255,8 +259,8 @@ def _isolate(diagnostics: Path) -> None:
     """Keep the process from disturbing dmlconf and from outliving it.
 
     Args:
-        diagnostics: the file that receives what the process writes, also to standard output, which
-            may carry a report.
+        diagnostics: the file that receives what the process writes, also to standard output: that
+            of dmlconf may be a report.
     """
     # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
