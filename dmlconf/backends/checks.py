@@ -1,4 +1,4 @@
-"""Checks of devices over their lifetime, apart from running operators, and their results."""
+"""The results of `dmlconf devices --check`: one status for each adapter and check of its device."""
 
 from __future__ import annotations
 

@@ -132,7 +132,8 @@ class Dispatch:
     """The results of one dispatch, or of several with the same inputs and results.
 
     Attributes:
-        variation: number of its inputs, as in `dmlconf.cases.variation.varied`.
+        variation: the number of its inputs, as in `dmlconf.cases.variation.varied`; 0 for the
+            case's own inputs.
         arrays: the outputs by tensor.
         faults: other misbehavior, apart from the values.
         times: how many dispatches had these results.
@@ -151,7 +152,7 @@ class Exercised:
     Attributes:
         dispatches: distinct results, in order of first appearance.
         seconds: how long it took.
-        faults: those of the whole, not of a single dispatch.
+        faults: faults of all dispatches together, such as a memory leak.
     """
 
     dispatches: tuple[Dispatch, ...]

@@ -1,8 +1,8 @@
 """Errors for backends that cannot be used.
 
-An option or its value is wrong (`OptionError`, `UnknownChoiceError`), several installed backends
-have one name (`AmbiguousBackendError`), a native library is missing
-or is the wrong one (`LibraryError`), a recording cannot be read or does not match the cases
+The reasons are: an option or its value is wrong (`OptionError`, `UnknownChoiceError`), several
+installed backends have the same name (`AmbiguousBackendError`), a native library is missing or is
+the wrong one (`LibraryError`), a recording cannot be read or does not match the cases
 (`RecordingError`, `StaleRecordingError`), or worker processes do not start (`ProcessError`).
 """
 

@@ -13,7 +13,7 @@ _END_SECONDS: Final = 5.0
 
 
 def how_it_ended(process: BaseProcess) -> str:
-    """Return how a process ended, which has closed its pipe and may be about to end."""
+    """Return how a process ended; wait for its end first if it has only closed its pipe."""
     process.join(_END_SECONDS)
     code = process.exitcode
     if code is None:

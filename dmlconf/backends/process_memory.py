@@ -37,9 +37,9 @@ class _Counters(ctypes.Structure):
 
 
 def committed_bytes() -> int:
-    """Return the bytes that this process has committed.
+    """Return the bytes of memory that this process has committed.
 
-    On Linux these are the resident bytes. 0 if neither is available.
+    On Linux it is the resident bytes; 0 where neither number is known.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

@@ -1,4 +1,4 @@
-"""The subject of a backend's results: the software and the device, wherever it ran."""
+"""The subject of results: which software on which device they come from, on whatever machine."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ REFERENCE: Final = "numpy"
 """The backend that runs the reference."""
 
 _OF_ONE_RUN: Final = frozenset({"luid", "directml_file", "directml_origin"})
-"""Details that differ between two runs of the same software on the same device."""
+"""Details that may differ between two runs of the same software on the same device."""
 
 Subject = tuple[Any, ...]
 """Backend, version, adapter, driver, and the digests of their files."""
 
 
 def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment's record; for a replay, that of the recorded backend."""
+    """Return an environment as a mapping; for the backend `recording`, that which was recorded."""
     record: Mapping[str, Any]
     record = asdict(environment) if isinstance(environment, Environment) else environment
     if record["backend"] == "recording":
@@ -38,7 +38,7 @@ def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[
 
 
 def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
-    """Return the subject of an environment; for a replay, that of the recorded backend."""
+    """Return the subject of an environment; for the backend `recording`, the recorded subject."""
     record = tested_environment(environment)
     digests = {key: value for key, value in record["details"].items() if key.endswith("sha256")}
     return *(record[key] for key in ("backend", "version", "adapter", "driver")), digests

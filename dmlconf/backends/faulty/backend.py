@@ -246,7 +246,7 @@ class FaultyBackend:
         return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return everything, except for the fault `first-level`."""
+        """Return every feature level and data type; only level 1_0 for the fault `first-level`."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
         half = self.modes.half
@@ -401,7 +401,7 @@ def scaled(array: Array, data_type: DataType, by: float) -> Array:
         product = array.astype(np.float64) * by
         if data_type.is_float:
             return product.astype(array.dtype)
-    # The largest 64-bit integers are not representable in FLOAT64; the next lower FLOAT64 is used.
+    # FLOAT64 cannot represent the largest 64-bit integers, so the next lower number is used.
     highest = np.float64(data_type.maximum)
     if int(highest) > data_type.maximum:
         highest = np.nextafter(highest, 0)

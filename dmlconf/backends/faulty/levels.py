@@ -1,8 +1,8 @@
-"""A device of one feature level: what it refuses, read from the catalogue row by row.
+"""What a device of one feature level refuses, for the backend `faulty:level=LEVEL`.
 
-The judge uses `dmlconf.catalogue.levels` to decide whether a device may decline a case. This module
-does without it and reads the files' plain data, so that each reveals errors of the other: it asks
-what the documentation of the level offers, while the judge asks which level the desc needs.
+The judge uses `dmlconf.catalogue.levels` to decide whether a device may decline a case: it asks
+which level the desc needs. This module reads the catalogue's files by itself, row by row, and asks
+what the documentation offers at the level. So each of the two reveals errors of the other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run_at(level: FeatureLevel, case: Case) -> Outcome:
 
 
 def capabilities_of(level: FeatureLevel) -> Capabilities:
-    """Return the level with every data type that it has."""
+    """Return the level and every data type that tensors may have at it."""
     later = _enum(_DATA_TYPES).get("since", {})
     return Capabilities(
         level, frozenset(t for t in DataType if t not in later or _has(level, later[t]))
@@ -92,9 +92,11 @@ def _lacking_of_attribute(level: FeatureLevel, field: _Data, value: Any) -> Iter
 def _lacking_of_tensors(
     level: FeatureLevel, file: _Data, desc: _Data, values: dict[str, Any]
 ) -> Iterator[str]:
-    """Yield the tensors that the level's own table, the newest of its group, does not list.
+    """Yield the tensors that no support table of the level lists.
 
-    A row may be for one tensor only, so each tensor is looked up separately.
+    An operator has a support table for each level at which its support grew, the newest first, and
+    may have such tables for each of several conditions `when`. Of the tables of one condition, the
+    first counts that the level has. It suffices that one of these tables lists a tensor.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:

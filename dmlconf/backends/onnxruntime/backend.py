@@ -7,8 +7,8 @@
     onnxruntime:batches=on                          a batch of cases as one model
     onnxruntime:provider=X,device_id=0              other options are the provider's own
 
-Nodes that a provider other than the CPU's does not take are not run on the CPU: such a case is
-declined, so that a pass is never another provider's.
+A node that the provider does not take is not run by the CPU provider in its place. Such a case is
+declined, so that no case passes because of another provider.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ class OnnxRuntimeBackend:
         """Start the provider.
 
         Args:
-            provider: its name.
-            options: its own.
-            optimization: the level.
+            provider: the name of the provider.
+            options: the provider's own options.
+            optimization: how far ONNX Runtime optimises graphs: a key of `_LEVELS`.
             opset: the version of ONNX's operator set.
-            batches: whether a batch of cases is one model; None for any provider but the CPU's,
-                as starting a session on a device takes longer than a case.
+            batches: whether a batch of cases is one model. None means yes for every provider but
+                the CPU's, as starting a session on a device takes longer than a case.
 
         Raises:
             BackendError: ONNX Runtime or the provider is not installed, or it does not start.
@@ -235,10 +235,10 @@ class OnnxRuntimeBackend:
         return self._runtime.InferenceSession(model, options, providers=providers)
 
     def _started(self) -> None:
-        """Check that the provider starts, and is the one that sessions have.
+        """Check that the provider starts, and that sessions run on it.
 
         Raises:
-            BackendError: it does not, or another one replaces it.
+            BackendError: the provider does not start, or sessions run on another one.
         """
         from onnx import TensorProto, helper
 
@@ -311,7 +311,7 @@ def limit_of(text: str, operators: Collection[str], provider: str) -> str:
 
     Args:
         text: the text of the error.
-        operators: those of the model, and those that define them.
+        operators: the operators of the model, and those by which ONNX defines them.
         provider: the provider, as the reason names it.
     """
     kernel = _NO_KERNEL.search(text)
@@ -340,9 +340,9 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error, cut off if it is long, and then also the last line.
+    """Return the first line of an error; if it is long, its beginning and the last line.
 
-    The last line of a long error has the cause.
+    The last line of a long error names the cause.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

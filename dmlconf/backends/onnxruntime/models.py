@@ -1,4 +1,4 @@
-"""ONNX models of programs."""
+"""Make ONNX models of programs: of cases that were translated to operators of ONNX."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _TYPES: Final[Mapping[str, int]] = {
         if not each.is_float and each.bits >= 8
     },
 }
-"""ONNX's number of each type."""
+"""ONNX's number of each data type."""
 
 _FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "scale"})
-"""Real attributes of the operators of com.microsoft, of which the package onnx has no schemas."""
+"""The floating-point attributes of the operators of com.microsoft: no schema in onnx has them."""
 
 
 def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
@@ -65,7 +65,10 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
 
 
 def operators_of(model: onnx.ModelProto) -> frozenset[str]:
-    """Return the operators of a model and of their definitions: Less and Where define Clip."""
+    """Return the operators of a model, and those by which ONNX defines them.
+
+    For a model of Clip, these are Clip, and Less and Where, which define it.
+    """
     nodes = model.graph.node
     opset = model.opset_import[0].version
     bodies = (each for node in nodes if not node.domain for each in _definition(node, opset))
@@ -73,7 +76,7 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators by which ONNX defines an operator; none if only text does."""
+    """Return the operators by which ONNX defines an operator; none if it defines it in words."""
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     if schema.has_function:
         return [each.op_type for each in schema.function_body.node]
@@ -98,7 +101,7 @@ def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:
 
 @cache
 def _float_attributes(operation: str, domain: str, opset: int) -> frozenset[str]:
-    """Return the names of the attributes that are real numbers, even if a desc has whole ones."""
+    """Return the names of the floating-point attributes; a desc may give them whole numbers."""
     if domain:
         return _FLOATS
     schema = onnx.defs.get_schema(operation, opset, domain)

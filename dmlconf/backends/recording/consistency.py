@@ -1,7 +1,7 @@
 """Find recordings that contradict themselves, for example because they were relabelled or edited.
 
-This finds mistakes, not forgeries: changing everything that belongs together goes unnoticed.
-Certificates are there for that.
+Only mistakes are found: a forger who changes all that belongs together goes unnoticed. Certificates
+reveal forgeries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The entries of a recording's file: all are checked when it is read, and each is built when asked.
+"""The entries of a recording: all are checked when its file is read; each is built when needed.
 
-A recording has thousands of entries, and a process that runs a part of a suite asks for few of
-them; making arrays of all takes several times as long as checking them.
+A recording has thousands of entries, and a process that runs a part of a suite needs few of them.
+To make the arrays of all entries takes several times as long as to check them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ OUTPUTS: Final = "outputs.bin"
 """The file of the elements."""
 
 _MOST_DIMENSIONS: Final = 8
-"""NumPy has arrays of this many dimensions in every version, if their elements fit in memory."""
+"""In every version, NumPy has arrays of this many dimensions, if their elements fit in memory."""
 
 _MOST_ELEMENTS: Final = 1 << 63
-"""Elements of a tensor whose indices INT64 can hold."""
+"""The most elements of a tensor whose indices are INT64."""
 
 Kind = tuple[str, str | None]
-"""A folder of cases, and the name of a data type of their outputs; None stands for any."""
+"""A folder of cases, and the name of a data type that outputs of its cases have; None for any."""
 
 
 class DamagedEntryError(Exception):
@@ -50,7 +50,7 @@ class LazyEntries(Mapping[str, Entry]):
     """Entries by the case's identifier.
 
     Attributes:
-        kinds: what outputs there are, each with the first case that has it.
+        kinds: the kinds of outputs, each with the first case that has such an output.
     """
 
     def __init__(self, cases: Mapping[str, Any], outputs: bytes) -> None:
@@ -58,10 +58,10 @@ class LazyEntries(Mapping[str, Entry]):
 
         Args:
             cases: the cases, by identifier, as the manifest has them.
-            outputs: the elements that they point into.
+            outputs: the elements of all outputs, into which the cases' offsets point.
 
         Raises:
-            DamagedEntryError: an entry is not what the schema permits, or points elsewhere.
+            DamagedEntryError: the schema does not permit an entry, or an offset is too large.
         """
         self._entries: dict[str, Any] = dict(cases)
         self._outputs = outputs
@@ -127,8 +127,8 @@ def _checked(case: Any, length: int) -> list[str | None]:
     A refused case has no outputs, so nothing is returned for it.
 
     Args:
-        case: as the manifest has it.
-        length: bytes of all elements.
+        case: the case, as the manifest has it.
+        length: the number of bytes of the elements of all outputs.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:

@@ -76,7 +76,7 @@ class _Blob:
 
 
 def manifest_of(recording: Recording) -> tuple[dict[str, Any], bytes]:
-    """Return the manifest, and the outputs' elements that it points into."""
+    """Return the manifest, and the elements of all outputs, into which its offsets point."""
     blob = _Blob()
     capabilities = recording.capabilities
     manifest = {
@@ -123,7 +123,7 @@ def recording_bytes(recording: Recording) -> bytes:
     """
     manifest, outputs = manifest_of(recording)
     text = "".join(_lines(manifest)).encode()
-    # Validate what was written as a reader parses it.
+    # Validate the text as a reader will parse it.
     validator(bundled_schema("recording")).validate(json.loads(text))
     for content in (text, outputs):
         if len(content) > LARGEST_RECORDING_MEMBER:
@@ -213,7 +213,7 @@ _DAMAGES: Final = (
     TypeError,
     ValueError,
 )
-"""Exceptions of taking a manifest for what it is not."""
+"""Exceptions that a damaged or foreign manifest may cause when it is read as one."""
 
 
 def _members(path: Path) -> tuple[bytes, bytes]:

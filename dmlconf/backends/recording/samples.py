@@ -22,9 +22,9 @@ class Pair:
     """The elements of two outputs that can be compared.
 
     Attributes:
-        actual: elements of the one.
-        expected: the elements of the other that correspond to them.
-        sample: where the elements are in the output; None if they are all of it.
+        actual: elements of the one output.
+        expected: the elements of the other output with the same indices.
+        sample: the sample whose indices the elements have; None if they are all elements.
     """
 
     actual: Array
@@ -65,7 +65,7 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If the digest of a sample is that of the other output, all elements are the same.
+    If the digest of a sample is that of the other output, all their elements are equal.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):

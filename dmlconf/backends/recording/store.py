@@ -94,7 +94,7 @@ class StoredRecording:
         return first
 
     def digest(self) -> str:
-        """Return the SHA-256 of the file; for several, that of their operators and digests."""
+        """Return the SHA-256 of the file; of several files, that of a list of their digests."""
         if self.single:
             return _file_digest(self.path)
         lines = "".join(f"{name} {_file_digest(path)}\n" for name, path in self.files().items())

@@ -3,8 +3,8 @@
     webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
     webnn:device=gpu                      `cpu`, the default, `gpu` or `npu`
 
-A page serves batches of cases. If the page or the process that computes ends, the browser is
-started again, and the cases of the batch run one by one.
+A page of the browser runs a batch of cases. If the page ends, or the process that computes for it,
+the browser is started again, and the cases of the batch run one by one.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ _TYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
 _PART: Final = LONGEST_SCRIPT // 4
-"""How long the parts of a script are: what they quote is at most twice as long."""
+"""How many characters of a long script are sent at once; quoting at most doubles their number."""
 
 _RUNNING: Final = ("build", "dispatch")
-"""What follows the description of a graph, which alone may be beyond the limits."""
+"""The stages after a graph was described. Only its description may go beyond WebNN's limits."""
 
 _UNSUPPORTED: Final = re.compile(
     r"data ?type|rank|not supported|unsupported|non-finite", re.IGNORECASE
@@ -154,7 +154,7 @@ class WebNNBackend:
         return [_outcome(self._evaluated([program])[0]) for program in programs]
 
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the results that the page computes for programs; fewer if the browser ended."""
+        """Return the page's result for each program; for fewer of them if the browser ended."""
         timeout = None if self._timeout is None else self._timeout * len(programs)
         try:
             results = self._browser.evaluate(self._script(json.dumps(programs)), timeout)
@@ -215,7 +215,7 @@ def create(argument: str) -> WebNNBackend:
 
 
 def _program_of(case: Case) -> dict[str, Any] | Outcome:
-    """Return a case as the page takes it, or why it cannot be expressed."""
+    """Return a case as the page takes it, or the outcome of a case that cannot be expressed."""
     try:
         program = translated(case, "webnn")
         return _message(program, case.inputs())

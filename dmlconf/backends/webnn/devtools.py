@@ -27,15 +27,17 @@ os.dup2(reads, 3)
 os.dup2(writes, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""Gives the ends of the pipe the numbers on which Chromium reads commands and writes answers."""
+"""A program of Python that runs Chromium in its process, with the pipes as its descriptors 3 and 4,
+on which Chromium reads commands and writes answers.
+"""
 
 _BLOCK: Final = 1 << 20
 
 LONGEST_SCRIPT: Final = 1 << 26
-"""How many characters of a script the browser takes at most: it reads no command of 100 MiB."""
+"""How many characters a script may have: the browser does not read commands of 100 MiB."""
 
 ORIGIN: Final = "https://dmlconf.invalid/"
-"""The address of the page: WebNN needs a secure context. It is answered here, not on a network."""
+"""The address of the page, which WebNN needs to be secure; `Browser` itself answers its request."""
 
 
 class BrowserEndedError(Exception):
