@@ -1,6 +1,6 @@
 """Check the devices of every adapter, each check in its own process.
 
-A driver that ends its process, or never returns, affects only one check.
+A driver that ends its process, or never returns, spoils only one check.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Checks of devices: minimum levels, queries, creation and release, removal.
+"""The checks of `dmlconf devices --check`: minimum levels, queries, creation, release, removal.
 
 Each check gets an adapter that its process has not used before, and returns what it observed. It
-raises `CheckFailedError` if a device does what it must not do, and `DeclinedError` if it declines
-what it may decline, such as a data type.
+raises `CheckFailedError` if a device does something that it must not do, and `DeclinedError` if the
+device declines something that it may decline, such as a data type.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
 IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
@@ -48,7 +48,7 @@ class DeclinedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DeviceUnderTest:
-    """The device that a check tests, and what opens it.
+    """The adapter whose devices a check tests, and what is needed to open and use them.
 
     Attributes:
         libraries: the native libraries.
@@ -271,8 +271,8 @@ def _removed(device: Device) -> bool:
     with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
         newer.call("RemoveDevice")
     if not _is_removed(device):
-        # The layers below may lack RemoveDevice. A list that is not closed is an error that
-        # removes the device.
+        # The layers below DirectML may lack RemoveDevice. To submit a list that is not closed is an
+        # error for which Direct3D removes the device.
         device.submit_open_list()
     return _is_removed(device)
 

@@ -1,7 +1,7 @@
-"""Descs read back from the structures that DirectML is given: the inverse of `NativeDesc`.
+"""Read descs from the structures that an application gives DirectML: the inverse of `NativeDesc`.
 
-Both directions follow the same fields of the catalogue and the same C types. What the catalogue
-does not know raises `UnknownDescError`: it is never guessed.
+Both directions follow the same fields of the catalogue and the same C types. Nothing is guessed:
+`UnknownDescError` is raised for what the catalogue does not know.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ["UnknownDescError", "decoded_desc", "operator_of_type", "shortest"]
 
 _MOST_DIMENSIONS: Final = 64
 _MOST_ITEMS: Final = 1 << 16
-"""Longest array that is read; DirectML's own descs stay far below."""
+"""The most items of an array that are read; descs of real operators have far fewer."""
 
 
 class UnknownDescError(ValueError):
-    """A structure that the catalogue cannot read: an unknown operator, data type or flag."""
+    """A structure has something that the catalogue lacks: an operator, a data type or a flag."""
 
 
 @cache
@@ -185,5 +185,8 @@ def _scalar(value: DML_SCALAR_UNION, type_name: str) -> Any:
 
 
 def shortest(value: float) -> float:
-    """Return the number with the fewest digits that rounds to a FLOAT32 number."""
+    """Return the decimal number with the fewest digits that rounds to the same FLOAT32 number.
+
+    The nearest FLOAT32 number to a tenth, 0.10000000149, becomes 0.1.
+    """
     return float(str(np.float32(value))) if math.isfinite(value) else float(value)

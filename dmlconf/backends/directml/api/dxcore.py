@@ -105,7 +105,8 @@ IDXCORE_ADAPTER_FACTORY: Final = Interface(
 def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     """Yield every adapter that can compute with Direct3D 12; the caller must release each.
 
-    Those that only run machine learning, such as NPUs, come last; one of both kinds comes twice.
+    Adapters for machine learning, such as NPUs, come last. An adapter that is listed for computing
+    as well as for machine learning comes twice.
 
     Args:
         library: libdxcore.so or dxcore.dll.
@@ -117,7 +118,7 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
     with new_object("DXCoreCreateAdapterFactory", create, IDXCORE_ADAPTER_FACTORY) as factory:
         yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
-        # A DXCore older than the attribute refuses it.
+        # A DXCore that is older than this attribute refuses it.
         with suppress(HResultError):
             yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML)
 

@@ -77,7 +77,7 @@ HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
 """Name and meaning by value. Source: winerror.h, d3d12.h, dxcore_interface.h and their pages."""
 
 _REMOVALS: Final = frozenset({0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020})
-"""What GetDeviceRemovedReason can report, apart from E_INVALIDARG and the like."""
+"""The HRESULTs of GetDeviceRemovedReason that mean only a removal, as E_INVALIDARG does not."""
 
 
 def unsigned(hresult: int) -> int:

@@ -1,7 +1,8 @@
 """Find and load DirectML and the libraries below it.
 
-`BackendError` if DirectML is not found (the message lists what was tried and what to install), if a
-file is not DirectML, or if a library lacks a function that dmlconf calls.
+`LibraryError`, a `BackendError`, is raised if DirectML is not found (the message lists what was
+tried and what to install), if a file is not DirectML, or if a library lacks a function that dmlconf
+calls.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
-    """Yield where DirectML may be; if the user names a path, only that."""
+    """Yield the files that may be DirectML; if the user names a file, only that one."""
     if path is not None:
         yield _Candidate("the option path", Path(path))
         return

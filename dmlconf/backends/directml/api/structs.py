@@ -114,7 +114,7 @@ def is_pointer(field: Field) -> bool:
 
 
 def attribute_type(field: Field) -> Any:
-    """Return the C type of an attribute, of one item if it is an array."""
+    """Return the C type of an attribute; of an array, the C type of one item."""
     return _C_TYPES[field.attribute_kind]
 
 

@@ -1,7 +1,7 @@
 """The circumstance `aliased`: each output is in an input's buffer where the catalogue permits it.
 
-The two must have the same layout: data type, Sizes, Strides and number of bytes. In a graph, the
-operator must be the only one, as `in_place_pairs` says.
+The output and the input must have the same data type, Sizes, Strides and number of bytes. A graph
+must have a single operator: DirectML's pages permit shared buffers only for operators.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield which outputs may share which inputs' buffers, starting with each input once."""
+    """Yield mappings from outputs to the inputs whose buffers they share.
+
+    There is a mapping for each input that an output may share: it is the first to be assigned.
+    """
     graph = case.graph
     pairs = [
         (output, source)

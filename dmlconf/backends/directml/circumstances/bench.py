@@ -1,8 +1,9 @@
 """The bench on which a case runs under a circumstance: memory, tables and command lists.
 
-A circumstance puts the case on one or more sites, initialises them, and runs steps on them. Before
-each step the site's arena is filled as before a plain dispatch, with the fill values in turn;
-scratch and persistent memory stay as the previous step left them.
+A circumstance puts the case on one or more sites (each has memory and a binding table), initialises
+them, and runs steps (dispatches) on them. Before each step, the site's arena, which holds all
+tensors, is filled as before a plain dispatch: steps use the fill values in turn. Scratch and
+persistent memory stay as the previous step left them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 
 MOST_BYTES: Final = 1 << 27
-"""Maximum bytes of the images of all steps of a submission."""
+"""Maximum bytes of the arenas before and after all steps of a submission."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
@@ -60,8 +61,9 @@ class Bench:
         """Start with no memory.
 
         Args:
-            device: where to run.
-            operators: compiles operators with flags in addition to the run's own.
+            device: the device to run on.
+            operators: returns a cache that compiles operators with flags, in addition to the flags
+                of the run.
             graph: whether each operator is compiled as a graph of one node.
         """
         self.device = device
@@ -170,8 +172,9 @@ class Bench:
 
         Args:
             site: the site.
-            variation: which inputs DirectML takes over, if any.
-            from_upload: whether it reads them from an upload heap, which is then overwritten.
+            variation: the variation of the inputs that DirectML takes over, if it takes over any.
+            from_upload: whether DirectML reads these inputs directly from the upload heap, which
+                is overwritten afterwards.
         """
         compiled, placement, device = site.compiled, site.placement, self.device
         table = self.table(self._table_desc(compiled.initializer, compiled.descriptors[0]))
@@ -233,11 +236,12 @@ class Bench:
         *,
         read: Callable[[int], bool] = lambda number: True,
     ) -> Work:
-        """Return steps with the initial bytes of each, in an upload buffer.
+        """Return steps, with the bytes of the arena before each in an upload buffer.
 
         Args:
             steps: the dispatches in order.
-            name: name of the buffers, if several lists are filled before one is submitted.
+            name: the name of the buffers; command lists that are filled at the same time need
+                different names.
             read: as for `run`.
 
         Raises:

@@ -1,8 +1,8 @@
 """The circumstance `evicted`: the memory of a dispatch leaves the device before it runs.
 
-Only memory of Direct3D is evicted. IDMLDevice::Evict of an initialiser or a compiled operator never
-returned in the Wine lab (measured on DirectML 1.15.4), and a circumstance must not hang if nothing
-is wrong.
+Only memory of Direct3D is evicted. In the Wine lab, IDMLDevice::Evict of an initialiser or a
+compiled operator never returned (measured on DirectML 1.15.4), and a circumstance must not hang
+where nothing is wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Evict the inputs and all other memory once they are written, and make them resident again."""
+    """Write the inputs, evict them and all other memory, make them resident again, and dispatch."""
     site = bench.site(case)
     bench.initialize(site)
 

@@ -28,9 +28,9 @@ class DirectMLExerciser:
         """Start without memory.
 
         Args:
-            device: where to run.
-            operators: those of the plain runs, which need not be compiled again.
-            flags: the flags with which these are compiled.
+            device: the device to run on.
+            operators: the operators of the plain runs, which need not be compiled again.
+            flags: the flags with which the operators of the plain runs are compiled.
             graph: whether each operator is compiled as a graph of one node.
         """
         self._device = device

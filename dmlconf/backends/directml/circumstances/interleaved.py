@@ -23,7 +23,8 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     seen += _recorded_at_once(
         bench, lanes, (bench.prepared([one], "a"), bench.prepared([other], "b"))
     )
-    # The second queue writes the memory that the first one reads; without the fence both are wrong.
+    # The second queue writes the memory that the first one uses: without the fence, the results of
+    # both are wrong.
     works = bench.prepared([one], "a"), bench.prepared(bench.variations(first, [2]), "b")
     return seen + _in_turn(bench, lanes, works)
 

@@ -1,7 +1,6 @@
 """The circumstance `long`: 1,000 dispatches, and the process's memory while they run.
 
-The memory is what the process has committed. Memory of a separate device lies elsewhere and is not
-seen.
+Only memory that the process has committed is measured, not the memory of a separate device.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _LEAK_BYTES: Final = 4096
 
 
 def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
-    """Dispatch 100 times in each of ten submissions, and read the last one's result of each."""
+    """Dispatch 100 times in each of ten submissions, and read the result of the last dispatch."""
     site = bench.site(case)
     if site.placement.span > _MOST_BYTES:
         return Inapplicable(f"its tensors take {site.placement.span >> 10:,} KiB")
@@ -42,7 +41,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
         steps = bench.variations(site, [(block + number) % 3 for number in range(_EACH)])
         seen += bench.run(steps, read=lambda number: number == _EACH - 1)
         sizes.append(committed_bytes())
-    # The case's own inputs come first, as they do everywhere.
+    # Dispatches of the case's own inputs come first, as under all circumstances.
     seen.sort(key=lambda dispatch: dispatch.variation)
     return Exercised(tuple(seen), faults=leak(sizes))
 
@@ -51,7 +50,7 @@ def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
     """Return a fault if memory grows with every block of dispatches.
 
     Args:
-        sizes: the process's bytes after each block of 100 dispatches.
+        sizes: the bytes that the process had committed after each block of 100 dispatches.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))

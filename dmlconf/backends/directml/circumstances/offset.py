@@ -24,7 +24,7 @@ _MORE_BYTES: Final = 32
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch with a table for each offset, in buffers that are larger than the tensors."""
-    # An index past the end reads what else the binding covers, so its size must not change.
+    # An index past the end of a tensor reads the rest of its binding, whose size must not change.
     by_index = any(name.startswith("Indices") for name in case.input_names())
     kept = frozenset(case.input_names()) if by_index else frozenset()
 
@@ -43,7 +43,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _larger(tensor: TensorDesc, more: int) -> TensorDesc:
-    """Return a tensor that claims more bytes and the alignment with which it is bound."""
+    """Return the tensor with more bytes, and with the alignment at which it will be bound."""
     return replace(
         tensor,
         DeclaredTensorSizeInBytes=tensor.TotalTensorSizeInBytes + more,

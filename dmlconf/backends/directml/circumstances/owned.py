@@ -1,8 +1,8 @@
 """The circumstance `owned`: constant inputs that DirectML takes over from an upload heap.
 
-All inputs but the first are constant, as in applications: weights, biases, scales, zero points,
-tables. An operator with one input has none. An input of a graph is constant if all its consumers
-permit it.
+All inputs of an operator but the first are made constant, as in applications: weights, biases,
+scales, zero points, tables. An operator with one input has no such input. An input of a graph is
+made constant if all nodes that read it permit it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Record a dispatch while the table is bound to other memory, and bind it before submitting.
+    """Record a dispatch with the table bound to other memory; bind its own before the submission.
 
     DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE permits that.
     """

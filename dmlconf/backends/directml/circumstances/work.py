@@ -30,7 +30,7 @@ class Site:
 
     Attributes:
         case: the case.
-        compiled: its operator or graph.
+        compiled: the operator or graph of the case.
         placement: where the tensors lie in the arena.
         resources: the memory.
         table: the operator's binding table.
@@ -58,8 +58,8 @@ class Step:
     """One dispatch.
 
     Attributes:
-        site: where it runs.
-        variation: number of its inputs, as in `varied`.
+        site: the site on which it runs.
+        variation: the number of its inputs, as in `varied`; 0 for the case's own.
     """
 
     site: Site
@@ -72,9 +72,10 @@ class Load:
 
     Attributes:
         step: the step.
-        start: where the bytes are in the upload buffer.
-        image: the bytes.
-        back: where the readback buffer gets the bytes after it; None if they are not read.
+        start: the offset of these bytes in the upload buffer.
+        image: these bytes, UINT8.
+        back: the offset in the readback buffer of the arena's bytes after the step; None if they
+            are not read back.
     """
 
     step: Step
@@ -89,8 +90,8 @@ class Work:
 
     Attributes:
         loads: the loads, in order.
-        upload: the bytes before the steps.
-        back: receives the bytes after them.
+        upload: the buffer with the arenas' bytes before the steps.
+        back: the buffer that receives the arenas' bytes after the steps.
     """
 
     loads: tuple[Load, ...]
@@ -120,6 +121,7 @@ def memory_of(sites: Iterable[Site]) -> list[Buffer]:
 
 def _dispatch(load: Load, after: Array) -> Dispatch:
     arrays, faults = inspect(load.step.site.placement, [load.image], [after])
-    # Unwritten elements hold a fill value, which judging detects: one dispatch cannot show it.
+    # A single dispatch does not show that an element was not written. It then holds a fill value,
+    # which the judge finds to be wrong.
     intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
     return Dispatch(load.step.variation, arrays, intrusions)

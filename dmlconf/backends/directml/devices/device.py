@@ -128,7 +128,7 @@ class Device:
     def _create_d3d(
         self, libraries: Libraries, adapter: ComObject
     ) -> tuple[ComObject, D3D12_COMMAND_LIST_TYPE]:
-        """Return a device and its queue type: compute-only devices lack direct queues."""
+        """Return a device and the type of its queue: compute-only devices lack direct queues."""
         create = function(
             libraries.d3d12, "D3D12CreateDevice", POINTER, ctypes.c_uint32, *NEW_OBJECT
         )
@@ -302,10 +302,10 @@ class Device:
             self.queue.call("ExecuteCommandLists", 1, lists)
 
     def check_removed(self) -> None:
-        """Raise an error if either device was removed.
+        """Raise an error if the ID3D12Device or the IDMLDevice was removed.
 
         Raises:
-            HResultError: one was; the call is `GetDeviceRemovedReason`.
+            HResultError: one of them was; the call is `GetDeviceRemovedReason`.
         """
         self.d3d.call("GetDeviceRemovedReason")
         self.dml.call("GetDeviceRemovedReason")

@@ -52,8 +52,8 @@ class WaitLimit:
 class Fence:
     """Counts the submissions of one queue.
 
-    It is polled: SetEventOnCompletion takes a Windows event on Windows and a file descriptor in
-    WSL, and without an event it blocks for as long as the device takes.
+    Its value is polled. SetEventOnCompletion would take a Windows event on Windows and a file
+    descriptor in WSL; without either, it blocks for as long as the device takes.
     """
 
     def __init__(self, d3d: ComObject, queue: ComObject, limit: WaitLimit) -> None:

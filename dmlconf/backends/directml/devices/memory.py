@@ -14,7 +14,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 __all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
 
 LARGE_BYTES: Final = 1 << 26
-"""Larger buffers are created as large as needed; others somewhat larger, to be reusable."""
+"""A larger buffer gets exactly the bytes that are needed; others get a power of two, for reuse."""
 
 _FIRST_BYTES: Final = 1 << 22
 
@@ -131,8 +131,8 @@ class Region:
 
     Attributes:
         buffer: the buffer.
-        offset: its first byte there.
-        size: its size in bytes.
+        offset: the offset of the first byte in the buffer.
+        size: the number of bytes.
     """
 
     buffer: Buffer

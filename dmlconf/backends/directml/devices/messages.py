@@ -100,8 +100,8 @@ class InfoQueue:
 def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
-    Errors and corruption are faults of a case that ran. In a rejection, errors are the explanation;
-    with corruption it becomes a breakdown instead.
+    Errors and corruptions become faults of a case that ran. In a rejection, errors become its
+    message; a rejection with a corruption becomes a breakdown.
 
     Args:
         outcome: the case's outcome.
@@ -125,7 +125,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
 
 def _texts(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield each message once, with its number of occurrences."""
+    """Yield each distinct message, with the number of its occurrences if there are several."""
     counts = Counter(map(str, messages))
     for text, count in list(counts.items())[:MOST_TEXTS]:
         yield f"{text} ({count:,} times)" if count > 1 else text

@@ -1,6 +1,7 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process: a driver that ends it affects only its adapter's entry.
+Devices are opened in another process: a driver that ends that process spoils only the entry of its
+adapter.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def survey(path: str | None = None) -> Survey:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """What was found before any device was opened."""
+    """The file of DirectML and the adapters, which are known before any device is opened."""
 
     file: DirectMLFile
     adapters: tuple[Adapter, ...]
@@ -67,7 +68,7 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
-        listed: what it found; None if it did not get that far.
+        listed: the file of DirectML and the adapters; None if the process has not sent them.
         refusal: why DirectML cannot be used; None if it can, or if the process did not say.
         end: how the process ended.
     """
@@ -84,7 +85,7 @@ class _Process:
         theirs.close()
 
     def messages(self) -> Iterator[Surveyed]:
-        """Yield its report on each adapter, from the first requested."""
+        """Yield the report on each adapter, beginning with the adapter `first`."""
         try:
             while self._connection.poll(_SECONDS):
                 message = self._connection.recv()
@@ -104,7 +105,7 @@ class _Process:
 
 
 def _work(connection: Connection, path: str | None, first: int) -> None:
-    """Send what was found, then a `Surveyed` for each adapter from `first`."""
+    """Send a `_Listed`, then a `Surveyed` for each adapter, beginning with the adapter `first`."""
     ignore_interrupts()
     with suppress(BrokenPipeError):
         try:

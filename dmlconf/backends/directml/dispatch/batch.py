@@ -1,4 +1,4 @@
-"""Cases that run together, and where their memory lies, so that no two share a byte."""
+"""Batches of cases that run together, each case in memory of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Prepared:
 
     Attributes:
         case: the case.
-        compiled: its operator or graph.
+        compiled: the operator or graph of the case.
         placement: where the tensors lie in the case's arena.
         seconds: how long compiling took.
         work: approximate number of terms that the device computes in a dispatch.

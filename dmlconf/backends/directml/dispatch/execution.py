@@ -84,8 +84,8 @@ class Executor:
         """Create the descriptor heap and the buffer of fill bytes.
 
         Args:
-            device: where to run.
-            flags: how operators are compiled.
+            device: the device to run on.
+            flags: the flags with which operators are compiled.
             graph: whether each operator is compiled as a graph of one node.
 
         Raises:
@@ -114,7 +114,7 @@ class Executor:
         self._heap.release()
 
     def prepare(self, case: Case) -> Prepared:
-        """Compile a case; the result can be run until the next `run` has ended.
+        """Compile a case; the result can be run until `trim` is called.
 
         Raises:
             HResultError: DirectML refuses the case, or the device is gone.
@@ -127,7 +127,7 @@ class Executor:
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Release operators beyond a maximum; nothing prepared earlier may be run any more."""
+        """Release operators beyond a maximum; cases prepared earlier may not be run any more."""
         self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
@@ -168,9 +168,10 @@ class Executor:
         return results
 
     def _run_large(self, member: Member, batch: Batch) -> Result:
-        """Do the same for one case, in pieces and one dispatch after the other.
+        """Do what `run` does for a single large case, one dispatch after the other.
 
-        The process then holds only two images of the arena, before and after a dispatch.
+        Memory is copied in pieces. So the process holds the arena's bytes only twice: before and
+        after a dispatch.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena, temporary, persistent = self._memory(batch)
@@ -221,7 +222,7 @@ class Executor:
     def _record(
         self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
     ) -> None:
-        """Record initialisations and dispatches; the stack owns what must outlive their run."""
+        """Record initialisations and dispatches; `owner` keeps the tables until they have run."""
         device, clock = self._device, self._timestamps
         arena, temporary, persistent = self._memory(batch)
         fresh = [buffer for buffer in (arena, temporary) if buffer]
@@ -262,7 +263,7 @@ class Executor:
         persistent: Buffer | None,
         owner: ExitStack,
     ) -> _Bound:
-        """Fill a case's binding tables, which the stack owns."""
+        """Fill a case's binding tables, which `owner` owns."""
         compiled, placement = member.prepared.compiled, member.prepared.placement
         resources = Resources(
             Region(arena, member.arena, placement.span),

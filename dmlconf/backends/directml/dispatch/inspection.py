@@ -1,6 +1,6 @@
-"""Inspect what the dispatches of a case left in the arena: the outputs and faults.
+"""Read the outputs and find faults in what the dispatches of a case left in the arena.
 
-Arenas are compared in blocks and one dispatch after the other, so that they are not copied.
+Arenas are compared in blocks, and one dispatch after the other, so that no arena is copied whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def inspect(
     Args:
         placement: where the tensors lie.
         before: the arena's bytes before each of the two dispatches.
-        after: the arena's bytes after each.
+        after: the arena's bytes after each dispatch.
     """
     inspection = Inspection(placement)
     for old, new in zip(before, after, strict=True):
@@ -76,8 +76,8 @@ class Inspection:
         """Inspect one dispatch.
 
         Args:
-            before: the arena's bytes before it.
-            after: the arena's bytes after it.
+            before: the arena's bytes before the dispatch.
+            after: the arena's bytes after the dispatch.
         """
         for index, region in enumerate(self._regions):
             part = slice(region.begin, region.end)
@@ -151,7 +151,7 @@ def _regions(placement: Placement) -> Iterator[_Region]:
 
 
 def _where_different(one: Array, other: Array) -> Array:
-    """Return where two flat arrays differ, INT64."""
+    """Return the indices at which two flat arrays differ, INT64."""
     differences = [
         start + np.flatnonzero(part != other[start : start + _BLOCK])
         for start, part in _blocks(one)
@@ -161,7 +161,10 @@ def _where_different(one: Array, other: Array) -> Array:
 
 
 def _where_same(tensor: PlacedTensor, before: Array, after: Array, among: Array | None) -> Array:
-    """Return which elements of an output, or `among` them, have their old value."""
+    """Return the indices of an output's elements whose bits a dispatch did not change, INT64.
+
+    Of the indices `among`, if they are given, only some are returned.
+    """
     old, new = (_bits(elements_of(tensor.desc, content).ravel()) for content in (before, after))
     if among is not None:
         unchanged: Array = among[old[among] == new[among]]
@@ -193,7 +196,7 @@ def _bytes(count: int) -> str:
 
 
 def _bits(array: Array) -> Array:
-    # Compare bits, so that NaN equals itself.
+    # The bits of a number as an unsigned integer: as a number, NaN would differ from itself.
     return array.ravel().view(np.dtype(f"u{array.itemsize}"))
 
 

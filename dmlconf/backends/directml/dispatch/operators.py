@@ -26,7 +26,7 @@ class CompiledOperator:
 
     Attributes:
         operator: the IDMLCompiledOperator.
-        initializer: the IDMLOperatorInitializer for it alone.
+        initializer: the IDMLOperatorInitializer of this operator alone.
         needs: the descriptors and memory that the operator needs.
         initializer_needs: the descriptors and memory that the initialiser needs.
     """
@@ -45,7 +45,7 @@ class CompiledOperator:
 
     @property
     def temporary_size(self) -> int:
-        """Bytes of scratch memory that suffice for both."""
+        """Bytes of scratch memory that suffice for the operator and for its initialiser."""
         each = (self.needs, self.initializer_needs)
         return max(int(p.TemporaryResourceSize) for p in each)
 

@@ -2,10 +2,10 @@
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
 each. Before a dispatch, every byte that is not an input's element holds a fill value: the outputs,
-the guard bands, the holes between strided elements, and what lies after the last element. A case
-runs twice, with a different fill value each time. So what was not written holds the fill value of
-each run, what was computed from a hole differs between them, and changed bytes outside the outputs
-are detected.
+the guard bands, the holes between strided elements, and the bytes after the last element. A case is
+dispatched twice, with a different fill value each time. So an element that was not written holds
+the fill value of each dispatch, an element that was computed from a hole differs between the two,
+and changed bytes outside the outputs are detected.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Placement:
     def image(self, data: Mapping[str, Array], poison: int) -> Array:
         """Return the arena's bytes for a dispatch.
 
-        Inputs that DirectML took over hold the fill value by then: it must have a copy.
+        Where inputs that DirectML took over were, there is the fill value: DirectML has a copy.
 
         Args:
             data: the inputs' arrays by tensor.

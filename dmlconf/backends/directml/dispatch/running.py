@@ -2,7 +2,8 @@
 
 A batch that fails as a whole is run again case by case, so that the failure is attributed to the
 right case. So is a batch after which a guard band or an input changed, since its cases' memory is
-adjacent. A device that is removed or hangs ends all: none works in that process any more.
+adjacent. When a device was removed or hangs, all later cases break down, too: no device works in
+that process any more.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _ACCESS_VIOLATION: Final = -0x3FFF_FFFB
 
 
 class Runner:
-    """Runs cases in batches that fit the memory meant for them."""
+    """Runs cases in batches, each as large as `Batch` permits."""
 
     def __init__(self, executor: Executor, messages: InfoQueue | None = None) -> None:
         """Run on an executor.

@@ -27,8 +27,8 @@ class Staging:
         """Use two mapped buffers of `STAGED_BYTES` or more.
 
         Args:
-            device: where the buffers are.
-            heap: descriptors, which every command list must set.
+            device: the device of the buffers.
+            heap: the descriptor heap that every command list sets.
             upload: a buffer for data that goes to the device.
             back: a buffer for data that comes from the device.
         """
@@ -67,5 +67,5 @@ class Staging:
 
 
 def mapped(buffer: Buffer, size: int) -> Array:
-    """Return the first bytes of a mapped buffer as an array over its own memory."""
+    """Return the first bytes of a mapped buffer as an array that shares the buffer's memory."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(buffer.memory))

@@ -47,7 +47,7 @@ class Timestamps:
         self._size = 0
 
     def make_room(self, count: int) -> None:
-        """Allocate memory for this many timestamps, unless the device has none."""
+        """Allocate memory for this many timestamps, unless the device has no clock."""
         if not self._frequency or count <= self._size:
             return
         self.close()
@@ -68,12 +68,12 @@ class Timestamps:
         self._size = size
 
     def take(self, commands: ComObject, index: int) -> None:
-        """Record taking a timestamp when everything before it is done."""
+        """Record that a timestamp is taken when everything recorded before it is done."""
         if self._frequency:
             commands.call("EndQuery", self._heap, D3D12_QUERY_TYPE.TIMESTAMP, index)
 
     def collect(self, commands: ComObject, count: int) -> None:
-        """Record making the first `count` timestamps readable."""
+        """Record that the first `count` timestamps are copied to a buffer that can be read."""
         if self._frequency:
             commands.call(
                 "ResolveQueryData",
