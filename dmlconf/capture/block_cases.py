@@ -1,7 +1,8 @@
 """Write a captured graph's blocks as cases with the values that reach them in the application.
 
-The graph's own inputs were kept. What reaches a block from other nodes is what the reference
-computes of them, since what DirectML computes inside a graph is not seen.
+The data of the graph's inputs was kept. The tensors that a block reads from other nodes get the
+values that the reference computes for these nodes, since a capture does not see what DirectML
+computes inside a graph.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["FOLDER", "write_blocks"]
 
 FOLDER: Final = "blocks"
-"""The folder of blocks, below the folder of captured cases."""
+"""The name of the folder of blocks, below the folder of captured cases."""
 
 
 def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: int) -> Written:
@@ -80,7 +81,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 
 
 def _values(path: Path) -> Mapping[str, Array]:
-    """Return what a dispatch's inputs and nodes hold, as a graph's entry refers to them."""
+    """Return the data of a dispatch's inputs, and of nodes' outputs by `NODE` or `NODE.TENSOR`."""
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
     values = dict(case.inputs())

@@ -1,8 +1,8 @@
 """Split a graph into blocks: connected parts of few nodes, each a graph of its own.
 
 For a graph of 300 nodes the permitted range is wide, since every node adds rounding; for a block of
-eight nodes it is narrow. A block's inputs are what feeds it from elsewhere, and its outputs are
-what others read.
+eight nodes it is narrow. A block's inputs are the tensors that it reads from the graph's inputs or
+from other blocks. Its outputs are the tensors that other blocks read or that the graph returns.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Block:
     """A part of a graph.
 
     Attributes:
-        nodes: its nodes' names in the graph, in an order in which each comes after those that feed
-            it.
-        parts: the parts of its entry, under the graph's names.
+        nodes: the names of its nodes in the graph; each comes after the nodes whose outputs it
+            reads.
+        parts: the parts of its entry in a case file, under the graph's names.
         sources: what each of its inputs is in the graph: an input, or `NODE` or `NODE.TENSOR`.
     """
 
@@ -43,9 +43,9 @@ class Block:
 def blocks(parts: Parts, most_nodes: int) -> list[Block]:
     """Return blocks of a limited number of nodes, which together have every node once.
 
-    The nodes are ordered so that one follows what feeds it as closely as possible, and this order
-    is cut after every `most_nodes` nodes; what is not connected within a piece is cut as well. So
-    no block feeds itself through another.
+    The nodes are ordered so that each follows the nodes that it reads from as closely as possible.
+    This order is cut after every `most_nodes` nodes, and each piece into its connected parts. So no
+    block depends on its own outputs by way of other blocks.
     """
     graph = _Graph(parts)
     order = graph.in_order()
@@ -80,7 +80,7 @@ class _Graph:
         return None if reference in self._outer else reference.partition(".")[0]
 
     def in_order(self) -> list[str]:
-        """Return the nodes, each after those that feed it and close to one of them."""
+        """Return the nodes, each after the nodes that it reads from and close to one of them."""
         missing = {name: len(feeders) for name, feeders in self._feeders.items()}
         ready = [name for name in reversed([*self._nodes]) if not missing[name]]
         order = []
@@ -183,7 +183,7 @@ class _Graph:
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a desc with other names of what feeds it."""
+    """Return a desc with other names of the tensors that it reads."""
     if isinstance(value, Mapping):
         return {
             key: _new_name(item, names) if key == "from" else _renamed(item, names)

@@ -36,9 +36,10 @@ class CapturedOperator:
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
         nodes: the graphs in which it is a node: for each, the graph's number and the node's name.
-        hresult: what CompileOperator returned; None if the program ended in it, or for nodes.
+        hresult: what CompileOperator returned; None if the program ended in that call, or for
+            nodes of graphs.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
-        statistics: those of its inputs at the first dispatch, by tensor, if kept.
+        statistics: the statistics of its inputs at the first dispatch, by tensor, if kept.
     """
 
     operator: str
@@ -58,13 +59,13 @@ class CapturedGraph:
     Attributes:
         number: its number in the order of compilation, from 1.
         parts: the parts of a case file's entry.
-        names: the application's own names of nodes, by their names in the entry.
+        names: the application's own names of nodes, by the nodes' names in the entry.
         unused: inputs that nothing reads, which the entry leaves out.
         flags: the DML_EXECUTION_FLAGS that it was compiled with.
         compiled: how often CompileGraph was called.
-        hresult: what it returned; None if the program ended in it.
+        hresult: what CompileGraph returned; None if the program ended in that call.
         weights: the data that DirectML took over at the first initialisation, by input, if kept.
-        statistics: those of its inputs at the first dispatch, by input, if kept.
+        statistics: the statistics of its inputs at the first dispatch, by input, if kept.
     """
 
     number: int
@@ -114,14 +115,14 @@ class Captured:
 
     Attributes:
         devices: how many devices the program created.
-        library: the path of the DirectML that made them; empty if unknown.
-        created: operators created, by name; many are never compiled.
-        refused: HRESULTs of CreateOperator, by the operator's name or number.
-        operators: those that were compiled, or are nodes of graphs.
+        library: the path of the DirectML that created them; empty if unknown.
+        created: how many operators were created, by name; many are never compiled.
+        refused: how often CreateOperator refused a desc, by `OPERATOR: HRESULT`.
+        operators: the operators that were compiled, or are nodes of graphs.
         graphs: the graphs, in the order of their first compilation.
-        dispatches: those whose data was kept, in order.
-        skipped: why parts could not be captured, with how often.
-        failures: errors in dmlconf itself.
+        dispatches: the dispatches whose data was kept, in order.
+        skipped: how often something could not be captured, by `WHAT: REASON`.
+        failures: errors of dmlconf's hooks.
     """
 
     devices: int = 0
@@ -136,7 +137,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """How often each kept array is a weight, by its file."""
+        """How many operators and graphs have each kept array as a weight, by its file."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())
@@ -251,7 +252,7 @@ def _new(
 
 
 def _alone(value: Any) -> Any:
-    """Return a field of a node without what feeds it."""
+    """Return a field of a node's desc without the names of the tensors that it reads."""
     if isinstance(value, Mapping):
         return {key: item for key, item in value.items() if key != "from"}
     return [_alone(item) for item in value] if isinstance(value, list) else value

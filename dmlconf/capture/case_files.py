@@ -41,10 +41,10 @@ __all__ = [
 ]
 
 FILE: Final = "captured"
-"""The name of a file of captured cases, and so their kind."""
+"""The stem of a file of captured cases, and so the second part of the cases' identifiers."""
 
 DATA: Final = "data"
-"""The folder of kept data, next to case files."""
+"""The name of the folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
 """Maximum characters of a file of graphs, unless a single graph is longer."""
@@ -68,7 +68,7 @@ class Written:
 
 
 Entry = Mapping[str, Any]
-"""An entry of a case file, or the rest of the file."""
+"""An entry of a case file, or what the file says of all its entries."""
 
 File = tuple[Path, Entry, list[Entry]]
 """The path of a case file, its content without the entries, and the entries."""
@@ -79,13 +79,14 @@ def write_cases(
 ) -> Written:
     """Write case files below a folder, one for each operator and some for graphs.
 
-    Each is loaded as `dmlconf run` would. A case that does not load is left out.
+    Each file is loaded as `dmlconf run` loads it. A case that does not load is left out.
 
     Args:
         folder: the folder for the files; weights go to folders `data` next to them.
         captured: the captured calls.
         source: the folder of the kept weights; None if there are none.
-        block_nodes: the most nodes of a block, into which larger graphs are split as well.
+        block_nodes: the most nodes of a block; larger graphs are also written as blocks. None
+            writes no blocks.
 
     Raises:
         OSError: a file cannot be written.
@@ -101,7 +102,7 @@ def write_cases(
 
 
 def written(files: Iterable[File]) -> Written:
-    """Write case files of the entries that load, and say what was left out.
+    """Write case files of the entries that load, and return what was left out.
 
     Args:
         files: the path, the head and the entries of each file.
@@ -170,7 +171,7 @@ def operator_entries(
 
     Args:
         name: the operator.
-        members: its descs.
+        members: the operator with each of its descs.
         note: returns the note of the entry of a desc.
     """
     operator = catalogue.operator(name)
@@ -243,7 +244,7 @@ def _graph_entries(
 
 
 def block_span(graph: CapturedGraph, block: Block) -> str:
-    """Return a sentence on which nodes of a graph a block has, by the application's names."""
+    """Return a sentence that says which nodes of a graph a block has, by their original names."""
     first, last = (graph.names.get(name, name) for name in (block.nodes[0], block.nodes[-1]))
     count = len(block.nodes)
     if count == 1:
@@ -276,7 +277,7 @@ def _with_kept_data(
     weights: Mapping[str, KeptArray],
     statistics: Mapping[str, DataStatistics],
 ) -> dict[str, Any]:
-    """Return the parts with data for the inputs: kept weights, or generated, as statistics say."""
+    """Return the parts with data for the inputs: kept weights, or data that follows statistics."""
     whole = with_data(parts)
     inputs = whole.get("inputs", {})
     for seed, (name, entry) in enumerate(inputs.items(), 1):
@@ -288,7 +289,7 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for the graph's inputs, as their first consumers need it."""
+    """Return the parts with data for the graph's inputs that suits the first node that reads each."""
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
     for node in parts["nodes"].values():
@@ -335,13 +336,13 @@ def _outcome(hresult: str | None) -> str:
 def sound_entries(
     head: Entry, entries: list[Entry], path: Path, left_out: dict[str, str]
 ) -> list[Entry]:
-    """Return the entries that load; note what is wrong with the others.
+    """Return the entries that load, and collect what is wrong with the other entries.
 
     Args:
-        head: the rest of their file.
+        head: what the file says of all its entries.
         entries: the entries.
-        path: where the file will be; data files that it names are there already.
-        left_out: is extended by the names of the others, with what is wrong.
+        path: the path of the file to write; the data files that entries name are there already.
+        left_out: receives what is wrong with each other entry, by its name.
     """
     folder = path.parent
     if not _problems(head, entries, folder):

@@ -1,6 +1,6 @@
-"""What the data of a tensor is like: its range, its zeros, and whether its numbers are whole.
+"""Statistics of a tensor's data: its range, its share of zeros, and whether its numbers are whole.
 
-A fill can follow this without holding any of the data.
+A fill that follows them gives similar data, and holds none of the original data.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""The least share of zeros of which a tensor without negative numbers is taken for a RELU's."""
+"""With this share of zeros, a tensor without negative numbers is taken for an output of RELU."""
 
 _LARGEST_WHOLE: Final = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
 class DataStatistics:
-    """The finite elements of a tensor.
+    """Statistics of the finite elements of a tensor.
 
     Attributes:
-        low: the least.
-        high: the greatest.
-        zeros: the share of zeros, from 0 to 1.
-        whole: whether all are whole numbers.
-        count: how many elements there are.
+        low: the least of them.
+        high: the greatest of them.
+        zeros: the share of zeros among them, from 0 to 1.
+        whole: whether all of them are whole numbers.
+        count: how many there are.
     """
 
     low: float
@@ -41,7 +41,7 @@ class DataStatistics:
 
     @classmethod
     def of(cls, array: Array) -> DataStatistics | None:
-        """Return those of an array; None if it has no finite element."""
+        """Return the statistics of an array; None if it has no finite element."""
         finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array.ravel()
         if not finite.size:
             return None
@@ -50,7 +50,7 @@ class DataStatistics:
         return cls(finite.min().item(), finite.max().item(), float(zeros), whole, finite.size)
 
     def fill(self, seed: int) -> Mapping[str, Any]:
-        """Return a fill as in a case file, which gives such data."""
+        """Return a fill, as in a case file, whose data has about these statistics."""
         low, high = self.low, self.high
         if low == high:
             return {"constant": {"value": low}}
@@ -59,8 +59,8 @@ class DataStatistics:
         if low == 0 and _MANY_ZEROS <= self.zeros < 1:
             from statistics import NormalDist  # Slow to import, and few fills need it.
 
-            # Numbers below 0 become 0, so their share is that of the zeros; and the greatest of
-            # `count` numbers is about where half a number more would be expected.
+            # Numbers below 0 become 0, so their share is the share of zeros. The greatest of
+            # `count` numbers is about the quantile 1 - 0.5 / count.
             at = NormalDist().inv_cdf
             least, most = at(self.zeros), at(1 - 0.5 / self.count)
             deviation = high / (most - least)
@@ -72,12 +72,12 @@ class DataStatistics:
 def following(
     statistics: DataStatistics | None, generated: Mapping[str, Any], seed: int
 ) -> Mapping[str, Any]:
-    """Return generated data that follows statistics, as in a case file.
+    """Return the entry of generated data that follows statistics, as in a case file.
 
     Args:
-        statistics: those of the application's data; None if they are not known.
-        generated: the data that the tensor has otherwise. If it lists values, it is kept: they are
-            indices, which do not only have a range.
+        statistics: the statistics of the application's data; None if they are not known.
+        generated: the entry to return otherwise. If it lists values, it is returned: these are
+            indices, for which a range says too little.
         seed: another one gives other numbers.
     """
     if statistics is None or "fill" not in generated:

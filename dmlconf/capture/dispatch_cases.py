@@ -37,11 +37,12 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["FOLDER", "RECORDING", "file_stem", "write_dispatches"]
 
 FOLDER: Final = "dispatches"
-"""The folder of dispatches, below the folder of captured cases."""
+"""The name of the folder of dispatches, below the folder of captured cases."""
 
 RECORDING: Final = f"captured{SUFFIX}"
 
 _FOLLOWER: Final = "follower"
+"""The tag of a dispatch whose inputs already hold a NaN or an infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
     """Write each dispatch as a separate case file, in order, and the recording next to them.
 
     Args:
-        folder: where the folder `FOLDER` is created.
+        folder: the folder below which the folder `FOLDER` is created.
         captured: the captured calls.
         source: the folder of the kept arrays.
 
@@ -101,7 +102,10 @@ def _read(source: Path, kept: KeptArray) -> Array:
 
 
 def _sources(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
-    """Return the first dispatch that wrote each array that is not finite, by its elements."""
+    """Return which dispatch was the first to write each array with NaN or infinity.
+
+    The number of the dispatch, from 1, by the SHA-256 of the array's elements.
+    """
     sources: dict[str, int] = {}
     for number, dispatch in enumerate(dispatches, 1):
         for kept in dispatch.outputs.values():

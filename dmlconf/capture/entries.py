@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""The key of an operator or graph, equal for equal ones, and its line in the journal."""
+"""The key of an operator or graph, and its line in the journal. Equal operators have equal keys."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
@@ -40,9 +40,9 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return a constant's data as in a case file, where a repeated number stands once.
+    """Return a constant's data as in a case file; if all elements are equal, their value once.
 
-    Applications hold one number and see it with strides of 0 as a tensor of many elements.
+    Applications give a single number and, with strides of 0, read it as a tensor of many elements.
     """
     if array.size > 1 and bool((array == array.flat[0]).all()):
         return {"fill": {"constant": {"value": array.flat[0].item()}}}

@@ -1,4 +1,4 @@
-"""A `DML_GRAPH_DESC` read back as a graph, with names for what has none."""
+"""Read an application's `DML_GRAPH_DESC` as a `Graph`, and name its nodes, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
     """Return the graph at the address of a `DML_GRAPH_DESC`.
 
     Raises:
-        UnknownDescError: it has a part that the catalogue does not know, or whose creation was not
-            seen, or it is larger than dmlconf reads.
+        UnknownDescError: the catalogue does not know a part of it, the creation of an operator was
+            not seen, or the graph is larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
     if native.NodeCount > MOST_NODES:
@@ -83,7 +83,7 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
 @dataclass(slots=True)
 class _Raw:
-    """A node whose tensors are known by number."""
+    """A node, with the names of its inputs and outputs in the order of their numbers."""
 
     name: str
     operator: Operator | None = None
@@ -109,7 +109,7 @@ class Names:
 
         Args:
             own: the application's name; empty for none.
-            kind: what it is called without one.
+            kind: the beginning of the name if the application has none, such as `gemm`.
         """
         kind = kind.replace("_", "-")
         text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")
@@ -229,7 +229,7 @@ def _text(name: bytes | None) -> str:
 
 
 def slot_names(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str | None]:
-    """Yield a node's tensors in the order of their numbers; None for one that is absent."""
+    """Yield the names of a node's tensors in the order of their numbers; None for an absent one."""
     for entry in operator.of_kind(kind):
         value = desc.get(entry.name)
         if entry.is_array:

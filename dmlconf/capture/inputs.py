@@ -1,6 +1,7 @@
 """Data for the inputs of captured cases, where the application's own data is not kept.
 
-Ordinary numbers: FLOAT from -1 to 1, factors and variances above 0, indices within their bounds.
+Floating-point inputs get numbers from -1 to 1, factors and variances from 0.25 to 1. Indices are
+within their bounds; other integers are from 0 to 9.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def input_data(
     """Return the data of an input as a case file states it: a fill with a seed.
 
     Args:
-        operator: the operator that reads it.
-        desc: its desc.
+        operator: the operator that reads the input.
+        desc: the operator's desc.
         field: the input's field.
         tensor: the input's desc.
         seed: another one gives other numbers.

@@ -1,7 +1,7 @@
 """The journal: captured calls as lines of a file that survives the end of the program.
 
-Each line is a JSON object. An operator or a graph is written once, before DirectML compiles it, so
-that it is there if that ends the process; later lines refer to it by its number.
+Each line is a JSON object. An operator or a graph is written once, before DirectML compiles it: so
+the journal has it even if compiling ends the process. Later lines refer to it by its number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBER: Final = "number"
 
 
 class JournalError(ValueError):
-    """A journal that is not one, or is larger than dmlconf reads."""
+    """A file is not a journal, or is larger than dmlconf reads."""
 
 
 class JournalWriter:
@@ -42,7 +42,9 @@ class JournalWriter:
         self._bytes = 0
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line, or for one that exceeds the limits of journals, that a line is missing.
+        """Write a line; in place of one that is too long, write that it is missing.
+
+        Once the file has its maximum size, nothing more is written.
 
         Raises:
             OSError: it cannot be written.
@@ -62,7 +64,7 @@ class JournalWriter:
 
 
 def read_journal(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the lines of a journal; one that was cut off at the end is left out.
+    """Yield the lines of a journal; a last line that was cut off is left out.
 
     Raises:
         JournalError: a line is not a JSON object, or the file is too large.

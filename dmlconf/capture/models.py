@@ -1,4 +1,4 @@
-"""Write cases of several captured models: each operator and each block of a graph once.
+"""Write cases of several captured models: each desc of an operator and each kind of block once.
 
 A block is a part of a graph with at most eight nodes. Blocks with the same operators, data types
 and wiring become one case, made from the block with the fewest elements.
@@ -37,7 +37,7 @@ def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     """Write case files below a folder, one for each operator and one for blocks of graphs.
 
     Args:
-        folder: the folder for the files, such as `gemm/captured.yaml`.
+        folder: the folder for the files, which are named like `gemm/captured.yaml`.
         captured: the captured calls of each model, by the model's name.
 
     Raises:
@@ -122,7 +122,7 @@ def _name(block: Block, used: dict[str, int]) -> str:
 
 
 def _named_alike(block: Block) -> Block:
-    """Return a block whose nodes and tensors have names of their kind, with numbers."""
+    """Return a block with numbered names: `input-1`, `constant-1`, `gemm-2` for its second node."""
     names: dict[str, str] = {}
     parts = block.parts
     for name in parts.get("inputs", {}):
@@ -164,7 +164,10 @@ _SIZES: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
 
 
 def _shape(block: Block) -> str:
-    """Return a key that is equal for blocks of one case: everything but sizes, numbers and data."""
+    """Return a key that is equal for blocks that become one case.
+
+    It has everything of a block but sizes, numbers and data.
+    """
 
     def kept(value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -106,7 +106,7 @@ class _Content:
     """The bytes of a file, and how many of them may still be read.
 
     Several parts of a FlatBuffer may refer to the same bytes. In a partition few parts do so. If
-    much more than its size would be read, the file is damaged, or made on purpose to take long.
+    its parts together have many more bytes than the file, it is damaged, or made to take long.
     """
 
     def __init__(self, content: bytes) -> None:

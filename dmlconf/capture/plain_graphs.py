@@ -1,4 +1,4 @@
-"""Shorten a graph's entry: leave out what its sources already say about its tensors."""
+"""Shorten the entry of a graph: do not describe a tensor twice if its source describes it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 __all__ = ["OWN_DATA", "shortened"]
 
 OWN_DATA: Final = ("values", "fill")
-"""What an entry says about a tensor's data."""
+"""The keys of a tensor's entry that give its data."""
 
 
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a graph's entry in which each tensor that is like its source is not described again.
+    """Return a graph's entry in which no tensor that is like its source is described again.
 
-    An input of a node that is its source's tensor is the name of the source, and an output that is
-    packed and like the node's first input is empty.
+    If a node's input is like the tensor that it reads, its entry becomes the name of that tensor.
+    If an output is packed and has the Sizes and DataType of the node's first input, its entry
+    becomes empty.
     """
     tensors: dict[str, Mapping[str, Any]] = {}
     for name, tensor in {**parts.get("inputs", {}), **parts.get("constants", {})}.items():

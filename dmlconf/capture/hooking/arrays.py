@@ -1,4 +1,4 @@
-"""What is kept of the tensors of dispatches: NumPy files in a folder, or their statistics alone."""
+"""Keep the tensors of dispatches: as NumPy files in a folder, or their statistics alone."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Store(Protocol):
 
     @property
     def event(self) -> str:
-        """The event of the journal that has the entries of a dispatch."""
+        """The name of the event under which the journal has the entries of a dispatch's tensors."""
         ...
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
-        """Keep a tensor, and return its entry for the journal; None if nothing more is kept."""
+        """Keep a tensor, and return its entry for the journal; None if the limit is reached."""
         ...
 
 
 class StatisticsStore:
-    """Keeps what tensors are like, and none of their data."""
+    """Keeps the statistics of tensors, and none of their data."""
 
     event: ClassVar = "statistics"
 

@@ -1,8 +1,9 @@
-"""Keep the data of dispatches: inputs before, outputs after.
+"""Keep the data of dispatches: the inputs before a dispatch, the outputs after it.
 
-Where a dispatch's tensors are bound when it is recorded, copies are recorded around it in the same
-command list. What is compiled with DESCRIPTORS_VOLATILE may be bound until its list is submitted:
-then lists of dmlconf's own, with the copies, are submitted around that list.
+Usually the tensors are bound when a dispatch is recorded. Then copies are recorded in the same
+command list, before and after the dispatch. An operator that was compiled with DESCRIPTORS_VOLATILE
+may be bound until its list is submitted: then command lists of dmlconf's own, which copy, are
+submitted before and after that list.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ __all__ = ["Dispatches"]
 
 _POINTER: Final = ctypes.c_void_p
 _WAIT_SECONDS: Final = 20.0
-"""How long to wait for a queue: it may itself wait for what the application does only later."""
+"""How long to wait for a queue, which may itself wait for a later call of the application."""
 
 _Original = Callable[..., Any]
 
 
 @dataclass(slots=True)
 class _Table:
-    """A binding table."""
+    """A binding table: the parts of buffers that are bound, in the order of the bindings."""
 
     inputs: tuple[Range | None, ...] = ()
     outputs: tuple[Range | None, ...] = ()
@@ -50,10 +51,10 @@ class _Dispatch:
     """A recorded dispatch whose data is kept.
 
     Attributes:
-        what: what is dispatched; for an initialiser, what it initialises.
+        what: the operator or graph that is dispatched or, by an initialiser, initialised.
         table: the binding table.
-        owner: the address of the compiled operator.
-        initializes: whether it is an initialiser's.
+        owner: the address of the compiled operator or graph.
+        initializes: whether an initialiser is dispatched.
         late: whether the tensors may be bound until the list is submitted.
         before: the copies of the inputs.
         after: the copies of the outputs.
@@ -70,17 +71,17 @@ class _Dispatch:
 
 @dataclass(slots=True)
 class _List:
-    """What a command list holds since it was reset."""
+    """The dispatches and copies that were recorded in a command list since its last reset."""
 
     dispatches: list[_Dispatch] = field(default_factory=list)
     copies: list[Copies] = field(default_factory=list)
     submissions: int = 0
 
     def release(self) -> None:
-        """Release the memory of the copies, when nothing else is recorded or submitted.
+        """Release the memory of the copies; the list was reset or is gone.
 
-        A list that ran more than once may still run, so its copies keep their memory; after the
-        first time dmlconf waits.
+        dmlconf waits for the first submission of a list. After another submission the list may
+        still run, so its copies keep their memory.
         """
         if self.submissions <= 1:
             for copies in self.copies:
@@ -88,7 +89,7 @@ class _List:
 
 
 class Dispatches:
-    """The hooks on what records and submits dispatches."""
+    """The hooks on the methods that initialise, bind, record and submit dispatches."""
 
     def __init__(
         self,
@@ -105,7 +106,8 @@ class Dispatches:
             guard: the guard of the hooks.
             journal: receives a line for each dispatch.
             store: keeps the data.
-            most: dispatches of one operator or graph; 0 for weights alone.
+            most: how many dispatches of each operator and graph have their data kept; 0 to keep
+                weights alone.
         """
         self._patches = patches
         self._guard = guard
@@ -142,7 +144,7 @@ class Dispatches:
             )
 
     def compiled(self, address: int, what: Compiled) -> None:
-        """Note what was compiled."""
+        """Note that an operator or a graph was compiled to the object at an address."""
         with self._lock:
             self._compiled[address] = what
             self._weights.pop(address, None)
@@ -272,7 +274,7 @@ class Dispatches:
         for owner in owners:
             what = self._compiled.get(owner)
             if what is None:
-                break  # Where the next one's inputs begin is not known.
+                break  # It is not known where the next operator's inputs begin.
             part = _Table(bound.inputs[start : start + len(what.inputs)])
             start += len(what.inputs)
             if any(slot is not None and slot.owned for slot in what.inputs):
@@ -314,7 +316,7 @@ class Dispatches:
         def release(this: int) -> int:
             if self._guard.inside:
                 return int(original(this))
-            # Before it is gone: afterwards another list may have its address.
+            # Taken before the list is gone: afterwards another list may have its address.
             with self._lock:
                 content = self._lists.pop(this, None)
             result = int(original(this))
@@ -377,7 +379,7 @@ class Dispatches:
     def _write(
         self, event: str, dispatch: _Dispatch, sides: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
-        """Write a line about data, or that the data exceeded its limit."""
+        """Write a line on the data of a dispatch, or on the fact that it exceeded the limit."""
         if None in sides.values():
             what = "weights" if event == "weights" else "dispatches"
             reason = f"the data of {what} is larger than the limit"
@@ -434,7 +436,10 @@ class _Submission:
                 self.original(self.queue, len(lists), ctypes.addressof(array))
 
     def _around(self, index: int, owner: ExitStack, *, after: bool) -> None:
-        """Submit a list of dmlconf's own that copies inputs before, or outputs after a list."""
+        """Submit lists of dmlconf's own for the late dispatches of one of the application's lists.
+
+        They copy the inputs before the application's list, and the outputs after it.
+        """
         commands = _list(self.lists[index])
         device = owner.enter_context(device_of(commands))
         for dispatch in self.pending[index]:

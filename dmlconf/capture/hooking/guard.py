@@ -1,4 +1,4 @@
-"""Parts of every hook: tell the application's calls from others, and never fail visibly."""
+"""What every hook needs: to tell the application's calls from others, and to hide its failures."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Guard:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is in a hooked call: another is DirectML's own, or dmlconf's."""
+        """Whether this thread is in a hooked call: then DirectML or dmlconf makes the next call."""
         return getattr(self._inside, "entered", False)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Mark that this thread calls an original for the application."""
+        """Mark that this thread calls an original function for the application."""
         self._inside.entered = True
         try:
             yield
@@ -41,13 +41,13 @@ class Guard:
 
     @contextmanager
     def safely(self) -> Iterator[None]:
-        """Do something of dmlconf's own; write down what fails, and go on."""
+        """Do dmlconf's own work in a hook; write an error to the journal, and do not raise it."""
         before = self.inside
         self._inside.entered = True
         try:
             yield
         except KeyboardInterrupt:
-            # The application gets it after the result of the original.
+            # The application gets the interrupt after the result of the original function.
             threading.Timer(0.05, _thread.interrupt_main).start()
         except BaseException as error:
             with suppress(BaseException):

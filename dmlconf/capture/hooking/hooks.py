@@ -2,8 +2,8 @@
 
 Each function that is replaced calls the original with the same arguments and returns its result.
 If a hook fails, the error is written to the journal, and nothing changes for the application.
-DirectML itself also calls these functions, so only the outermost call of a thread counts as one of
-the application.
+DirectML itself also calls these functions, so only the outermost call of a thread counts as a call
+of the application.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Capture:
         self._patches.remove()
 
     def _loaded(self, module: int) -> None:
-        """Watch for devices of a library. Runs under the loader's lock."""
+        """Watch for devices that a library creates. This runs under the loader's lock."""
         with self._guard.safely():
             for name, numbers in (("DMLCreateDevice", 1), ("DMLCreateDevice1", 2)):
                 kind = prototype(HRESULT, _POINTER, *[_UINT] * numbers, *NEW_OBJECT)
@@ -119,7 +119,7 @@ class Capture:
         return make
 
     def _watch(self, address: int, d3d: int) -> None:
-        """Watch a device, and all others of its library."""
+        """Watch a device, and with it all other devices of its library, which share its vtable."""
         device = ComObject(dml.IDML_DEVICE, address)  # The application's reference: not released.
         hooks: dict[str, Callable[[Callable[..., int]], Callable[..., int]]] = {
             "CreateOperator": self._creating_operator,

@@ -1,4 +1,4 @@
-"""Learn when a library is loaded into this process, and which libraries are.
+"""Learn when a library is loaded into this process, and whether it already is.
 
 Windows calls back for every library, under its loader's lock, on any thread. There Python code may
 wait forever for the interpreter's lock: a session of ONNX Runtime keeps it while another thread
@@ -56,7 +56,7 @@ _FILTER: Final = (
     "ff e0"  # go on in Python
     "c3"
 )
-"""What Windows calls, for x86-64."""
+"""The machine instructions that Windows calls, for x86-64."""
 
 
 def loaded_module(name: str) -> int | None:
@@ -91,7 +91,7 @@ class LoadNotification:
         Args:
             name: the file name, in lower case, of 4 to 63 letters.
             loaded: gets the address of the library.
-            unloaded: gets its address and size.
+            unloaded: gets the address and the size of the library.
 
         Raises:
             OSError: the system has no such notifications.
@@ -119,7 +119,7 @@ class LoadNotification:
             raise OSError(f"LdrRegisterDllNotification: {status & 0xFFFFFFFF:#x}")
 
     def end(self) -> None:
-        """Call no longer."""
+        """Stop calling."""
         self._ntdll.LdrUnregisterDllNotification.argtypes = (ctypes.c_void_p,)
         self._ntdll.LdrUnregisterDllNotification(self._cookie)
 

@@ -1,4 +1,4 @@
-"""Memory of this process on Windows: write where it is read-only, and make machine code."""
+"""Write to read-only memory of this process on Windows, and put machine code into new memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
 
     Args:
         code: the instructions.
-        between: addresses between which it must lie; None for anywhere.
+        between: two addresses between which the code must lie; None for anywhere.
 
     Raises:
         OSError: no memory is free between these addresses.

@@ -43,7 +43,13 @@ def supported() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Replaced:
-    """What stood in an entry, and what stands there now; `kept` must stay alive."""
+    """An entry that was replaced.
+
+    Attributes:
+        content: the bytes that stood in it.
+        replacement: the bytes that stand in it now.
+        kept: the function that is called instead; it must stay alive.
+    """
 
     content: bytes
     replacement: bytes
@@ -88,7 +94,7 @@ class Patches:
         Args:
             module: the address of the loaded library.
             name: the function.
-            kind: its type.
+            kind: the ctypes type of the function.
             make: returns what is called instead, given the original function.
         """
         entry, size = exported_entry(module, name)
@@ -107,7 +113,7 @@ class Patches:
                 self._kept.append(self._replaced.pop(entry))
 
     def remove(self) -> None:
-        """Put back what stood there; functions that run now may still be the replacements."""
+        """Put back the original entries; replacements that are running now still run to the end."""
         with self._lock:
             while self._replaced:
                 entry, replaced = self._replaced.popitem()

@@ -37,7 +37,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled operator or graph, and what is bound to it.
+    """A compiled operator or graph, and the tensors that are bound to it.
 
     Attributes:
         number: the number of the operator or graph in the journal.
@@ -54,7 +54,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A bound part of a buffer."""
+    """A bound part of a buffer: the address of the ID3D12Resource, and an offset in bytes."""
 
     buffer: int
     offset: int
@@ -87,7 +87,7 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 
 
 def ranges(count: int, bindings: int | None) -> tuple[Range | None, ...]:
-    """Return the ranges that a call binds; for a buffer array, those of its buffers."""
+    """Return the ranges that a call binds; for a buffer array, the range of each buffer in it."""
     return tuple(_ranges(min(count, _MOST_BINDINGS), bindings))
 
 

@@ -35,9 +35,9 @@ class FirstDifference:
         node: the node.
         output: the first of its outputs that differs.
         difference: how far it differs.
-        inputs: how far the node's inputs differ that other nodes compute, when they are outputs of
-            the model as well.
-        beside_inputs: how far the output differs in that run; None if the run failed.
+        inputs: how far those of the node's inputs differ that other nodes compute, in a run in
+            which these inputs are outputs of the model as well.
+        beside_inputs: how far the node's output differs in that run; None if the run failed.
         alone: how far the output differs if the node is a model of its own, and both providers get
             the CPU provider's inputs; None if that cannot be tried.
     """
@@ -57,7 +57,7 @@ class Search:
     Attributes:
         first: the first difference; None if no node's output differs.
         compared: how many nodes were compared.
-        failures: why nodes were not, by name.
+        failures: why nodes were not compared, by name.
     """
 
     first: FirstDifference | None
@@ -72,7 +72,7 @@ def first_difference(
 
     Args:
         graph: the model.
-        inputs: its inputs.
+        inputs: the data of the model's inputs.
         cpu: opens a session of the provider that is taken as right.
         tested: opens a session of the provider under test.
     """
@@ -110,7 +110,7 @@ class _Runs:
     failures: dict[str, str] = field(default_factory=dict)
 
     def compared(self, nodes: Sequence[OnnxNode]) -> dict[str, OutputDifference]:
-        """Compare the outputs of nodes; where a model cannot run, of each half of the nodes."""
+        """Compare the outputs of nodes; if their model cannot run, the outputs of each half."""
         names = [name for node in nodes for name in node.outputs]
         try:
             return self._differences(names)
@@ -130,7 +130,7 @@ class _Runs:
     def described(
         self, node: OnnxNode, output: str, difference: OutputDifference
     ) -> FirstDifference:
-        """Return the first difference, with those of the node's inputs and of the node alone."""
+        """Return the first difference, also that of the node's inputs and of the node run alone."""
         read = [name for name in dict.fromkeys(node.inputs) if name not in self.graph.constants]
         computed = [name for name in read if name not in self.inputs]
         try:

@@ -1,6 +1,6 @@
 """Read inputs of a model from .npz files of strangers.
 
-Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the form.
+Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the format.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _array(name: str, content: bytes) -> Array:
     if dtype.hasobject:
         raise DamagedArchiveError(f"{name} holds Python objects, which are not read")
     rest = len(content) - stream.tell()
-    # What it says of itself may be more than fits into memory.
+    # An array of the shape that the header states may not fit into memory.
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != rest:
         raise DamagedArchiveError(f"{name} has the shape {shape}, which {rest:,} bytes do not hold")
     array = np.frombuffer(content, dtype, offset=stream.tell())

@@ -1,4 +1,4 @@
-"""Other forms of an ONNX model: more of its tensors as outputs, or one of its nodes alone.
+"""Make other forms of an ONNX model: with more of its tensors as outputs, or a single node of it.
 
 Only this module needs the package `onnx`.
 """
@@ -26,9 +26,9 @@ class OnnxNode:
     """A node of a model.
 
     Attributes:
-        name: the name, as the model has it; the name of its first output if it has none.
-        operator: its type, such as `Gemm`.
-        inputs: the tensors that it reads, without those that are left out.
+        name: the name of the node in the model; if it has none, the name of its first output.
+        operator: the type of the node, such as `Gemm`.
+        inputs: the tensors that it reads, without optional ones that are absent.
         outputs: the tensors that it computes.
         index: the index of the node among those of the model.
     """
@@ -44,7 +44,7 @@ class OnnxGraph:
     """The main graph of a model.
 
     Attributes:
-        nodes: those that compute something, each after those that feed it.
+        nodes: the nodes that compute something, each after the nodes whose outputs it reads.
         constants: the names of initializers and of the outputs of Constant nodes.
     """
 
@@ -52,7 +52,7 @@ class OnnxGraph:
     constants: frozenset[str]
 
     def __init__(self, model: Any) -> None:
-        """Take an `onnx.ModelProto`; it is changed for a moment while another form is made."""
+        """Take an `onnx.ModelProto`; `with_outputs` changes it and changes it back."""
         self._model = model
         graph = model.graph
         self.nodes = tuple(
@@ -101,7 +101,7 @@ class OnnxGraph:
 
         Args:
             node: the node.
-            inputs: what it reads besides constants.
+            inputs: the data of the tensors that it reads, without constants.
         """
         import onnx
 
@@ -127,7 +127,7 @@ class OnnxGraph:
         return bytes(small.SerializeToString())
 
     def tensor_bytes(self, inputs: Mapping[str, Array]) -> dict[str, int]:
-        """Return how many bytes tensors have, as far as ONNX infers it from the inputs' sizes."""
+        """Return the bytes of each tensor whose sizes ONNX infers from the sizes of the inputs."""
         import onnx
 
         copy = onnx.ModelProto()

@@ -3,8 +3,8 @@
 `python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]`, with the options `--inputs FILE`,
 `--dimension NAME=N` and `--unfused`, compares its outputs with those of the CPU provider, and ends
 with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it names the first node
-whose output does; that runs without hooks, since the models that it makes are not the
-application's.
+whose output differs too much; this runs without hooks, since the models that it makes are not those
+of the application.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ _TYPES: Final[Mapping[str, Any]] = {
 _MOST_INTEGER: Final = 9
 _MOST_DIGITS: Final = 19
 _DIMENSION_LIMIT: Final = 1 << 63
-"""ONNX holds dimensions in 64 bits with a sign."""
+"""ONNX holds dimensions as INT64."""
 
 _MOST_NAMED: Final = 5
 _CANNOT: Final = 3
 OUTPUTS_DIFFER: Final = 4
-"""How the comparison ends if an output is further off than `output_difference` permits."""
+"""The exit code if an output is further off than `output_difference` permits."""
 
 
 def parsed_dimension(text: str) -> tuple[str, int]:
     """Return the name and size of `batch=1`.
 
     Raises:
-        ModelError: the text is another.
+        ModelError: the text is not of this form.
     """
     name, _, size = text.rpartition("=")
     fits = size.isdecimal() and len(size) <= _MOST_DIGITS and 0 < int(size) < _DIMENSION_LIMIT
@@ -80,12 +80,12 @@ def generated(
 
     Args:
         name: the input.
-        kind: its type as ONNX Runtime names it, such as `tensor(float)`.
-        shape: its sizes; a name or None for one that the model leaves open.
-        dimensions: sizes by name; 1 for others.
+        kind: the type of the input as ONNX Runtime names it, such as `tensor(float)`.
+        shape: the sizes of the input; a name or None for a size that the model leaves open.
+        dimensions: the open sizes by name; all others are 1.
 
     Raises:
-        ModelError: the type is not known, or it is too large.
+        ModelError: the type is not known, or the input is too large.
     """
     if kind not in _TYPES:
         raise ModelError(f"the input {name} is a {kind}; give its data with --inputs")
@@ -153,8 +153,8 @@ def model_inputs(
     """Return the data of a model's inputs.
 
     Args:
-        session: the model with its open dimensions.
-        settings: their sizes.
+        session: a session of the model in which no open dimension has a size.
+        settings: the sizes of open dimensions.
         file_inputs: data from a file, by input.
 
     Raises:
