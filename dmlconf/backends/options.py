@@ -1,4 +1,4 @@
-"""The options after a backend's name, such as `crash,on=example-1`."""
+"""Read the options after a backend's name, such as `crash,on=example-1`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installed plugins: distributions whose entry points are backends."""
+"""Find installed plugins: distributions whose entry points are backends."""
 
 from __future__ import annotations
 

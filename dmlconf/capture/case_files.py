@@ -289,7 +289,7 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for the graph's inputs that suits the first node that reads each."""
+    """Return the parts with data for the graph's inputs, chosen for the first reader of each."""
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
     for node in parts["nodes"].values():

@@ -1,4 +1,4 @@
-"""Compiled operators and graphs as entries of case files, and as keys that identify them."""
+"""Describe compiled operators and graphs as lines of the journal, in the form of case files."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 
 _TELLING: Final = frozenset({"E_INVALIDARG"})
-"""HRESULTs by which DirectML refuses a desc; others say something about its device alone."""
+"""HRESULTs by which DirectML refuses a desc; others are about the device of the recording."""
 
 
 class RecordingAgainst:

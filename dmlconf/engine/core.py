@@ -1,4 +1,4 @@
-"""The engine: the one loop that every run goes through.
+"""The engine: the one loop that every run goes through, from the first case to the last.
 
 `Engine.execute` yields the events of a run, such as a verdict. It neither writes a log nor shows
 anything. Consumers of the events do that, and the log comes first (`dmlconf.engine.consumers`).

@@ -81,7 +81,7 @@ class Retries:
 def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a case whose first attempt failed.
 
-    If every attempt failed, it is the verdict on the first attempt. If some passed, the case is
+    If every attempt failed, the verdict is that on the first attempt. If some passed, the case is
     `failed`, with the reason that the failure is not reproducible.
     """
     first = attempts[0]

@@ -421,7 +421,7 @@ def _judged_part(
 
 
 def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
-    """Return a verdict to which the process that ran its case was added."""
+    """Return a verdict that also says in which process its case ran."""
     if ran is None:
         return verdict
     lost = tuple(
@@ -439,7 +439,7 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most graphs in a part of a plan if they also run in other forms, after the whole part."""
+"""The most graphs in a part of a plan that run in other forms, too, once the whole part has run."""
 
 _EXERCISED_AT_ONCE: Final = 512
 """The most cases in a part of a plan under circumstances: some run again after the whole part."""
@@ -448,7 +448,10 @@ _EXERCISED_AT_ONCE: Final = 512
 def _parts(
     plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
 ) -> Iterator[list[PlannedCase]]:
-    """Yield the plan in parts, in its order. Graphs that also run in other forms have own parts."""
+    """Yield the plan in parts, in its order.
+
+    Graphs that also run in other forms are never in one part with other cases.
+    """
 
     part = "nodes" if compare_unfused else "relation"  # Only entries of graphs have these keys.
 

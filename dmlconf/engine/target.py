@@ -50,7 +50,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The options that follow from the backend's capabilities, for the log's header."""
+        """The circumstances and `compare_unfused`, as decided for this backend, for the header."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})

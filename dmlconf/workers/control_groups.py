@@ -1,7 +1,7 @@
 """Read the limits of this process's control groups, which containers and batch systems set.
 
-A group's limit also holds for the groups below it. So the lowest limit of all groups counts from
-that of this process up to the root.
+A group's limit also holds for the groups below it. So the lowest limit counts of those from this
+process's own group up to the root.
 
 Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """

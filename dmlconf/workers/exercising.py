@@ -87,7 +87,7 @@ def _loses_device(result: UnderCircumstance) -> bool:
 def _under(
     backend: Backend, case: Case, circumstance: Circumstance, plain: Outputs
 ) -> UnderCircumstance:
-    # The shortest counts, since the first dispatch may have waited for the compiler of shaders.
+    # The shortest counts: the first dispatch may have waited until its shaders were compiled.
     seconds = min(plain.dispatch_seconds, default=0.0)
     is_long = circumstance is Circumstance.LONG
     if seconds > (LONG_DISPATCH_SECONDS if is_long else MOST_DISPATCH_SECONDS):

@@ -4,7 +4,7 @@
   before it or beside it may be at fault. A backend may run a batch as one, so any case of the batch
   without an outcome may have killed the worker. These cases run again, one at a time.
 - A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
-- An outcome comes with the processes that broke down with its case before: a crash that does not
+- Each outcome comes with the processes that broke down with its case before: a crash that does not
   happen again when the case runs alone may depend on the cases before it.
 - A worker that has grown too much is replaced between batches. DirectML, for example, keeps every
   pipeline until its device closes; the memory is freed when the process ends.

@@ -1,4 +1,4 @@
-"""The content of a recording."""
+"""The content of a recording: the outcome of each case, and the backend that they come from."""
 
 from __future__ import annotations
 

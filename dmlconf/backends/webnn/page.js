@@ -1,5 +1,6 @@
 // The page of the backend webnn: builds and runs the programs that dmlconf sends, one after another.
-// The names of attributes are those of WebNN's IDL; some are parameters of their own there.
+// Attributes have the names of WebNN's IDL. Those in POSITIONAL are parameters of their own there;
+// the others are members of an operation's options.
 "use strict";
 
 const POSITIONAL = {

@@ -1,4 +1,4 @@
-"""Adapters from DXCore, as in WSL 2; on Windows it also lists compute-only devices.
+"""List adapters through DXCore: all of them in WSL 2, and compute-only devices on Windows.
 
 Members and constants are spelled as in dxcore_interface.h.
 """

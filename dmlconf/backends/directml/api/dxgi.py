@@ -1,4 +1,4 @@
-"""Adapters from DXGI, as on Windows.
+"""List adapters through DXGI, on Windows.
 
 Members and constants are spelled as in dxgi.h.
 """

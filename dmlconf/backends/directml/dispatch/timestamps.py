@@ -1,4 +1,4 @@
-"""Durations of dispatches, by the device's own clock."""
+"""Measure how long dispatches take, by the device's own clock."""
 
 from __future__ import annotations
 
