@@ -1,1 +1,1 @@
-"""Reports: pure functions of a run log."""
+"""Reports: pure functions of a run log, or of what else they are about."""

@@ -1,4 +1,4 @@
-"""Known faults of DirectML as text: lines for the terminal, JSON, and the page of the docs."""
+"""Known faults of DirectML as text: lines for the terminal, JSON, and the page `docs/faults.md`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["condition_of", "fault_entry", "fault_lines", "render_json", "render_
 
 
 def condition_of(fault: KnownFault) -> str:
-    """Return in words when a failure is explained by the fault."""
+    """Return in words when the fault explains a failure."""
     parts = []
     if fault.formula is not None:
         parts.append(f"the outputs are what dmlconf.faults' {fault.formula.__name__} computes")
@@ -109,7 +109,7 @@ be absent where a driver's metacommand replaces the kernel.
 
 
 def render_markdown(faults: Iterable[KnownFault]) -> str:
-    """Return the page of the docs."""
+    """Return the page `docs/faults.md`."""
     known = list(faults)
     rows = ((f"[{each.name}](#{each.name})", each.releases, each.title) for each in known)
     listed = "\n".join(table(["Fault", "DirectML", "What it does"], rows))
@@ -141,7 +141,7 @@ def _section(fault: KnownFault) -> str:
 
 
 def _command(fault: KnownFault) -> str:
-    """Return the command that shows a fault in the Wine lab, on the last release with it."""
+    """Return the command that shows a fault in the Wine lab, on the last release that has it."""
     last = ".".join(map(str, fault.last))
     version = "" if last == _OWN else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")

@@ -1,7 +1,7 @@
-"""Formats of reports as values, for each kind of report.
+"""The formats that `--report` offers, for each kind of report.
 
-A new format is one entry here and the function that renders it. `--report`, its help and its
-completion follow from the entry.
+A new format is one entry here and the function that renders it. The help and the completion of
+`--report` follow from the entry.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 Content = TypeVar("Content")
-"""What a report is about: a run, a comparison, a suite's coverage."""
+"""The type of what a report is about: a run, a comparison, a suite's coverage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Format(Generic[Content]):
         render: returns the text or, for reports of any length, yields it in parts.
         publish: writes the report to its own destination, for a format that takes no file; returns
             a warning if that destination is missing.
-        destination: that destination, for messages.
+        destination: what messages call the destination of `publish`.
         needs: modules that rendering imports and that an installation may lack.
         extra: what installs them, as in `pip install '.[EXTRA]'`.
     """
@@ -73,7 +73,7 @@ class Format(Generic[Content]):
 
     @property
     def takes_file(self) -> bool:
-        """Whether it goes to a file or to standard output, as the user says."""
+        """Whether the user chooses a file or standard output; else `publish` has a destination."""
         return self.publish is None
 
     def parts(self, content: Content) -> Iterator[str]:
@@ -91,7 +91,7 @@ Formats = Mapping[str, Format[Content]]
 
 @dataclass(frozen=True, slots=True)
 class Report(Generic[Content]):
-    """A report that was asked for.
+    """A report that an option `--report` asks for.
 
     Attributes:
         format: its format.
@@ -118,7 +118,7 @@ def formats(*each: Format[Content]) -> Formats[Content]:
 
 
 def late(module: str, function: str = "render") -> Callable[[Any], Any]:
-    """Return a function of a module of this package; the module is imported by the call."""
+    """Return a function of a module below `dmlconf.reports`, which is imported only when called."""
 
     def call(content: Any) -> Any:
         return getattr(import_module(f"dmlconf.reports.{module}"), function)(content)

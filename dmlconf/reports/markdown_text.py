@@ -1,4 +1,4 @@
-"""Markdown of all reports: one table, one escape."""
+"""Markdown that all reports use: tables, lists, code, and the escaping of text from outside."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
 
 
 def one_line(text: str) -> str:
-    """Return a stranger's text on one line, without characters that cannot be seen."""
+    """Return text from outside dmlconf on one line, without characters that cannot be seen."""
     return printable(" ".join(text.split()))
 
 
 def escaped(text: str) -> str:
-    r"""Return a stranger's text so that Markdown shows just that: `a_b | c` as `a\_b \| c`."""
+    r"""Return text from outside so that Markdown shows it as it is: `a\_b \| c` for `a_b | c`."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def cell(markdown: str) -> str:
-    """Return our own Markdown for the cell of a table, which a bar would end."""
+    """Return dmlconf's own Markdown for a cell of a table; a bar is escaped, as it ends a cell."""
     return markdown.replace("|", "&#124;")
 
 
@@ -34,7 +34,7 @@ def code(text: str) -> str:
 
 
 def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Yield lines as a block of code, fenced by more backticks than they have in a row."""
+    """Yield lines as a block of code; its fences have more backticks than any line in a row."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
@@ -44,7 +44,7 @@ def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
 
 
 def items(lines: Iterable[str]) -> Iterator[str]:
-    """Yield strangers' lines as the items of a list."""
+    """Yield lines from outside as the items of a list."""
     yield from (f"- {escaped(line)}" for line in lines)
 
 

@@ -25,7 +25,7 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The parts of a page's frame.
+    """What the frame of a page consists of, for the templates.
 
     Attributes:
         title: the title of the page.
@@ -45,7 +45,7 @@ class _Page:
     def style_source(self) -> str:
         """The only style that the content policy of the page permits."""
         if self.stylesheet:
-            return "'self' file:"  # No browser takes a file for the page's own origin.
+            return "'self' file:"  # Of a page that is a file, `'self'` permits no other files.
         return _source(str(self.style))
 
     @property
@@ -82,7 +82,7 @@ def render_page(
 
 
 def render_linked_page(template: str, title: str, values: Mapping[str, Any], root: str) -> str:
-    """Return a page of several that share a style sheet, have no script and link to each other.
+    """Return one of several pages that share a style sheet, have no script and link to each other.
 
     Control characters in texts are escaped, as `printable` does.
 
@@ -103,7 +103,7 @@ def stylesheet() -> str:
 
 @cache
 def _linked() -> Environment:
-    """Return the templates' environment; to compile one takes longer than to fill it in."""
+    """Return the templates' environment; it is kept, as compiling a template takes longest."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -120,7 +120,7 @@ def _linked() -> Environment:
 
 
 def closing_style(sentence: str) -> str:
-    """Return the class of a closing sentence: `FAILED: 3 of 20 cases ...` is failed."""
+    """Return the CSS class of a closing sentence: `failed` for `FAILED: 3 of 20 cases ...`."""
     return {"FAILED": "failed", "PASSED": "passed"}.get(sentence.partition(":")[0], "")
 
 

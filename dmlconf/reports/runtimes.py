@@ -33,7 +33,7 @@ def runtimes_page() -> str:
 
 
 def _on(known: Table, operator: str) -> str:
-    """Return the target's counterpart of an operator, and the parts that it lacks."""
+    """Return the target's counterpart of an operator, and what the counterpart lacks."""
     entry = known.entries[operator]
     own = entry
     while not own.forms and own.like:

@@ -1,4 +1,4 @@
-"""Reports on a verification: for a terminal, as JSON, and as one page of Markdown."""
+"""Report whether a certificate holds: for the terminal, as JSON, and as one page of Markdown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "facts", "render_json", "render_markdown", "sentence", "table"]
 
 VERSION: Final = 1
-"""Version of the JSON form; it grows when a reader of the old form could be misled."""
+"""Version of the JSON form; it increases when readers of the old form could be misled."""
 
 _MOST_CASES: Final = 10
 
@@ -46,7 +46,7 @@ def sentence(verification: Verification) -> str:
 
 
 def facts(verification: Verification) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the facts about a certificate, those that decide it first."""
+    """Yield the facts about a certificate as names and values, the most important ones first."""
     predicate = verification.predicate
     if predicate is None:
         return
@@ -110,7 +110,7 @@ def _waived(verification: Verification) -> str:
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
     """Yield the headings of findings, notes and waivers, each with its lines."""
-    # The sentence says all that is known of a file that could not be read.
+    # Of a file that could not be read, the closing sentence says all that is known.
     if verification.findings and not verification.unread:
         yield (
             "Why it does not hold",
@@ -129,7 +129,7 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return the message, after the kind where the sentence about the file does not say it."""
+    """Return a finding's message, and before it the kind, unless the closing sentence says that."""
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

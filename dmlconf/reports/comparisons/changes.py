@@ -1,4 +1,4 @@
-"""Comparisons as reports: for the terminal, as Markdown and as JSON."""
+"""Report what changed between two runs: for the terminal, as Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 VERSION: Final = 1
-"""Version of the JSON form; it grows when a reader of the old form could be misled."""
+"""Version of the JSON form; it increases when readers of the old form could be misled."""
 
 SLOWER: Final = "Slower than noise allows"
-"""The heading of operators that take longer on the device."""
+"""The heading above the operators that take longer on the device."""
 
 MOST_GROUPS: Final = 10
 """How many groups of new failures a report shows."""
@@ -90,14 +90,14 @@ def _incomplete(comparison: Comparison) -> Iterator[str]:
 
 
 def shared_lines(comparison: Comparison) -> list[SharedLine]:
-    """Return the lines about what new failures share; empty if there are none."""
+    """Return the lines about what new failures share; empty if there are no new failures."""
     if not comparison.fails_newly:
         return []
     return shared_properties.shared_lines(comparison.new_failures)[:MOST_GROUPS]
 
 
 def suite_note(comparison: Comparison) -> str | None:
-    """Return a note that the runs are of different suites, if they are."""
+    """Return a note that the runs are of different suites; None if they are of the same."""
     base, new = comparison.base.header, comparison.new.header
     if base.suite_digest == new.suite_digest:
         return None
@@ -197,7 +197,7 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
 
 
 def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
-    """Return a limited number of entries, from as many operators as possible."""
+    """Return at most `most` entries, from as many operators as possible."""
     by_operator: dict[str, list[Changed]] = {}
     for entry in entries:
         by_operator.setdefault(entry.operator, []).append(entry)

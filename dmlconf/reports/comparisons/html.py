@@ -1,4 +1,4 @@
-"""Comparisons as one HTML page."""
+"""The HTML report on comparisons: one page of what changed between two runs, or several pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["render_html"]
 
 MOST_CASES: Final = 10_000
-"""Cases that the page lists of each change."""
+"""How many cases the page lists of each change."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: Status.FAILED.css_class,
@@ -37,7 +37,7 @@ _STYLES: Final = {
 """Colours of changes by their meaning; others have none."""
 
 _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
-"""Facts that a reader compares first; others are folded away."""
+"""Facts that a reader compares first; the page folds the others away."""
 
 _COUNTED: Final = (Change.NEW_FAILURE, Change.FIXED, Change.STILL_FAILS)
 

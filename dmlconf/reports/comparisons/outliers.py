@@ -1,4 +1,4 @@
-"""A table of the runs whose result stands alone, for the terminal."""
+"""Report, for the terminal, in which cases the result of one run differs from all other runs'."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
     """Yield how often each run stands alone, and the first cases with every run's result.
 
     Args:
-        found: the cases.
-        names: the names of the runs, in their order.
+        found: the cases in which one run stands alone.
+        names: the names of the runs, in the order of `Outlier.verdicts`.
     """
     from rich import box
     from rich.table import Table
@@ -54,7 +54,7 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 
 
 def _result(verdict: Verdict) -> str:
-    """Return the status, or the first element that is wrong."""
+    """Return the first wrong element of a failure, else its reason; the status of other cases."""
     if not verdict.status.fails_run or verdict.reason is None:
         return str(verdict.status)
     for each in verdict.reason.differences[:1]:

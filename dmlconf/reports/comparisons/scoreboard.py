@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 MOST_FAILURES: Final = 100
-"""Failures that the page lists of each operator in each run."""
+"""How many failures of each operator in each run the page lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An operator in a run.
+    """The verdicts on an operator's cases in one run.
 
     Attributes:
         counts: number of verdicts by status.
@@ -51,12 +51,12 @@ class Cell:
 
     @property
     def judged(self) -> int:
-        """Number of cases that passed or failed; others do not say what is right."""
+        """Number of cases that passed or failed; other statuses do not tell whether it is right."""
         return sum(self.counts.get(status, 0) for status in Status if status.traits.judged)
 
     @property
     def text(self) -> str:
-        """The share of passed cases, or the statuses if none was judged."""
+        """The share of passed cases: `98.5%, 3 fail`; the main status if no case was judged."""
         if not self.counts:
             return "-"
         if not self.judged:
@@ -73,8 +73,8 @@ class Scoreboard:
     """Runs side by side.
 
     Attributes:
-        names: what distinguishes the runs.
-        runs: the runs.
+        names: the names of the runs: what distinguishes each from the others.
+        runs: the logs of the runs.
         cells: for each operator, a cell for each run.
     """
 
@@ -117,7 +117,7 @@ def _cell(verdicts: Sequence[Verdict]) -> Cell:
 
 
 def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
-    """Return names by what differs: adapter, driver, version, or else the files."""
+    """Return names of what differs: backend, version, adapter and driver, or else the files."""
     facts = [
         [
             run.header.backend.partition(":")[0],

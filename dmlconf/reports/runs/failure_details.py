@@ -1,4 +1,4 @@
-"""The details of a failure in reports: the rule, what it allows, and the actual values."""
+"""How reports show a failing output: its rule, and the expected, allowed and actual values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["COLUMNS", "Sources", "difference_cells", "difference_columns", "rule_lines"]
 
 COLUMNS: Final = ("tensor", "at", "expected", "allowed", "actual", "off by")
-"""The columns for an element outside its rule."""
+"""The columns of a table of elements that break their rule."""
 
 _LATER: Final = ("allowed", "off by")
-"""Columns that are empty for logs of older versions."""
+"""Columns that logs of older versions have no values for."""
 
 _DIGITS: Final = {"FLOAT16": 5, "FLOAT64": 17}
 _FLOAT32_DIGITS: Final = 9
+"""Significant digits that tell any two numbers of a data type apart."""
 
 
 class Sources:
-    """The sources of rules that a report has shown, to show each once for an output."""
+    """The sources of rules that a report has shown, so that it shows each once for an output."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str, str]] = set()
@@ -46,8 +47,8 @@ def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> lis
     Args:
         header: the header of the log.
         verdict: a verdict with figures.
-        sources: the sources of rules, each of which is shown once; None to omit them, and to omit
-            how much a rule leaves open.
+        sources: the sources of rules that were shown already; None to show no sources, and no
+            numbers of open and loose elements.
     """
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if sources else ''}"
@@ -104,7 +105,7 @@ def _room(figures: Figures) -> str:
 
 
 def difference_columns(differences: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns that are not empty for all elements."""
+    """Return the columns to show: `allowed` and `off by` only if the log has values for them."""
     known = any("allowed" in difference for difference in differences)
     return [name for name in COLUMNS if known or name not in _LATER]
 

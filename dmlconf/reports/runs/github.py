@@ -21,13 +21,15 @@ MOST_ANNOTATIONS: Final = 10
 Docs."""
 
 _MOST_SUMMARY_BYTES: Final = 1_000_000
-"""The largest summary that GitHub takes: 1 MiB. Source: Workflow commands, GitHub Docs."""
+"""A little less than the largest summary that GitHub takes, 1 MiB. Source: Workflow commands,
+GitHub Docs."""
 
 
 def publish(log: RunLog) -> str:
     """Print annotations, and append the run as Markdown to the step's summary.
 
-    Outside a workflow it returns a warning instead.
+    Returns:
+        A warning if there is no workflow, and nothing was printed; else an empty text.
 
     Raises:
         OSError: the summary cannot be written.
@@ -49,9 +51,10 @@ def publish(log: RunLog) -> str:
 
 
 def render(log: RunLog) -> str:
-    """Return one error for the run and some for failures, spread over operators and reasons.
+    """Return the workflow commands: an annotation on the run, and one on each of some failures.
 
-    A run that neither failed nor passed is a warning; one that passed is a notice.
+    A run that failed is an error, one that passed a notice, any other a warning. The failures are
+    of as many operators, and for as many reasons, as possible.
 
     Source: Workflow commands for GitHub Actions, GitHub Docs.
     """
@@ -75,7 +78,7 @@ def _commands(log: RunLog) -> Iterator[str]:
 
 
 def _spread(verdicts: list[Verdict]) -> list[Verdict]:
-    """Return the verdicts so that each operator and reason comes once before any repeats."""
+    """Return the first verdict of each operator and reason, then the second of each, and so on."""
     counts: dict[tuple[str, str], int] = {}
     ranks = []
     for index, verdict in enumerate(verdicts):

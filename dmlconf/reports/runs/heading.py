@@ -1,4 +1,4 @@
-"""The first three lines of a report: what was tested, against what, and in which run."""
+"""The facts that head a report: what was tested, against what, and in which run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re
 
 
 def heading_lines(header: Header) -> list[tuple[str, str]]:
-    """Return the three names with their values."""
+    """Return the first three lines of a report, each as a name and a value.
+
+    The names are `tested`, `expected` and `run`.
+    """
     env = header.environment
     version, driver = env.get("version"), env.get("driver")
     python, challenge = env.get("python"), header.options.get("challenge")
@@ -45,7 +48,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 
 
 def tested_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the first facts of a page as names and values: device, backend, date and so on."""
+    """Return the first facts of an HTML page as names and values: device, backend, date, ..."""
     env = header.environment
     facts = [
         ("Device", env.get("adapter")),

@@ -24,7 +24,7 @@ _NAN: Final = "NaN"
 
 @dataclass(frozen=True, slots=True)
 class Histograms:
-    """The histogram's lines: one for each operator whose values were not all bit-identical.
+    """A histogram for each operator that returned bits other than the expected ones.
 
     Attributes:
         log: the run's log.
@@ -33,7 +33,7 @@ class Histograms:
     log: RunLog
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines, with blocks where the terminal can show them."""
+        """Yield a table with a line for each operator, of blocks if the terminal can show them."""
         from rich.table import Table
         from rich.text import Text
 
@@ -55,7 +55,7 @@ class Histograms:
 
 
 def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
-    """Return the headings of columns: the least distance that each column counts."""
+    """Return the headings of columns: each is the least distance in ULP that its column counts."""
     largest = max((int(step) for one in histograms for step in one if step != _NAN), default=0)
     headings = [step for step in _FIRST_STEPS if int(step) <= largest]
     if largest >= 4 * int(_FIRST_STEPS[-1]):
@@ -68,8 +68,13 @@ def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
 def bars(histogram: Mapping[str, int], headings: Sequence[str], marks: str) -> Iterator[str]:
     """Yield a mark for each heading, higher for more elements; a space for none.
 
-    Marks stand for the logarithm of the count, so that a few far elements among millions of near
-    ones are seen.
+    The height of a mark grows with the logarithm of the number of elements, so that a few elements
+    that are far off are seen beside millions that are near.
+
+    Args:
+        histogram: numbers of elements by their distance in ULP, or by `NaN`.
+        headings: the headings of the columns.
+        marks: the characters to choose from, from the lowest to the highest.
     """
     counts = dict.fromkeys(headings, 0)
     for step, count in histogram.items():

@@ -1,4 +1,4 @@
-"""The run as one HTML page, with filters, links to cases and pictures of errors."""
+"""The HTML report on a run: one page with filters, links to cases and pictures of errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BAR: Final = 120
 """Width of a status bar, in pixels."""
 
 _NARROWEST: Final = 4
-"""Width of a status in the bar, however few cases have it: enough to be seen."""
+"""Least width of a status in the bar, in pixels, so that even one failing case is seen."""
 
 
 def render(log: RunLog) -> str:
@@ -89,7 +89,7 @@ def _failing_first(totals: OperatorTotals) -> tuple[int, str]:
 
 
 def _headings(statuses: Sequence[Status], total: OperatorTotals) -> list[dict[str, str]]:
-    """Return the columns of numbers; those that are `minor` are left out on a small screen."""
+    """Return the headings of the columns of numbers; a small screen leaves out `minor` columns."""
     return [
         {"name": "Cases", "style": "minor"},
         *({"name": str(s).capitalize(), "style": _column_style(s, total)} for s in statuses),
@@ -178,7 +178,7 @@ def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:
 def _data(
     log: RunLog, counts: Mapping[Status, int], groups: Sequence[Sequence[Verdict]]
 ) -> dict[str, Any]:
-    """Return the data of the page's script; names are short because there are many cases."""
+    """Return the data of the page's script, which filters and shows the cases."""
     handle = handles(verdict.case for verdict in log.verdicts)
     at = {verdict.case: index for index, verdict in enumerate(log.verdicts)}
     statuses = list(Status)
@@ -231,6 +231,12 @@ def _case(
     types: Mapping[str, int],
     levels: Mapping[str, int],
 ) -> dict[str, Any]:
+    """Return what the script needs of a case, under names of one letter, as there are many cases.
+
+    `i` is the identifier, `s` the status, `o` the operator, `t` the tags, `m` milliseconds, `a` the
+    location, `e` the provenance, `d` data types, `l` the feature level, `r` the reason, `x` the
+    elements that differ, `g` the outputs' figures, `f` the facts.
+    """
     case: dict[str, Any] = {
         "i": printable(verdict.case),
         "s": statuses.index(verdict.status),

@@ -1,4 +1,4 @@
-"""The run as one JSON object, of the form `schemas/report.schema.json`."""
+"""The JSON report on a run: one object, of the form `schemas/report.schema.json`."""
 
 from __future__ import annotations
 

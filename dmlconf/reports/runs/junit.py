@@ -1,7 +1,7 @@
-"""JUnit XML, as CI servers read it.
+"""The report on a run as JUnit XML, as CI servers read it.
 
-Its size is bounded: only failures have rules and facts, and in a large run the cases of one
-matrix with the same result are one element, which says how many they are.
+Two rules keep the file small. Only failures have rules and facts. In a large run, cases of one
+matrix with the same result share one element, whose name says how many they are.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ MOST_SINGLE_CASES: Final = 10_000
 
 
 def render(log: RunLog) -> str:
-    """Return the run as JUnit XML: a suite for each operator, with reasons unless a case passed.
+    """Return the run as JUnit XML: a `testsuite` for each operator, a `testcase` for each case.
 
-    The `time` of the root is the wall time of the run; that of a suite is the sum of its cases,
-    which may run in parallel.
+    The `time` of the root is the wall time of the run; that of a suite is the sum of the times of
+    its cases, which may run in parallel.
 
-    Only cases that passed are shown as such; unchecked ones are `skipped`, with the reason. A log
-    without its end has one more case, an error, so that CI servers do not take it for a full run.
+    Each case that did not pass has its reason; unchecked cases are `skipped`. If the log ends
+    early, the report has one more case, an error, so that CI servers do not take it for a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES
@@ -64,20 +64,20 @@ def render(log: RunLog) -> str:
     if log.footer is not None:
         root.set("time", f"{log.footer.seconds:.3f}")
     ElementTree.indent(root, space="")
-    # `>` is escaped in all text, so a line that ends with one is a tag.
+    # In texts and attributes `>` is escaped, so ` />` occurs only as the end of a tag.
     text = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The content of an element: a case, or cases of one matrix with the same result."""
+    """The content of a `testcase`: a case, or several cases of one matrix with the same result."""
 
     verdicts: tuple[Verdict, ...]
 
     @classmethod
     def several(cls, verdicts: Sequence[Verdict]) -> list[_Entry]:
-        """Group the cases of each matrix with the same result; each failure stays alone."""
+        """Group cases of the same matrix, status and reason; each failure gets its own entry."""
         alike: dict[tuple[str, ...], list[Verdict]] = {}
         for verdict in verdicts:
             matrix, bracket, _ = verdict.case.partition("[")
@@ -106,9 +106,9 @@ class _Entry:
 
 
 def _clean(text: str) -> str:
-    """Return text without what XML forbids, and with what is not printable escaped.
+    """Return text without the characters that XML forbids, and with unprintable ones escaped.
 
-    U+202E would reverse the rest of a line where a CI server shows it, U+2028 would end it.
+    Where a CI server shows the text, U+202E would reverse the rest of a line, U+2028 would end it.
     """
     allowed = _FORBIDDEN.sub("", text)
     if allowed.isprintable():
@@ -197,7 +197,7 @@ def _message(verdict: Verdict) -> str:
 
 
 def _unreached(log: RunLog) -> ElementTree.Element | None:
-    """Return a suite for the cases that a dead run did not reach, if there are any."""
+    """Return a suite for the cases without a verdict; None if the run reached its end."""
     missing = log.header.selected - len(log.verdicts)
     if log.footer is not None and missing <= 0:
         return None

@@ -1,4 +1,4 @@
-"""The remark on cases of models that a run leaves out unless somebody asks for them."""
+"""The remark of a report on cases with the tag `model`, which some runs leave out by default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WITHOUT_MODELS: Final[Mapping[str, str]] = {
     "numpy": "on numpy, where nothing would judge them",
     "recording": "of a replay, because they are not recorded",
 }
-"""Backends that select cases of models only on request, and why."""
+"""Backends that run cases of models only on request, and why."""
 
 
 def left_out_note(count: int, why: str) -> str:
@@ -24,7 +24,7 @@ def left_out_note(count: int, why: str) -> str:
 
     Args:
         count: how many cases are left out.
-        why: continues "cases with the tag `model` left out".
+        why: a value of `WITHOUT_MODELS`, which follows "cases with the tag `model` left out".
     """
     cases = f"{counted(count, 'case')} with the tag `{MODEL_TAG}`"
     return f"{cases} left out {why}: select them with --tag {MODEL_TAG}"

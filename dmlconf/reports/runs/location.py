@@ -12,8 +12,9 @@ __all__ = ["file_and_line"]
 def file_and_line(location: str) -> tuple[str, int | None]:
     """Return the file and the line of a verdict's location.
 
-    The file is relative to the working directory or, in the bundled suite, begins with `cases/`;
-    elsewhere it stays absolute. It has slashes on every platform.
+    A file below the working directory becomes relative to it, and one of the bundled suite begins
+    with `cases/`; any other stays absolute. The path has slashes on every platform. The line is
+    None if the location does not end with a number.
     """
     file, colon, line = location.rpartition(":")
     if not colon or not line.isdecimal():

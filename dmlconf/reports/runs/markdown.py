@@ -1,4 +1,4 @@
-"""Markdown for the summary page of a CI run."""
+"""The Markdown report on a run, for the summary page of a CI run."""
 
 from __future__ import annotations
 

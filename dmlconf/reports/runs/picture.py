@@ -22,7 +22,7 @@ PICTURE_WIDTH: Final = 80
 """Columns of the picture: in a page 700 pixels wide, letters are 13 pixels high."""
 
 _INDENT: Final = "    "
-"""Begins the rest of a line that is too long for the picture."""
+"""Begins each further line of a line that is too long for the picture."""
 
 _SVG: Final = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -66,7 +66,7 @@ def render_text(log: RunLog) -> str:
 def render_svg(log: RunLog) -> str:
     """Return the terminal report as an SVG picture; the same log gives the same picture.
 
-    It loads nothing. Lines that are too long, such as commands, go on in the next line.
+    The picture loads nothing. Lines that are too long, such as commands, go on in the next line.
     """
     from rich.segment import Segment, SegmentLines
 
@@ -98,7 +98,7 @@ def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
         end = room
         while cell_len(text[:end]) > room:
             end -= 1
-        # Only in the second half: a line that begins with one long word keeps its beginning.
+        # A break in the first half would leave only a few characters before a long word.
         best = max((text.rfind(sign, end // 2, end) + 1 for sign in " ,/"), default=0)
         end = best or end
         first, line = Segment.divide(line, [cell_len(text[:end]), cell_len(text) + 1])

@@ -1,4 +1,4 @@
-"""Remarks of reports: open elements, known faults, unusual errors, warnings."""
+"""Remarks that all reports on a run make: open elements, known faults, unusual errors, warnings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
-"""A result is far from those of known devices if its error exceeds theirs by this factor."""
+"""A result is far from those of known devices if its error is more than this many times theirs."""
 
 KNOWN_FAULTS_HEADING: Final = "Waived for known faults of DirectML"
 
@@ -94,7 +94,7 @@ class RoomTotals:
 
 
 def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
-    """Return the sums of the verdicts' figures of room; logs of older versions have none."""
+    """Return how many elements of all outputs are open and loose; in logs of older versions, 0."""
     figures = [output for verdict in verdicts for output in verdict.figures.values()]
     return RoomTotals(
         sum(output.elements for output in figures),
@@ -104,7 +104,7 @@ def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
 
 
 def room_lines(log: RunLog) -> list[str]:
-    """Return which cases were left out, and how many elements the rules hardly judged."""
+    """Return remarks on cases of models that were left out, and on open and loose elements."""
     total = room_totals(log.verdicts)
     lines = left_out_lines(log.header)
     of = f"of {total.elements:,} elements"
@@ -130,8 +130,8 @@ def unchecked_note(log: RunLog) -> str | None:
 def known_fault_lines(log: RunLog) -> list[str]:
     """Return DirectML's own known faults that explain failures, a line for each.
 
-    It has the number of cases, what DirectML does and in which releases, the smallest of the cases,
-    and what an application can do instead.
+    A line has the number of cases, what DirectML does and in which releases, the smallest of the
+    cases, and what an application can do instead.
     """
     by_name: dict[str, list[Verdict]] = {}
     for verdict in log.verdicts:
@@ -154,9 +154,9 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
-    """Return how many cases of an operator the backend cannot express, and of how many.
+    """Return for each operator how many cases the backend cannot express, and how many there are.
 
-    Operators that it can express altogether are left out.
+    Operators all of whose cases it can express are left out.
     """
     cases = Counter(verdict.operator for verdict in log.verdicts)
     declined = Counter(
@@ -168,9 +168,9 @@ def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
 
 
 def declined_lines(log: RunLog) -> list[str]:
-    """Return how much of the run the backend could not express, and why, the most frequent first.
+    """Return how many cases the backend could not express, then why, most frequent reason first.
 
-    A line has a reason, its number of cases, and the operators that it concerns.
+    Each line but the first has a reason, its number of cases, and the operators that it concerns.
     """
     operators: dict[str, Counter[str]] = {}
     for verdict in log.verdicts:
@@ -199,7 +199,7 @@ def deviation_lines(log: RunLog) -> list[str]:
 
 
 def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
-    """Return the number of verdicts of a kind by the first name in their messages."""
+    """Return how many verdicts have a reason of this kind, by the name in the reason's message."""
     names = Counter(
         verdict.reason.message.partition(":")[0]
         for verdict in log.verdicts
@@ -227,7 +227,7 @@ class FarOperator:
 
 
 def circumstance_lines(log: RunLog) -> list[str]:
-    """Return a line for each circumstance on the cases' results, in the order of the run."""
+    """Return a line for each circumstance: how many cases had which result."""
     counts: dict[str, Counter[str]] = {}
     for verdict in log.verdicts:
         for circumstance, result in verdict.judgement.circumstances.items():
@@ -256,7 +256,7 @@ def far_operators(log: RunLog) -> list[FarOperator]:
 
 
 def far_lines(log: RunLog) -> list[str]:
-    """Return a line for each such operator: how far off, how many cases, and the farthest case."""
+    """Return the lines for `far_operators`: how far off, how many cases, and the farthest case."""
     return [
         f"{far.typical_margin:,.0f} times the usual error {far.operator}, "
         f"{counted(far.cases, 'case')}: {far.case}"
@@ -265,7 +265,7 @@ def far_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_outputs_note(log: RunLog) -> str | None:
-    """Return how many compared cases have further outputs without an independent expected value."""
+    """Return how many compared cases also have outputs without an independent expected value."""
     cases = [verdict for verdict in log.verdicts if verdict.judgement.unchecked_outputs]
     if not cases:
         return None
@@ -278,7 +278,10 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Return a line for each variant: its failures, and other bits that the rule permits."""
+    """Return a line for each variant: how many cases have which status, and how many other bits.
+
+    A passing case has other bits if its outputs differ in a bit from those of the first variant.
+    """
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in log.verdicts:
         for label, result in verdict.judgement.variants.items():
@@ -304,7 +307,10 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
 
 
 def warning_lines(log: RunLog) -> list[str]:
-    """Return the warnings of drivers and debug layers, the most frequent first, with cases."""
+    """Return the warnings of drivers and debug layers, the most frequent first.
+
+    A line has the number of cases with the warning, and the first of these cases.
+    """
     cases: dict[str, list[str]] = {}
     for verdict in log.verdicts:
         for warning in dict.fromkeys(verdict.execution.warnings):
@@ -319,7 +325,7 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def breakdown_lines(log: RunLog) -> list[str]:
-    """Return the breakdowns of processes that no case explains, and what finds their cause."""
+    """Return the breakdowns of processes that no case explains, and a command to find the cause."""
     found = unexplained_breakdowns(log.verdicts)
     if not found:
         return []

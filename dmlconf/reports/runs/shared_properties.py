@@ -16,7 +16,7 @@ from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
-# A run without failures needs no diagnosis.
+# A run without failures needs no diagnosis, so these are imported only where there are failures.
 if TYPE_CHECKING:
     from dmlconf.diagnosis.shared_properties import Condition, SharedProperty
 
@@ -33,7 +33,7 @@ __all__ = [
 HEADING: Final = "What failures share"
 
 LEAST_FAILURES: Final = 3
-"""Failures that a condition must separate from passes to be worth a sentence."""
+"""The fewest failures of a group whose condition is reported; two may share one by chance."""
 
 MOST_NAMED: Final = 3
 MOST_OPTIONS: Final = 8
@@ -49,11 +49,11 @@ _MEANINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SharedLine:
-    """One group of failures.
+    """What one group of failures shares, as a report says it.
 
     Attributes:
-        sentence: what they share.
-        command: runs the group's cases, quoted for a shell.
+        sentence: the number of failures, their operators, and the condition that they share.
+        command: the command that runs the group's cases, quoted for a shell.
         shared: the group.
     """
 
@@ -63,7 +63,7 @@ class SharedLine:
 
     @property
     def says_little(self) -> bool:
-        """Whether it rests on too few failures to tell a cause from an accident."""
+        """Whether the group has too few failures to tell a common cause from chance."""
         return len(self.shared.failures) < LEAST_FAILURES
 
 
@@ -111,7 +111,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Return the only failing variants of the backend, if they are the same for all failures."""
+    """Return the variants in which the failures occur, if these are the same for all of them."""
     named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 
@@ -169,13 +169,13 @@ class ShownFailure:
 
 
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
-    """Return failures spread over groups, operators and messages of breakdowns.
+    """Return some failures: of as many groups and operators, with as many messages, as possible.
 
     Cases that broke with the same message count as one failure.
 
     Args:
         log: the run's log.
-        most: how many.
+        most: the maximum number of failures.
     """
     failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
     if not failing:
@@ -204,7 +204,7 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
 
 
 def not_shown(log: RunLog, entries: Sequence[ShownFailure]) -> int:
-    """Return how many failures are neither shown nor equal to a shown one."""
+    """Return how many failures are neither shown nor broke with the message of a shown one."""
     failing = sum(verdict.status.fails_run for verdict in log.verdicts)
     return max(0, failing - sum(1 + shown.others for shown in entries))
 

@@ -1,4 +1,4 @@
-"""Parts of all reports: totals by operator, the closing sentence, commands to repeat cases."""
+"""What all reports on a run show: totals by operator, the closing sentence, commands to repeat."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ _MOST_SHARDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class OperatorTotals:
-    """An operator's row of the table.
+    """The totals of an operator, of a family of operators, or of the whole run.
 
     Attributes:
-        operator: its name.
+        operator: the name of the operator or family, or `total`.
         counts: number of verdicts by status.
         worst_ulp: the greatest distance in ULP; None where none was measured.
         margin: the greatest share of its limit that a passing case uses; None where every rule is
             exact, or the log has no margins.
         seconds: how long the backend took in total.
-        histogram: elements by their distance in ULP, as in the verdicts' figures.
+        histogram: how many elements have which distance in ULP, as in the verdicts' figures.
     """
 
     operator: str
@@ -126,7 +126,11 @@ def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
 
 
 def family_totals(operators: Sequence[OperatorTotals]) -> list[OperatorTotals]:
-    """Return the totals of each family of operators, the largest first, from those of operators."""
+    """Return the totals of each family, the one with most cases first.
+
+    Args:
+        operators: the totals of each operator.
+    """
     known = families()
     by_family: dict[str, list[OperatorTotals]] = {}
     for row in operators:
@@ -136,7 +140,7 @@ def family_totals(operators: Sequence[OperatorTotals]) -> list[OperatorTotals]:
 
 
 def status_counts(log: RunLog) -> dict[Status, int]:
-    """Return how many cases have each status; those that a dead run did not reach are `not run`."""
+    """Return how many cases have each status; cases without a verdict are `not run`."""
     counts = Counter(verdict.status for verdict in log.verdicts)
     counts[Status.NOT_RUN] += max(0, log.header.selected - len(log.verdicts))
     return {status: counts[status] for status in Status}
@@ -200,7 +204,7 @@ def _listed(counts: Mapping[Status, int]) -> str:
 
 
 def run_command(header: Header) -> list[str]:
-    """Return the words of the command that runs on the same backend, without a selection."""
+    """Return the words of the command that runs the same files on the same backend."""
     command = ["dmlconf", "run", *header.paths]
     if header.backend != "numpy":
         command += ["-b", header.backend]
@@ -287,7 +291,7 @@ def _expected(header: Header) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number of ULP in readable form."""
+    """Return a number of ULP as text, such as `12,345`, `1.2e7`, or `-` for None."""
     if value is None:
         return "-"
     if not math.isfinite(value):

@@ -36,7 +36,7 @@ _NAME_WIDTHS: Final = (45, 28)
 """Maximum length of an operator's name on one line; each is tried until the table fits."""
 
 _SHORTEST_NAMES: Final = 15
-"""Maximum length of a part of a name, where no layout has room for longer parts."""
+"""Maximum length of a line of a name, where no layout has room for longer ones."""
 
 _TIME: Final = f"{'Time':>7}"
 """The heading of times, as wide as any time: so the layout does not depend on the times."""
@@ -79,8 +79,8 @@ _ARRANGEMENTS: Final = (
     *((layout, longest) for layout in _LAYOUTS[:-1] for longest in _NAME_WIDTHS),
     *((layout, _SHORTEST_NAMES) for layout in _LAYOUTS),
 )
-"""The layouts to try, the widest first. The column of times goes first, then names are broken, and
-margins stay longest."""
+"""The layouts to try in this order, each with the maximum length of a line of a name. To save width
+the column of times is left out before names are broken into short lines, and `Limit used` last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,13 +49,14 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
-    A run without failures takes a screen; one with failures ends with what they share and with the
-    commands to see one, to run them again and to diagnose them.
+    The report on a run without failures takes about one screen. With failures, it ends with what
+    the failures share, and with the commands that show one, run them again and diagnose them.
 
     Args:
         log: the run's log.
         verbose: show every operator, more failures, and what is of use to authors of cases.
-        quiet: show only what failures share, a line for some of them, and the closing sentence.
+        quiet: show only what failures share, breakdowns, a line for each of some failures, and the
+            closing sentence.
         failures: how many failures to show in full; None for 3, or 50 where verbose.
     """
     from rich.console import Group
@@ -157,7 +158,7 @@ def _heading(header: Header, *, verbose: bool) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _HeadingLine:
-    """A name and its value on one line, cut off at the width of a terminal, but not in a file."""
+    """A name and its value on one line, which is cut off at the width of a terminal only."""
 
     name: str
     value: str
@@ -212,7 +213,7 @@ def _broken_after_commas(name: str, width: int, begin: int) -> str:
     Args:
         name: the identifier.
         width: how long a line may be.
-        begin: how many characters stand before it on the first line.
+        begin: how many characters stand before the identifier on the first line.
     """
     if len(name) < width:
         return name
@@ -284,7 +285,7 @@ def _differences(verdict: Verdict, differences: Sequence[Mapping[str, Any]]) -> 
 
 
 def _others(log: RunLog) -> Iterator[RenderableType]:
-    """Return, by reason, how many cases neither passed nor failed."""
+    """Yield lines that say for each reason how many cases did not pass and do not fail the run."""
     reasons = Counter(
         (verdict.status, verdict.reason.kind, verdict.reason.message)
         for verdict in log.verdicts

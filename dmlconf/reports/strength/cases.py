@@ -19,7 +19,7 @@ def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
-    """Return the percentage of pairs, of a defect and a case that runs its code, that fail."""
+    """Return the share of pairs of a defect and a case running its code that fail, in percent."""
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
 

@@ -1,4 +1,4 @@
-"""A suite's strength as a table for the terminal, as Markdown and as JSON."""
+"""Report the strength figures "by defect" and "by case": which injected defects cases notice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 _HEADINGS: Final = ("Operator", "Injected", "Caught", "Share", "Within", "Pairs", "Refused")
 _LONG: Final = "Pairs"
-"""The column that a terminal omits, so that the operators' names have space."""
+"""The column that a terminal omits, so that the names of operators fit."""
 
 _LEGEND: Final = (
     "- Injected: kinds of defect (of an output and data type) that a rule forbids in some case.",
@@ -53,10 +53,10 @@ class OperatorStrength:
         operator: its name.
         injected: defects that no rule permits and that apply to at least one case.
         caught: defects among these that at least one case catches.
-        within: defects that stay within its rules in every case.
-        cases_injected: pairs of such a defect and a case whose rule it breaks.
+        within: defects that stay within the rules in every case.
+        cases_injected: pairs of a defect and a case whose rule it breaks.
         cases_caught: pairs among these in which the case fails.
-        refused: legitimate differences that fail.
+        refused: pairs of a legitimate difference and a case that fails because of it.
     """
 
     operator: str
@@ -144,7 +144,7 @@ def _remarks(strength: Strength) -> Iterator[str]:
 
 
 def render_table(strength: Strength, *, verbose: bool = False) -> RenderableType:
-    """Return the report for the terminal; verbose with a line for each kind of defect."""
+    """Return the report for the terminal; if verbose, with a line for each kind of defect."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -180,7 +180,7 @@ def _defects_table(strength: Strength) -> RenderableType:
 
 
 def _by_defect(strength: Strength) -> dict[tuple[str, str], Tally]:
-    """Return how many cases each kind of defect was injected into, over outputs and types."""
+    """Return the tally of each operator and kind of defect, summed over outputs and data types."""
     sums: dict[tuple[str, str], Tally] = {}
     for mutant, tally in sorted(strength.mutants.items()):
         of_defect = sums.setdefault((mutant.operator, mutant.defect.partition(",")[0]), Tally())
@@ -246,7 +246,7 @@ def render_json(strength: Strength) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _DefectFigure(Figure):
-    """Injected defects, and what each case notices of them."""
+    """Injected defects, and how many of them each case notices."""
 
     heading: ClassVar[str] = "By case"
     strength: Strength
@@ -261,7 +261,7 @@ class _DefectFigure(Figure):
         yield from case_lines(self.strength.noticed)
 
     def markdown(self) -> list[str]:
-        """Return the parts by case and by defect."""
+        """Return the parts of the page by case and by defect."""
         return [
             f"## {self.heading}",
             "",
@@ -279,7 +279,7 @@ class _DefectFigure(Figure):
         return {"by_case": case_data(self.strength.noticed)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the operators whose share is lower, or the share by case if that is."""
+        """Return the operators whose share is lower; for the name `cases`, the share by case."""
         if name == "cases":
             return too_low("by case", case_share(self.strength.noticed), least)
         rows = operator_strengths(self.strength)

@@ -1,4 +1,4 @@
-"""Report the strength figure "by deviation": how many errors the deviations of a target excuse."""
+"""Report the strength figure "by deviation": how many errors a target's deviations excuse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Deviations(Figure):
     figure: DeviationFigure
 
     def _counts(self, target: str) -> tuple[int, int]:
-        """Return how many perturbations fail by the target, and how many by DirectML."""
+        """Return how many perturbations fail if judged by the target, and how many by DirectML."""
         failing = sum(n for (of, _), n in self.figure.failing.items() if of == target)
         excused = sum(n for (of, _), n in self.figure.excused.items() if of == target)
         return failing - excused, failing
@@ -47,11 +47,11 @@ class _Deviations(Figure):
             yield table(target).title, name, f"{count:,}"
 
     def table(self) -> Table | None:
-        """Return a row for each deviation that excuses something, the costliest first."""
+        """Return a row for each deviation that excuses something, the most frequent first."""
         return Table(_HEADINGS, self._rows(), _HEADINGS[:2])
 
     def remarks(self) -> Iterator[str]:
-        """Yield a line for each operator of whose perturbations a target excuses more than half."""
+        """Yield a line for each operator more than half of whose failures a target excuses."""
         for (target, operator), failing in sorted(self.figure.failing.items()):
             excused = self.figure.excused[target, operator]
             if 2 * excused > failing:

@@ -1,4 +1,4 @@
-"""Report the strength figure "by driver defect" as lines and as data."""
+"""Report the strength figure "by driver defect": which realistic mistakes of drivers are caught."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DriverDefects(Figure):
         return _share(self.figure)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share of all, and of those that were reported publicly."""
+        """Yield the share of all defects, and of those that were reported publicly."""
         figure = self.figure
         defects = figure.by_defect.values()
         every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
@@ -53,7 +53,7 @@ class DriverDefects(Figure):
             yield self.reported()
 
     def reported(self, product: str = "DirectML") -> str:
-        """Return one sentence on the public reports of a product that are caught."""
+        """Return one sentence on how many defects from public reports of a product are caught."""
         by_report = self.figure.by_report.items()
         reports = [pairs for report, pairs in by_report if report.product == product]
         every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))

@@ -1,4 +1,4 @@
-"""Report the strength figure "by expectation": by kind, by operator, and what rules permit."""
+"""Report the strength figure "by expectation": which changed expectations make their cases fail."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ __all__ = [
 _HEADINGS: Final = ("Spoiled", "Tried", "Permitted", "Noticed", "Share")
 
 TARGET: Final = 99.0
+"""What share of the changes of an operator's expectations should be noticed, in percent."""
 
 
 def _sum(tallies: Iterable[ExpectationTally]) -> ExpectationTally:
@@ -47,14 +48,14 @@ def _by_operator(figure: ExpectationFigure) -> dict[str, ExpectationTally]:
 
 
 def weak_operators(figure: ExpectationFigure, least: float) -> dict[str, float]:
-    """Return the share of each operator whose share is below a percentage."""
+    """Return the operators that notice less than `least` percent, each with its share."""
     shares = {name: _share(tally) for name, tally in _by_operator(figure).items()}
     return {name: noticed for name, noticed in shares.items() if noticed < least}
 
 
 @dataclass(frozen=True, slots=True)
 class SpoiledExpectations(Figure):
-    """Changed expectations, and how many of the changes cases notice."""
+    """Changed expectations, and how many of these changes the cases notice."""
 
     heading: ClassVar[str] = "By expectation"
     figure: ExpectationFigure
@@ -75,7 +76,7 @@ class SpoiledExpectations(Figure):
         )
 
     def table(self) -> Table | None:
-        """Return a row for each kind."""
+        """Return a row for each kind of change."""
         return Table(_HEADINGS, self._rows(), _HEADINGS[:1])
 
     def _rows(self) -> Iterator[list[str]]:
@@ -130,7 +131,7 @@ class SpoiledExpectations(Figure):
 
 
 def permitted_lines(figure: ExpectationFigure) -> Iterator[str]:
-    """Yield a line for each source, with how many changes of which operators it permits."""
+    """Yield a line for each source of rules: how many changes of which operators it permits."""
     counts: dict[str, Counter[str]] = {}
     for (operator, _), tally in sorted(figure.tallies.items()):
         for source, count in tally.permitted.items():
@@ -141,7 +142,7 @@ def permitted_lines(figure: ExpectationFigure) -> Iterator[str]:
 
 
 def unnoticed_lines(figure: ExpectationFigure) -> Iterator[str]:
-    """Yield a line for each operator and kind with changes that nothing notices or permits."""
+    """Yield a line for each operator and kind with changes that no case notices or rule permits."""
     for (operator, kind), tally in sorted(figure.tallies.items()):
         unnoticed = tally.counted - tally.noticed
         if unnoticed:

@@ -1,7 +1,7 @@
-"""Figures of a suite's strength: the parts that measuring and reporting them share.
+"""What every figure of a suite's strength has: how it is measured, its sentences, table and data.
 
-Each figure has a module here that ends with its `FigureKind`, and `measurement.FIGURES` lists them.
-A new figure is a new module and a line there.
+Each figure has a module in this folder that ends with its `FigureKind`, and `measurement.FIGURES`
+lists them. To add a figure, write a module and add its `FigureKind` to that list.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Shows progress over a number of cases; each call of what it yields counts one case."""
+"""Shows progress over a number of cases, and gives a function to call after each case."""
 
 _CHUNK: Final = 100
 """How many cases a process takes at a time."""
@@ -110,7 +110,7 @@ class Setting:
 
         Args:
             measure: measures a chunk of cases, as for `measured_in_processes`.
-            result: an empty tally, to which those of all cases are added.
+            result: an empty tally, to which the tallies of all chunks are added.
             cases: the cases.
             chunk: how many cases a process takes at a time.
         """

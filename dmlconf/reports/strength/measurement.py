@@ -59,7 +59,7 @@ class Measurement:
 
     Attributes:
         figures: the figures, by name, in the order of `FIGURES`.
-        strength: injected defects and perturbations; empty if neither was asked for.
+        strength: the injected defects and perturbations; empty if neither figure was chosen.
         seed: the seed of all random choices.
         sample: how many cases of each operator and driver defect were tried; None for all.
     """
@@ -73,7 +73,7 @@ class Measurement:
         """Return a sentence for each figure that is below a percentage or was not measured.
 
         Args:
-            threshold: the name of a figure, or of a part of one.
+            threshold: the name of a figure, or one of its `FigureKind.thresholds`.
             least: the percentage.
         """
         kind = next(
@@ -115,7 +115,7 @@ def sentences(measurement: Measurement) -> Iterator[str]:
 
 
 def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
-    """Return the figures for the terminal; verbose, with a line for each missing case."""
+    """Return the figures for the terminal; if verbose, with lines on what the suite lacks."""
     from rich import box
     from rich.console import Group
     from rich.table import Table

@@ -13,6 +13,7 @@ from dmlconf.strength.tallies import share
 __all__ = ["PERTURBATIONS", "KindShare", "Perturbations", "kind_shares", "weak_kinds"]
 
 TARGET: Final = 99.0
+"""What share of perturbed outputs should fail, in percent, unless a kind has a lower target."""
 
 _HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught", "Share", "Target")
 
@@ -23,11 +24,11 @@ _Perturbed = Mapping[tuple[str, str], PerturbationTally]
 
 @dataclass(frozen=True, slots=True)
 class KindShare:
-    """One kind of perturbation.
+    """How many perturbations of one kind the cases notice.
 
     Attributes:
-        kind: its name.
-        operators: which operators are included: all, or those that have a lower target.
+        kind: the name of the kind.
+        operators: in words, which operators are counted: all, or all but those with an excuse.
         tried: how many outputs were perturbed.
         caught: how many of them fail their case.
         target: what share should fail, in percent.
@@ -46,7 +47,7 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind; for one with a lower target, also without its operators."""
+    """Return the share of each kind; if its target is lower, also without excused operators."""
     shares = []
     for kind in KINDS:
         lower = exceptional().get(kind)
@@ -67,7 +68,7 @@ def _sum(perturbed: _Perturbed, kind: str, without: frozenset[str]) -> tuple[int
 
 
 def weak_kinds(perturbed: _Perturbed, least: float) -> list[KindShare]:
-    """Return the kinds whose share is below the target, or below their lower target."""
+    """Return the kinds whose share is below `least`, or below their own target if that is lower."""
     return [one for one in kind_shares(perturbed) if one.share < min(least, one.target)]
 
 
@@ -106,7 +107,7 @@ class Perturbations(Figure):
         return Table(_HEADINGS, rows, _HEADINGS[:2])
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each operator with a kind below its target."""
+        """Yield a line for each operator and kind with a share below `TARGET`."""
         yield "Operators below target", self._below_target()
 
     def _below_target(self) -> Iterator[str]:
@@ -147,7 +148,7 @@ class Perturbations(Figure):
         }
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the kinds whose share is lower, or below a lower target of their own."""
+        """Return a sentence for each of the `weak_kinds`."""
         return [
             f"{one.kind} ({one.operators}): {one.share:.2f}% noticed, less than "
             f"{min(least, one.target):g}%"

@@ -1,4 +1,4 @@
-"""Report the strength figure "by rewrite": which rewrites and conditions the cases prove."""
+"""Report the strength figure "by rewrite": which rewrites of graphs and conditions are proven."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 
 
 def _needed() -> Iterator[tuple[str, str]]:
-    """Yield the claims to prove of each rewrite: that it is right somewhere, and each condition."""
+    """Yield what is to be proven: each rewrite with `RIGHT`, and with each of its conditions.
+
+    `RIGHT` stands for a graph in which the rewrite is right; a condition, for a graph in which it
+    does not hold and the rewrite is wrong.
+    """
     for name, rewrite in rewrites().items():
         yield name, RIGHT
         for condition in rewrite.conditions:
@@ -33,7 +37,7 @@ class Rewrites(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of the rewrites and conditions that all of their cases prove."""
+        """The percentage of what `_needed` yields that all of its cases prove."""
         needed = list(_needed())
         return share(self._proven(needed), len(needed))
 
@@ -69,7 +73,7 @@ class Rewrites(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each case that proves nothing, and each part that has no case."""
+        """Yield a line for each case that proves nothing, and for what no case is to prove."""
         yield "What is missing", self._missing()
 
     def _missing(self) -> Iterator[str]:
@@ -108,7 +112,7 @@ class Rewrites(Figure):
         }
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share if it is lower, and what is missing."""
+        """Return the share and what is missing, if the share is lower."""
         complaints = too_low("by rewrite", self.share, least)
         return [*complaints, *self._missing()] if complaints else []
 

@@ -1,4 +1,4 @@
-"""Report the strength figure "by defect of size": which such defects layers of networks notice."""
+"""Report the strength figure "by defect of size": defects at the sizes of real layers only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ __all__ = ["SIZES", "SizeDefects"]
 _HEADINGS: Final = ("Defect", "Operators", "Cases tried", "Hidden", "Not noticed", "Share")
 
 _NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
-"""A defect that no case can have, or that does not apply to those tried, is left out."""
+"""Pairs of defect and operator with these fates are left out: no case meets the conditions of the
+defect, or the defect changes no output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of the cases with a changed output that notice the defect."""
+        """The share of pairs of a defect and a case that runs its code that fail, in percent."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:
@@ -64,7 +65,7 @@ class SizeDefects(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each pair that survives, and how many were not tried."""
+        """Yield a line for each pair of defect and operator that survives; count those left out."""
         yield "What survives in all cases of an operator that were tried", self._survivors()
 
     def _survivors(self) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _tried(pairs: Sequence[DefectResult]) -> list[DefectResult]:
 
 
 def _counts(pairs: Sequence[DefectResult]) -> tuple[int, int]:
-    """Return how many cases catch a defect, and how many run one that changes an output."""
+    """Return how many cases catch a defect, and how many run its code, in sum over all pairs."""
     return sum(pair.tally.caught for pair in pairs), sum(pair.tally.ran for pair in pairs)
 
 

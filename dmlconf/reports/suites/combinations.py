@@ -1,4 +1,4 @@
-"""Report which pairs of values a suite covers: by operator, as a table, Markdown and JSON."""
+"""Report which pairs of parameter values, such as of TransA and TransB, a suite covers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["render_json", "render_markdown", "render_table"]
 
 _FIRST: Final = 3
-"""Missing pairs of each operator that the table shows."""
+"""How many missing pairs of each operator the table shows."""
 
 
 def _sentence(rows: Sequence[CombinationCoverage]) -> str:

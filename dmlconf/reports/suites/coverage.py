@@ -1,4 +1,4 @@
-"""Coverage reports: a table for the terminal, Markdown and JSON."""
+"""Report how much of the documentation a suite covers: for the terminal, in Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PARTS: Final = {
     "example": "Examples",
     "constraint": "Constraints",
 }
-"""Headings of the kinds of documented parts."""
+"""The headings of the kinds of documented parts."""
 
 _HEADINGS: Final = ("Operator", *map(str.capitalize, KINDS), "Recorded", *_PARTS.values())
 _SHORT: Final = ("Operator", "Cases", "Recorded", "Covered", "Missing")
@@ -53,8 +53,8 @@ class Coverage:
     Attributes:
         rows: the coverage of each operator.
         networks: the networks whose layers the suite has.
-        graphs: the operators that graphs connect; None if that was not measured.
-        captured: the coverage of captured models; None if that was not measured.
+        graphs: the operators that graphs connect; None if graphs were not measured.
+        captured: what captured cases use; None if captured cases were not measured.
     """
 
     rows: Sequence[OperatorCoverage]
@@ -220,7 +220,7 @@ def _captured_lines(captured: CapturedCoverage | None) -> list[str]:
 
 
 def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:
-    """Return headings, and a function that returns an operator's cells."""
+    """Return the headings for a terminal of a width, and a function that returns a row's cells."""
     if width >= _WIDE:
         return _HEADINGS, _cells
     return (_MIDDLE, _middle_cells) if width >= _NARROW else (_SHORT, _short_cells)

@@ -18,7 +18,7 @@ def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> Rende
     """Return the report for the terminal.
 
     Args:
-        rows: the rows, by operator.
+        rows: how many cases of each operator the target can express.
         missing: whether to list each reason for which a case has no counterpart.
     """
     from rich import box

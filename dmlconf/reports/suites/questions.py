@@ -1,4 +1,7 @@
-"""Reports about the questions that a suite asks: for the terminal, as Markdown and as JSON."""
+"""Report which questions of `schemas/questions.yaml` the cases of a suite ask of each operator.
+
+An example is `ends-of-words`: are integers right on both sides of where 8, 16 or 32 bits end?
+"""
 
 from __future__ import annotations
 
