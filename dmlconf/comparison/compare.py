@@ -14,11 +14,14 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 
 DRIFT: Final = 0.1
-"""A share of the limit: a margin that grows by more has drifted."""
+"""A margin, the share of its limit that a case uses, has drifted if it grows by more than this."""
 
 
 class Change(StrEnum):
-    """The change of a case between two runs, the most severe first; its value is that of JSON."""
+    """The change of a case between two runs, the most severe first.
+
+    The value of each is what the JSON report calls it.
+    """
 
     NEW_FAILURE = "fails newly"
     FAILS_OTHERWISE = "fails in another way"
@@ -33,16 +36,16 @@ class Change(StrEnum):
 
     @property
     def label(self) -> str:
-        """The change as people read it."""
+        """The change in the words of reports for people."""
         return _LABELS.get(self, str(self))
 
     def counted(self, cases: int) -> str:
-        """The change as people read it after a number of cases, such as `new failures` after 2."""
+        """The words that follow a number of cases: `new failure` for 1, `new failures` for 2."""
         return self.label if cases == 1 else _PLURALS.get(self, self.label)
 
 
 _LABELS: Final = {Change.NEW_FAILURE: "new failure", Change.FIXED: "fixed"}
-"""Words that are plainer than those of the JSON report, which stay."""
+"""Plainer words for people where those of the JSON report, which cannot change, are not plain."""
 
 _PLURALS: Final = {
     Change.NEW_FAILURE: "new failures",
@@ -72,7 +75,7 @@ class Changed:
 
     @property
     def detail(self) -> str:
-        """The particulars in a few words."""
+        """The particulars in a few words, such as `30% of the limit, now 80%`."""
         base, new = self.base, self.new
         if base is None or new is None:
             verdict = base or new
@@ -94,9 +97,9 @@ class Difference:
     """A fact that differs between two runs.
 
     Attributes:
-        name: what it is.
-        base: its value in the base; empty for none.
-        new: its value in the new run; empty for none.
+        name: the name of the fact, such as `driver`.
+        base: the value in the base run; empty for none.
+        new: the value in the new run; empty for none.
     """
 
     name: str
@@ -109,8 +112,8 @@ class Comparison:
     """Two runs side by side.
 
     Attributes:
-        base: the run that is compared with.
-        new: the other run.
+        base: the run with which the new one is compared, usually an earlier one.
+        new: the run that is compared.
         differences: the differences of their environments, suites and options.
         changes: one entry for each case of either run, the most severe first.
         timing: which operators take longer on the device.
@@ -133,7 +136,7 @@ class Comparison:
 
     @property
     def new_failures(self) -> RunLog:
-        """The new run without the failures of the base, for reports of runs."""
+        """The new run without the failures that the base has as well, for a report on the rest."""
         newly = {entry.case for entry in self.of(Change.NEW_FAILURE)}
         verdicts = (v for v in self.new.verdicts if v.case in newly or not v.status.fails_run)
         return replace(self.new, verdicts=tuple(verdicts))
@@ -148,8 +151,8 @@ def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
     """Compare two runs.
 
     Args:
-        base: the run that is compared with.
-        new: the other run.
+        base: the run with which the new one is compared, usually an earlier one.
+        new: the run that is compared.
         drift: by what share of the limit a margin must grow to have drifted, such as 0.1.
     """
     before = {verdict.case: verdict for verdict in base.verdicts}
@@ -234,7 +237,7 @@ def _facts(log: RunLog) -> dict[str, str]:
 
 
 def _texts(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return values as text by their names; nested ones by the path to each."""
+    """Return values as text by their names; a nested value has a path such as `details.debug`."""
     texts: dict[str, str] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Find the outliers of several runs of the same cases: the one run whose result differs."""
+"""Find the cases in which one of several runs alone fails, or alone passes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["FEWEST_RUNS", "Outlier", "outliers"]
 
 FEWEST_RUNS = 3
-"""Of two runs that differ, neither stands alone."""
+"""The fewest runs of which one can stand alone: of two that differ, none does."""
 
 _CONCLUSIVE = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
-"""Statuses of cases whose results were judged; others say nothing about who is right."""
+"""Statuses of cases whose results were judged; other statuses do not tell which run is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A case in which one run's result differs from those of all others, which agree.
+    """A case in which one run alone fails or passes, among the runs that judged it.
 
     Attributes:
-        case: its identifier.
-        operator: its operator.
+        case: the identifier of the case.
+        operator: the operator of the case.
         run: the index of the run that stands alone, from 0.
         verdicts: the verdicts on the case, in the order of the runs.
     """
@@ -42,10 +42,11 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    A case counts if at least three runs judged it, and all of these but one agree.
+    A case counts if every run has a verdict on it, at least three of these have a status that is
+    `_CONCLUSIVE`, and all of the three or more but one agree.
 
     Args:
-        runs: the runs, in any order; a run that did not judge a case does not count for it.
+        runs: the runs, in any order.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

@@ -1,23 +1,24 @@
 """Find operators that take longer on the device than in an earlier run, beyond noise.
 
-A case's time is that of its fastest dispatch by the device's own clock, since any disturbance of a
-dispatch only adds to it. Two measures of an operator may show that it is slower: the median of its
-cases' ratios, and the ratio of their sums, which the large cases decide. The median of all
+The time of a case is that of its fastest dispatch by the device's own clock, since a disturbance
+can only make a dispatch slower. The ratio of a case is its new time divided by its time in the base
+run. Two measures of an operator may show that it is slower: the median of its cases' ratios, and
+the ratio of the sums of their times, on which large cases have more influence. The median over all
 operators says how much slower the whole run is. It is reported separately, and an operator counts
-as slower only by what exceeds it.
+as slower only if its measure exceeds that median by more than noise.
 
-Each measure has a standard error of two parts: how much the cases of one operator differ, which
-falls with their number, and how much operators differ, which does not, since all cases of an
-operator run while the machine is busy or while it is not. Both are estimated from the two runs by
-medians of absolute deviations, so that a few operators that are really slower hardly matter. A busy
-machine has longer tails than that: bursts, in which all cases of an operator take several times as
-long. A burst in the base run makes an operator seem quicker, and as often one in the new run makes
-an operator seem slower. So an operator must also be slower by more than the quickest operators are
-quicker.
+The standard error of a measure has two parts. The first is how much the cases of one operator
+differ; it falls with their number. The second is how much operators differ; it does not fall, since
+all cases of an operator run while the machine is busy, or all while it is not. Both are estimated
+from the two runs by medians of absolute deviations, so that a few operators that are really slower
+hardly matter. On a busy machine there are also bursts, in which all cases of an operator take
+several times as long. As many bursts happen in the base run, where they make an operator seem
+quicker, as in the new run, where they make one seem slower. So an operator must also be slower by
+more than the quickest operators are quicker.
 
 Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
 distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
-The quick end, its factor and the least number of cases are measured on logs of several releases of
+`_QUICK_SHARE`, `_QUICK_FACTOR` and `LEAST_CASES` are measured on logs of several releases of
 DirectML from a busy machine.
 """
 
@@ -36,13 +37,13 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["ALL_OPERATORS", "Slowdown", "Timing", "retimed", "timing", "timing_lines"]
 
 DEVIATIONS: Final = 4.0
-"""Standard errors beyond which a ratio is not noise."""
+"""How many standard errors the logarithm of a ratio must exceed not to be noise."""
 
 LEAST_RATIO: Final = 1.1
-"""Smaller ratios are not reported, however certain."""
+"""Smaller ratios are not reported, however certain they are."""
 
 LEAST_NOISE: Final = 0.05
-"""Logarithm of the ratio by which two runs of any operator may differ, however quiet they seem."""
+"""The least standard deviation of ratios that is assumed, as a logarithm: about 5%."""
 
 TIMED_AGAIN: Final = 2
 """How often operators that seem slower are timed again."""
@@ -50,20 +51,20 @@ TIMED_AGAIN: Final = 2
 MOST_LINES: Final = 20
 
 ALL_OPERATORS: Final = "all operators"
-"""The name instead of an operator's if the whole run is slower."""
+"""Stands in the field `operator` of a slowdown of the whole run."""
 
 LEAST_OPERATORS: Final = 5
-"""Fewer operators say nothing about the whole run."""
+"""The fewest operators from which the whole run is judged."""
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""Fewer cases of an operator say nothing, unless they take so long in both runs: a dispatch of
-some microseconds may have waited for its turn, which takes a hundred times as long."""
+"""An operator is judged if it has this many cases, or its cases take this long in both runs. A
+dispatch of some microseconds may have waited for its turn, which takes a hundred times as long."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
-"""This share of the operators that seem quickest is left out; the next one, times this factor, is
-taken as noise."""
+"""Of the operators that are quicker than the median, the quickest 5% are left out. The amount by
+which the next one is quicker, times the factor, is taken as noise."""
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
@@ -71,14 +72,14 @@ _OF_MEDIAN: Final = 1.2533
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """An operator that takes longer than in the base.
+    """An operator that takes longer than in the base run.
 
     Attributes:
         operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed.
         ratio: how many times as long it takes.
-        least: the lower bound of the ratio, beyond that of all operators.
-        base_seconds: the seconds that all these cases take in the base.
+        least: how many times beyond noise, and beyond the ratio of all operators, it takes.
+        base_seconds: the seconds that all these cases take in the base run.
         seconds: the seconds that they take in the new run.
         slowest: the case whose time grew by the greatest factor.
         slowest_ratio: that factor.
@@ -107,8 +108,8 @@ class Timing:
     Attributes:
         cases: how many cases both runs timed.
         ratio: the median of all operators' ratios; 1 where nothing was timed.
-        slower: all operators together, if they take longer by more than noise allows; then the
-            operators that do so beyond these, the worst first.
+        slower: first all operators together, if these take longer than noise explains; then each
+            operator that takes longer than these and noise explain, the worst first.
     """
 
     cases: int
@@ -122,7 +123,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """The cases of an operator that both runs timed, with the seconds of each in both."""
+    """The cases of an operator that both runs timed, with the seconds of each in both runs."""
 
     operator: str
     cases: tuple[str, ...]
@@ -131,10 +132,12 @@ class _Timed:
 
     @property
     def logs(self) -> list[float]:
+        """The logarithm of each case's ratio."""
         return [math.log(new / base) for base, new in zip(self.base, self.new, strict=True)]
 
     @property
     def of_sums(self) -> float:
+        """The logarithm of the ratio of the sums of seconds."""
         return math.log(math.fsum(self.new) / math.fsum(self.base))
 
     @property
@@ -149,9 +152,9 @@ class _Measure:
     """One measure of all operators, as logarithms of ratios: the medians, or the ratios of sums.
 
     Attributes:
-        middle: its median.
-        spread: the standard error that all cases of an operator share.
-        quick: how much quicker than the median those at the quick end are.
+        middle: the median of all operators.
+        spread: the part of the standard error that all cases of an operator share.
+        quick: how much quicker than the median the quickest operators are, as `_QUICK_SHARE` says.
     """
 
     middle: float
@@ -173,7 +176,7 @@ class _Measure:
         return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
 
     def reach(self, error: float) -> float:
-        """Return the upper limit of noise.
+        """Return the value that an operator's measure must exceed not to be noise.
 
         Args:
             error: the standard error of the operator's own measure.
@@ -223,7 +226,7 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
     """Return the slowdown of all operators, if it exceeds the noise of one operator.
 
-    Noise of all operators is no less than that of one: a busy machine slows them together.
+    All operators together have no less noise than one: a busy machine slows all of them.
     """
     least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
@@ -240,12 +243,12 @@ def retimed(
 ) -> RunLog:
     """Return a run in which operators that seem slower were timed again.
 
-    A temporary disturbance of the machine makes an operator seem slower, and is over later.
+    A temporary disturbance of the machine makes an operator seem slower, but not when timed again.
 
     Args:
         base: the earlier run.
         new: the later one.
-        time_again: runs the cases with these identifiers again.
+        time_again: runs the cases with these identifiers again, and returns their verdicts.
     """
     for _ in range(TIMED_AGAIN):
         slower = {slowdown.operator for slowdown in timing(base, new).slower} - {ALL_OPERATORS}
@@ -303,7 +306,7 @@ def _seconds(log: RunLog) -> Mapping[str, float]:
 
 
 def _spread(deviations: Iterable[float]) -> float:
-    """Return a robust standard deviation of values around 0."""
+    """Return a robust estimate of the standard deviation of values around 0."""
     sizes = [abs(value) for value in deviations]
     return _NORMAL * median(sizes) if sizes else 0.0
 
