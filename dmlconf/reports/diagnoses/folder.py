@@ -19,7 +19,7 @@ from dmlconf.reports.diagnoses.report import FAILURES, render
 __all__ = ["Compilation", "write_case", "write_diagnosis"]
 
 _LISTED: Final = 256
-"""Inputs of at most this many elements are lists in the case file."""
+"""Inputs of at most this many elements are lists in the case file; others are files beside it."""
 
 REPORT: Final = "report.md"
 
@@ -30,7 +30,7 @@ _NODES: Final = (
 
 
 def write_case(folder: Path, case: Case, origin: str) -> None:
-    """Write the smallest case so far as `case.yaml`, with its data.
+    """Write the smallest failing case that was found so far as `case.yaml`, with its data.
 
     Args:
         folder: the folder, which is created.
@@ -53,7 +53,7 @@ def write_case(folder: Path, case: Case, origin: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How a backend's options compile operators.
+    """How the options of a backend say that operators are to be compiled.
 
     Attributes:
         metacommands: whether the driver's own implementations may be used.
@@ -89,7 +89,7 @@ def _other_forms(
     if isinstance(case.expectation, ExpectedRejection):
         return {}  # A rejected case does not run.
     if case.relation is not None:
-        return {}  # Two forms differ; neither is known to be wrong.
+        return {}  # Two forms of the graph differ, and neither is known to be wrong.
     files: dict[str, str] = {}
     if unsupported_part(case) is None:
         model = folder / "dxdispatch" / "model.json"
@@ -119,7 +119,7 @@ def _other_forms(
 
 
 def _bytes(case: Case) -> int:
-    """Return how many bytes a program holds or reads back."""
+    """Return how many bytes of tensors a program for a case holds or reads back."""
     tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc)]
     tensors += [constant.tensor for constant in case.graph.constants]
     return sum(tensor.TotalTensorSizeInBytes for tensor in tensors)
@@ -138,9 +138,9 @@ def write_diagnosis(
     Args:
         folder: the folder, which is created.
         diagnosis: what is known about the failure.
-        environment: what the backend ran on.
+        environment: the software and device that the backend ran on.
         backend: the backend as named on the command line.
-        shared: what the group of failures to which it belongs shares.
+        shared: what the failures share in whose group the case is; None if unknown.
         failures: the identifiers of the failures of that group.
 
     Raises:

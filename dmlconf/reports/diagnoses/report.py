@@ -1,4 +1,4 @@
-"""Render a diagnosis in Markdown."""
+"""The report on a failing case that `dmlconf diagnose` writes as `report.md`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Verdict
 __all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render", "rewrite_sentence"]
 
 FAILURES: Final = "failures.txt"
-"""The file that lists the failures of a group."""
+"""The name of the file that lists the failures of the case's group."""
 
 _OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 _MOST_VALUES: Final = 64
@@ -31,7 +31,7 @@ _ENVIRONMENT: Final = ("backend", "version", "adapter", "driver", "platform")
 
 
 def culprit_sentence(diagnosis: Diagnosis) -> str:
-    """Return a sentence that names the culprit."""
+    """Return a sentence that names the culprit, or says why none is known."""
     if diagnosis.culprit is not None:
         return diagnosis.culprit.sentence
     if diagnosis.is_known_fault:
@@ -84,7 +84,7 @@ def render(
         diagnosis: the diagnosis of the failure.
         environment: the software and device that the backend ran on.
         backend: the backend as named on the command line.
-        shared: the property that the failures of its group share; None if unknown.
+        shared: what the failures share in whose group the case is; None if unknown.
         files: descriptions of the other files in the folder, by name.
     """
     lines = _lines(diagnosis, environment, backend, shared, files)

@@ -1,1 +1,1 @@
-"""Answers of a history: as data, as text, and as pages."""
+"""What a history answers: as data, as text, and as pages."""

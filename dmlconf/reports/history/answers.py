@@ -1,4 +1,4 @@
-"""Answers to questions to a history, as JSON values and as lines of text."""
+"""What `dmlconf history` answers, as JSON values and as lines of text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def environment_data(environment: Environment) -> dict[str, Any]:
 
 
 def environment_text(environment: Environment) -> str:
-    """Return an environment in one line."""
+    """Return an environment as text: `directml 1.15.4, NVIDIA T4, driver 537.13`."""
     parts = [f"{environment.backend} {environment.version}".strip()]
     parts += [environment.adapter] if environment.adapter else []
     parts += [f"driver {environment.driver}"] if environment.driver else []
@@ -112,7 +112,7 @@ def cause_text(transition: Transition) -> str:
 
 
 def story_data(story: Story) -> dict[str, Any]:
-    """Return a case along a line as JSON values."""
+    """Return the changes of a case's verdict over the runs of a line as JSON values."""
     return {
         "line": {"backend": story.line.backend, "adapter": story.line.adapter or None},
         "runs": story.runs,
@@ -122,7 +122,7 @@ def story_data(story: Story) -> dict[str, Any]:
 
 
 def story_lines(story: Story) -> Iterator[str]:
-    """Yield a case along a line as text: a line for each change."""
+    """Yield the changes of a case's verdict over a line of runs, as a line of text for each."""
     yield f"{story.line.name}: failed in {story.failed:,} of {story.runs:,} runs"
     for each in story.transitions:
         since = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id:<5}"
@@ -158,7 +158,7 @@ def regression_data(transition: Transition, still: bool) -> dict[str, Any]:
 
 
 def driver_data(states: Iterable[OperatorState]) -> list[dict[str, Any]]:
-    """Return how operators do by environment, as JSON values."""
+    """Return how many cases of each operator fail in each environment, as JSON values."""
     return [
         {
             "operator": state.operator,
@@ -175,11 +175,11 @@ def driver_data(states: Iterable[OperatorState]) -> list[dict[str, Any]]:
 
 
 def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tuple[str, ...]]:
-    """Yield a heading, and for each operator its failing cases in each environment.
+    """Yield a heading, and for each operator how many of its cases fail in each environment.
 
     Args:
         states: the states, as `driver_states` returns them.
-        every: also operators without a failing case.
+        every: whether operators without a failing case have a row, too.
     """
     columns = list({state.environment.id: state for state in states}.values())
     yield ("operator", *(f"[{at}]" for at, _ in enumerate(columns, 1)))
@@ -200,7 +200,7 @@ def _cell(state: OperatorState | None) -> str:
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield rows of a table as lines, numbers at the right."""
+    """Yield the rows of a table as lines of text, with numbers aligned to the right."""
     listed = list(rows)
     if not listed:
         return

@@ -1,4 +1,4 @@
-"""An Atom feed of regressions."""
+"""An Atom feed of regressions, for readers who want to hear when a case begins to fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
 def regression_feed(overview: Overview, address: str) -> str:
     """Return the feed.
 
-    Each regression has the same identifier in every history, so that readers show it once.
+    A regression has the same identifier in every history, so that feed readers show it only once.
 
     Args:
         overview: the history.

@@ -1,4 +1,4 @@
-"""Changes of the latest run, as text, as data and as a comment on a pull request."""
+"""What the latest run changed, as text, as data and as a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dmlconf.reports.markdown_text import escaped, table
 __all__ = ["moment", "news_data", "news_lines", "news_markdown", "news_text", "run_text"]
 
 _MOST_LISTED: Final = 50
-"""Cases of each kind in a comment."""
+"""How many cases of each kind a comment lists."""
 
 
 def moment(run: RunRow) -> str:
-    """Return when a run started, to the minute."""
+    """Return when a run started, to the minute: `2025-03-01 22:15`."""
     return run.started[:16].replace("T", " ")
 
 
@@ -31,7 +31,7 @@ def run_text(news: LineNews) -> str:
 
 
 def news_text(news: LineNews) -> str:
-    """Return how many cases changed."""
+    """Return how many cases began to fail, and how many pass again."""
     if len(news.line.runs) == len(news.latest):
         return f"the first run, in which {_cases(sum(each.failing for each in news.latest))} failed"
     parts = []
@@ -70,7 +70,7 @@ def news_markdown(news: LineNews, handles: Mapping[str, str]) -> str:
 
     Args:
         news: what changed.
-        handles: the handles of each case that ever failed.
+        handles: the handle of each case that ever failed, by identifier.
     """
     where = environment_text(news.latest[-1].environment)
     lines = [f"### dmlconf: {escaped(news_text(news))}", ""]

@@ -1,8 +1,8 @@
 """The pages of a history: what is new, operators by driver, cases and environments.
 
-Each page is a pure function of what was read, so that a folder of files and a server show the same.
+Each page is a pure function of an `Overview`, so that a folder of files and a server show the same.
 The path of a page never changes: it is made from the handle of a case, the name of an operator, or
-a digest of a driver.
+a digest of a target.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _MOST_REGRESSIONS: Final = 1_000
 _MOST_CHANGES: Final = 200
 
 _PLAIN: Final = re.compile(r"[A-Z0-9_]{1,80}")
+"""Names of operators that the path of a page can have; another name is replaced by a handle."""
 
 _FAILED: Final = Status.FAILED.css_class
 _PASSED: Final = Status.PASSED.css_class
@@ -51,7 +52,7 @@ class Site:
 
     Attributes:
         overview: the content of the pages.
-        address: where they will be, with a slash at the end, for the feed; empty if unknown.
+        address: the address of the pages, with a slash at the end, for the feed; empty if unknown.
         most_cases: how many cases have a page; None for all that ever failed.
     """
 
@@ -389,7 +390,7 @@ class Site:
     def _operator_rows(
         self, names: Iterable[str], targets: Iterable[Target]
     ) -> Iterator[dict[str, Any]]:
-        """Yield a row for each operator on each target that ran it."""
+        """Yield a row for each operator on each target that has run cases of it."""
         for target in targets:
             latest = self.overview.totals.get(self.overview.latest(target).id, {})
             for name in names:
@@ -488,7 +489,7 @@ def _fails_now(own: Iterable[Story]) -> bool:
 
 
 def _story_strip(story: Story) -> TimeLine:
-    """Return the time line of a case: for each run of a line, the verdict at that time."""
+    """Return the time line of a case: for each run of a line, whether the case failed."""
     shares: list[float | None] = [None] * len(story.line.runs)
     indices = [story.line.indices[each.first.id] for each in story.transitions]
     ends = [*indices[1:], len(shares)]

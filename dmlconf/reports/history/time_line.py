@@ -12,7 +12,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["TimeLine", "time_line"]
 
 MOST_BARS: Final = 60
-"""Maximum number of bars. With 120 runs each bar stands for two, and shows the worse one."""
+"""Maximum number of bars. With 120 runs each bar stands for two runs, and shows the worse one."""
 
 _HEIGHT: Final = 12
 """The height of a bar in which all cases fail."""
@@ -43,7 +43,7 @@ def time_line(shares: Sequence[float | None], what: str = "run") -> TimeLine:
 
     Args:
         shares: for each run, the share of its cases that fail, from 0 to 1; None where no case ran.
-        what: the word for one of them, such as `run`.
+        what: the word for what each share belongs to.
     """
     bars = list(_bars(shares))
     failing = [share for share in shares if share]
