@@ -1,1 +1,1 @@
-"""Runs over time: a database of run logs, and questions to it."""
+"""Histories: databases of runs, and questions such as since when a case fails."""

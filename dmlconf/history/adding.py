@@ -1,4 +1,4 @@
-"""Put run logs into a history."""
+"""Add runs to a history from their logs."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Addition:
 
     Attributes:
         run: the id of its run.
-        new: whether the run was not in the history yet.
-        changes: how many verdicts have a row, because they differ from the run before.
+        new: whether the run was not in the history before.
+        changes: how many verdicts were stored, since they differ from those of the run before.
     """
 
     run: int
@@ -63,9 +63,9 @@ class Addition:
 
 
 def add(connection: Connection, log: RunLog) -> Addition:
-    """Add a run. If the history has it already, nothing changes.
+    """Add a run. If the history has the run already, nothing changes.
 
-    If the history has an incomplete part of the same run, this longer log replaces it.
+    If the history has an incomplete part of the run, from a shorter log, the run replaces it.
 
     Args:
         connection: a connection that may write.
@@ -136,7 +136,10 @@ def _start(header: Header) -> str:
 
 
 def _run_digest(log: RunLog) -> str:
-    """Return a digest that identifies a run, of its header and of each verdict with its time."""
+    """Return a digest that identifies a run.
+
+    It is of the header and, for each verdict, of the case, status, seconds and output digests.
+    """
     digest = sha256(_digest(record_of(log.header)).encode())
     for verdict in log.verdicts:
         line = (
@@ -155,7 +158,7 @@ def _digest(data: Any) -> str:
 
 
 def _short_digest(data: Any) -> int:
-    """Return a digest of 64 bits as a signed number, since databases have no unsigned ones."""
+    """Return a digest of 64 bits as a signed integer, since databases have no unsigned ones."""
     return int.from_bytes(bytes.fromhex(_digest(data))[:8], "big", signed=True)
 
 
@@ -203,7 +206,14 @@ def _only(ids: Mapping[str, int]) -> int:
 def _ids(
     connection: Connection, table: Table, key: str, rows: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, int]:
-    """Return the ids of rows by their keys; those that are missing are inserted."""
+    """Return the ids of rows by their keys; rows that are missing are inserted.
+
+    Args:
+        connection: a connection that may write.
+        table: the table.
+        key: the column that identifies a row.
+        rows: the other columns of each row, by its key.
+    """
     column = table.c[key]
     chosen = select(column, table.c.id)
     if len(rows) == 1:

@@ -1,4 +1,7 @@
-"""The cases that a run had, as one value: thousands of runs share a few such sets."""
+"""The set of cases that a run had, packed into one value of the database.
+
+Thousands of runs share a few such sets, so that each set is stored once.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,16 @@ Members = NDArray[np.int32]
 
 
 def packed(ids: Iterable[int]) -> bytes:
-    """Return ids as the table has them."""
+    """Return ids as the column `case_set.members` has them."""
     ordered = np.array(sorted(ids), dtype="<i4")
     return zlib.compress(np.diff(ordered, prepend=np.int32(0)).astype("<i4").tobytes(), 6)
 
 
 def unpacked(data: bytes) -> Members:
-    """Return the ids in what `packed` returned.
+    """Return the ids of a set that `packed` returned.
 
     Raises:
-        HistoryError: it is damaged, or larger than any set of cases.
+        HistoryError: the data is damaged, or larger than any set of cases.
     """
     inflater = zlib.decompressobj()
     try:

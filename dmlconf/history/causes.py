@@ -1,4 +1,4 @@
-"""Causes of a changed verdict: the case, dmlconf and its rules, or what the case ran on."""
+"""Possible causes of a changed verdict: the case, dmlconf, its rules, or what the case ran on."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ NOTHING: Final = "nothing that is recorded"
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
     """Return the possible causes of a changed verdict: what differs between the two runs.
 
-    The suite is named only where the case itself did not visibly change: its data may have. An
-    empty result means that nothing changed which a log records.
+    If the case as the log describes it is the same in both runs, but their suites differ, the suite
+    is named, since the data of the case may have changed. The result is empty if everything that a
+    log records is the same.
 
     Args:
         before: the verdict of the earlier run.

@@ -1,7 +1,8 @@
-"""The database of a history: SQLite in a file, or PostgreSQL by its address.
+"""Open the database of a history: SQLite in a file, or PostgreSQL at an address.
 
 A database of an older version is migrated when it is opened. Each change is one transaction, and
-those of several writers follow each other: SQLite locks the file, PostgreSQL an advisory lock.
+only one writer changes the database at a time: SQLite locks the file, and with PostgreSQL each
+writer takes an advisory lock.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _NO_ADDRESS: Final = (
 )
 
 _PATIENCE: Final = 120
-"""Seconds for which a writer waits for another one."""
+"""Seconds for which a writer to SQLite waits for another one."""
 
 _MOST_PARAMETERS: Final = 500
 """Maximum number of values in one condition, which databases limit."""
@@ -57,7 +58,7 @@ def default_database() -> Path:
 
 
 def parts_of(ids: Iterable[int]) -> Iterator[Sequence[int]]:
-    """Yield ids in parts, each of which fits into one condition."""
+    """Yield ids in parts that are small enough for one condition, in rising order."""
     listed = sorted(ids)
     for begin in range(0, len(listed), _MOST_PARAMETERS):
         yield listed[begin : begin + _MOST_PARAMETERS]
@@ -108,7 +109,7 @@ class Database:
             raise _failed(self.name, error) from error
 
     def compact(self) -> None:
-        """Give back the space of what was removed, where the database does not do so itself."""
+        """Make the file of a SQLite smaller by what was removed; PostgreSQL does so itself."""
         if self.engine.dialect.name != "sqlite":
             return
         import sqlite3
@@ -211,7 +212,10 @@ def _file_engine(file: Path) -> Engine:
 
 
 def _lock_files(engine: Engine) -> None:
-    """Begin transactions of SQLite here, since its module begins them too late for writers."""
+    """Make SQLAlchemy begin the transactions of SQLite itself, those of writers with a lock.
+
+    The module `sqlite3` would begin them only before the first change, too late for the lock.
+    """
     from sqlalchemy import event
 
     @event.listens_for(engine, "connect")
@@ -228,7 +232,7 @@ def _migrate(history: Database) -> None:
     """Bring the tables to the newest form.
 
     Raises:
-        HistoryError: they are those of something else or of a newer version.
+        HistoryError: the tables are those of something else or of a newer version.
     """
     with history.reading() as connection:
         revision = _revision(history, connection)

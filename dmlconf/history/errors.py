@@ -1,4 +1,4 @@
-"""Errors of histories, apart from those of the database itself."""
+"""The error of all operations on histories."""
 
 from __future__ import annotations
 

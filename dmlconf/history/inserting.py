@@ -1,4 +1,4 @@
-"""Insert many rows at once: a copy to PostgreSQL takes half the time of as many inserts."""
+"""Insert many rows at once: COPY to PostgreSQL takes half the time of INSERT."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
 
     Args:
         connection: a connection that may write.
-        table: where to.
-        rows: values by the names of columns.
+        table: the table that gets the rows.
+        rows: for each row, its values by the names of columns.
 
     Raises:
-        SQLAlchemyError: the database does not take them.
+        SQLAlchemyError: the database does not accept the rows.
     """
     if connection.dialect.name != "postgresql" or len(rows) < _MANY:
         if rows:

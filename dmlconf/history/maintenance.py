@@ -41,11 +41,11 @@ __all__ = ["copy_runs", "prune"]
 
 
 def prune(connection: Connection, *, before: str | None = None, keep: int | None = None) -> int:
-    """Remove old runs, but never the latest of an environment; return how many.
+    """Remove old runs, but never the latest of an environment, and return how many were removed.
 
     Args:
         connection: a connection that may write.
-        before: a time; earlier runs are removed.
+        before: a time in the form of `utc_text`; runs that started earlier are removed.
         keep: how many of the latest runs of each environment stay; None for all.
     """
     rows = connection.execute(
@@ -67,13 +67,13 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
 
 def copy_runs(source: Database, target: Database) -> int:
-    """Copy the runs that another history lacks, each in a transaction of its own.
+    """Copy the runs that the target lacks from the source, each in a transaction of its own.
 
     Returns:
-        How many there were.
+        How many runs were copied.
 
     Raises:
-        HistoryError: both are the same, or a run of the source lacks verdicts.
+        HistoryError: source and target are the same, or a run of the source lacks verdicts.
     """
     if source.engine.url == target.engine.url:
         raise HistoryError(printable(f"{target.name} cannot be merged with itself"))
@@ -174,7 +174,14 @@ def _copied(
 def _translated(
     writer: Connection, table: Table, keys: tuple[str, ...], rows: Any
 ) -> dict[int, int]:
-    """Map the ids of rows in another history to their ids in this one; insert missing rows."""
+    """Return the id in the target of each row of the source, by its id there; insert missing rows.
+
+    Args:
+        writer: a connection to the target that may write.
+        table: the table of the rows.
+        keys: the columns that identify a row in every history.
+        rows: rows of the source.
+    """
     listed = list(rows)
     chosen = select(*(table.c[key] for key in keys), table.c.id)
 

@@ -1,7 +1,7 @@
-"""The content of a history's pages, read from the database once.
+"""Read everything that the pages of a history show, once.
 
-A target is what a driver team means by an environment: a backend in a version, an adapter and a
-driver. Machines that differ in nothing else, such as in their Python, are one target.
+A target is what was tested: a backend in a version, an adapter and a driver. Environments that
+differ only in the machine, such as in its version of Python, have the same target.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Target:
     Attributes:
         backend: the backend, as named on the command line.
         version: the version of DirectML or of what the backend runs; empty if it has none.
-        adapter: its name; empty if the backend has none.
-        driver: its version; empty if it has none.
+        adapter: the name of the adapter; empty if the backend has none.
+        driver: the version of the driver; empty if there is none.
     """
 
     backend: str
@@ -48,7 +48,7 @@ class Target:
 
     @property
     def key(self) -> str:
-        """Twelve characters that identify it in addresses, the same in every history."""
+        """Twelve characters that identify the target in addresses, the same in every history."""
         data = [self.backend, self.version, self.adapter, self.driver]
         return sha256(json.dumps(data).encode()).hexdigest()[:12]
 
@@ -72,10 +72,10 @@ class LineNews:
 
     Attributes:
         line: the runs of one backend on one adapter.
-        latest: the last of them, or all shards of it.
-        regressed: changes with which cases began to fail.
-        mended: changes with which cases ceased to fail.
-        flaky: how many changes of flaky cases are left out of both.
+        latest: the last of these runs, or all its shards.
+        regressed: the changes with which cases began to fail.
+        mended: the changes with which cases ceased to fail.
+        flaky: how many changes of flaky cases neither of these has, as they have no cause.
     """
 
     line: Line
@@ -93,15 +93,14 @@ class Overview:
         runs: all runs, the earliest first.
         lines: the runs of each backend on each adapter.
         news: what the latest runs changed, the line with the latest run first.
-        targets: what was tested, the one of the latest run first, each with its runs.
+        targets: the runs of each target; the target of the latest run comes first.
         totals: the totals of each run by operator; the keys are the runs' ids.
-        stories: the changes of each case that ever failed, along each line; the keys are
-            identifiers.
+        stories: the changes of each case that ever failed, in each line; the keys are identifiers.
         regressions: the regressions since the first run, as `regressions` returns them.
         flaky: the flaky cases.
         failing: for each target, the cases that fail in its latest whole run, each with its last
             change.
-        handles: the handles of each case that ever failed, among all cases of the history.
+        handles: the handle of each case that ever failed, unique among all cases of the history.
     """
 
     runs: tuple[RunRow, ...]
@@ -125,7 +124,7 @@ def _latest_whole(runs: Sequence[RunRow]) -> RunRow:
 
 
 def overview_of(timeline: Timeline) -> Overview:
-    """Read all that pages show."""
+    """Read everything that the pages show."""
     failing = timeline.failing_cases()
     known = chosen_cases(timeline, Choice())
     cases = {number: names for number, names in known.items() if number in failing}
@@ -153,7 +152,7 @@ def overview_of(timeline: Timeline) -> Overview:
 
 
 def _failing(timeline: Timeline, run: RunRow, candidates: Sequence[Story]) -> Iterator[Transition]:
-    """Yield the last change up to a run of each case that fails in it."""
+    """Yield for each case that fails in a run the last change of its verdict up to that run."""
     for story in candidates:
         index = story.line.indices.get(run.id)
         if index is None or not timeline.has(run, story.number):
@@ -214,7 +213,7 @@ def _news(line: Line, candidates: Sequence[Story]) -> LineNews:
 
 
 def _latest_runs(line: Line) -> tuple[RunRow, ...]:
-    """Return the last run of a line; of a run in shards, all of them that end the line."""
+    """Return the last run of a line; if it is a shard, with the other shards just before it."""
     last = line.runs[-1]
     if not last.shard:
         return (last,)

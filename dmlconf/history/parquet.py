@@ -1,4 +1,4 @@
-"""A history as files of Parquet, one for each table, for analysis elsewhere and back again."""
+"""Export a history as Parquet files, one for each table, for other tools, and import such files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["export_tables", "import_tables"]
 
 _ROWS: Final = 50_000
-"""The most rows that are in memory at once."""
+"""The maximum number of rows that are in memory at once."""
 
 _MARK: Final = b"dmlconf-history"
 """The key in each file's metadata whose value is the revision of the tables."""
@@ -34,11 +34,11 @@ _TYPES: Final = {
     Float: "float64",
     LargeBinary: "binary",
 }
-"""Types of columns; all others are text."""
+"""The types of columns in Parquet files, by their type in the database; all others are text."""
 
 
 def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
-    """Write each table to `folder/TABLE.parquet`, all as they are at one moment.
+    """Write each table to `folder/TABLE.parquet`; all show the history at the same moment.
 
     Returns:
         How many rows each table has.
@@ -71,7 +71,7 @@ def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
 
 
 def import_tables(folder: Path, target: Database) -> int:
-    """Add the runs of tables that were exported, as a merge of two histories does.
+    """Add the runs of exported tables to a history, as a merge of two histories does.
 
     Returns:
         How many runs the target lacked.
@@ -103,7 +103,7 @@ def _rows(file: Path, table: Table) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file in parts.
 
     Raises:
-        HistoryError: it is not that of a table of a history.
+        HistoryError: the file does not hold this table of a history.
     """
     pq = _pyarrow_parquet()
     import pyarrow as pa
@@ -140,10 +140,10 @@ def _schema(table: Table) -> pyarrow.Schema:
 
 
 def _pyarrow_parquet() -> Any:
-    """Return the module.
+    """Return the module `pyarrow.parquet`.
 
     Raises:
-        HistoryError: the extra is not installed.
+        HistoryError: the extra `parquet` is not installed.
     """
     try:
         import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""Questions to a history: since when, on what, which cases are flaky, what is new."""
+"""What can be asked of a history: since when a case fails, with what it changed, what is flaky."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class Choice:
     where: frozenset[str] | None = None
 
     def matcher(self) -> Callable[[str, str, str], bool]:
-        """Return whether a case is one of them: by identifier, operator and tags as JSON.
+        """Return a function that says whether a case is chosen.
+
+        Its parameters are the identifier, the operator, and the tags as a list in JSON.
 
         Raises:
             KeywordError: the keywords cannot be read.
@@ -76,12 +78,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A case along one line of runs.
+    """How the verdict on a case changed over the runs of one line.
 
     Attributes:
-        number: the case's id.
+        number: the id of the case.
         line: the runs.
-        transitions: its first verdict, then each change.
+        transitions: the first verdict, then each change.
         runs: how many runs of the line had the case.
         failed: in how many of these runs the case failed.
     """
@@ -94,17 +96,17 @@ class Story:
 
     @property
     def unexplained(self) -> tuple[Transition, ...]:
-        """Changes between failing and not failing while nothing else changed."""
+        """The changes between failing and not failing without a cause that is recorded."""
         return tuple(each for each in self.transitions if each.flips and not each.causes)
 
 
 @dataclass(frozen=True, slots=True)
 class Flaky:
-    """A case that fails in some runs and not in others though nothing changed.
+    """A case that fails in some runs of a line and not in others, though nothing changed.
 
     Attributes:
-        story: the case along a line.
-        changes: how often it changed without a cause.
+        story: the verdicts on the case in that line.
+        changes: how often the case began or ceased to fail without a cause.
     """
 
     story: Story
@@ -112,13 +114,16 @@ class Flaky:
 
     @property
     def rate(self) -> float:
-        """The share of the runs in which it failed."""
+        """The share of the runs in which the case failed, from 0 to 1."""
         return self.story.failed / self.story.runs
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorState:
-    """How an operator does in an environment, in the latest whole run there."""
+    """How many cases of an operator fail in the latest whole run in an environment.
+
+    If no run there was whole, the latest run counts. `seconds` are those that the backend took.
+    """
 
     environment: Environment
     run: RunRow
@@ -131,7 +136,7 @@ class OperatorState:
 def chosen_cases(
     timeline: Timeline, choice: Choice, among: Collection[int] | None = None
 ) -> dict[int, tuple[str, str]]:
-    """Return the chosen cases: identifier and operator, by id.
+    """Return the identifier and the operator of each chosen case, by id.
 
     Args:
         timeline: the history.
@@ -149,10 +154,10 @@ def chosen_cases(
 def named_cases(
     timeline: Timeline, names: Iterable[str]
 ) -> tuple[dict[int, tuple[str, str]], list[str]]:
-    """Return the cases of these names, as `chosen_cases`, and the names that no case has.
+    """Return the cases of these names as `chosen_cases` does, and the names that no case has.
 
     Raises:
-        AmbiguousNameError: a name without its folder, or a handle, is of several cases.
+        AmbiguousNameError: several cases have the same handle, or the same name without its folder.
     """
     cases = chosen_cases(timeline, Choice())
     full, unknown = resolved(names, [identifier for identifier, _ in cases.values()])
@@ -163,12 +168,12 @@ def named_cases(
 def stories(
     timeline: Timeline, cases: Mapping[int, tuple[str, str]], *, counted: bool = True
 ) -> Iterator[Story]:
-    """Yield each case along each line that has it.
+    """Yield the story of each case in each line that has the case.
 
     Args:
         timeline: the history.
-        cases: identifier and operator, by id.
-        counted: whether to count the runs of each case, which takes longest.
+        cases: the identifier and the operator of each case, by id.
+        counted: whether to count the runs of each case, which takes most of the time; else 0.
     """
     changes = timeline.changes(cases)
     for number, (identifier, name) in cases.items():
@@ -224,8 +229,8 @@ def _counts(
 def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
     """Return the flaky cases, the one that changes most first.
 
-    A case is flaky if it changed between failing and not failing at least twice without anything
-    else that a log records: a driver, a DirectML, the machine, dmlconf, the rules, the case.
+    A case is flaky if it changed between failing and not failing at least twice while nothing
+    changed that a log records: driver, DirectML, machine, dmlconf, rules, or the case itself.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     suspects = [
@@ -239,7 +244,7 @@ def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
 
 
 def flaky_among(candidates: Iterable[Story]) -> list[Flaky]:
-    """Return the flaky cases among some whose runs were counted, as `flaky` does."""
+    """Return the flaky cases among stories whose runs were counted, in the order of `flaky`."""
     flaky_cases = [
         Flaky(story, len(story.unexplained)) for story in candidates if len(story.unexplained) > 1
     ]
@@ -249,17 +254,17 @@ def flaky_among(candidates: Iterable[Story]) -> list[Flaky]:
 def regressions(
     timeline: Timeline, choice: Choice, since: str
 ) -> tuple[list[tuple[Transition, bool]], int]:
-    """Return the cases that began to fail, and of how many flaky ones changes were left out.
+    """Return the cases that began to fail, and how many flaky cases had changes that do not count.
 
-    Of a flaky case only the changes with which something else changed count.
+    A change of a flaky case counts only if something that a log records changed with it.
 
     Args:
         timeline: the history.
         choice: the cases.
-        since: the earliest start of a run that counts.
+        since: the earliest start of a run that counts, in the form of `RunRow.started`.
 
     Returns:
-        Each regression, the latest first, with whether the case still fails at the end of its line.
+        Each regression, the latest first, with whether the case has failed since then.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     return regressions_among(stories(timeline, cases, counted=False), since)
@@ -268,7 +273,7 @@ def regressions(
 def regressions_among(
     candidates: Iterable[Story], since: str
 ) -> tuple[list[tuple[Transition, bool]], int]:
-    """Return the regressions among some cases, as `regressions` does."""
+    """Return the regressions among some stories, as `regressions` does."""
     failures = []
     flaky_cases = set()
     for story in candidates:
@@ -290,7 +295,12 @@ def _last_regression(story: Story) -> Transition | None:
 
 
 def driver_states(timeline: Timeline, operators: Iterable[str] = ()) -> list[OperatorState]:
-    """Return how operators do in each environment: in its latest whole run, or its latest run."""
+    """Return the states of operators in each environment.
+
+    Args:
+        timeline: the history.
+        operators: the names of the operators; empty for all.
+    """
     latest: dict[int, RunRow] = {}
     for each in timeline.runs:
         known = latest.get(each.environment.id)

@@ -1,10 +1,10 @@
-"""Verdicts in the history database, which stores only those that changed.
+"""Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
 A run's verdict on a case has a row only if it differs from the verdict of the run before in the
 same environment. If a case passes in the runs 1 and 2 and fails in run 3, the runs 1 and 3 have a
 row for it. Runs may be added in any order, and removed again. Each time, the next run with the same
-case may need a row or lose one: if run 2 is added later and fails, it gets a row, and run 3 loses
-its own.
+case may need a row or lose its row. Suppose that run 2, in which the case fails, is added last: run
+2 gets a row, and run 3 loses its row.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class State:
     """The verdict of a case in a run, as far as the history keeps it.
 
     Attributes:
-        outcome: the id of the row that has its status, reason and message.
+        outcome: the id of the row with the verdict's status, reason and message.
         outputs: a digest of the bits of all outputs.
         definition: a digest of the case as the log describes it.
     """
@@ -52,9 +52,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a run stands among the runs of its environment.
+    """Where a run is in the order of the runs of its environment.
 
-    Runs are ordered by the time when they started, and those of the same time by digest.
+    Runs are ordered by the time when they started, and runs with the same time by digest.
 
     Attributes:
         environment: the id of the environment.
@@ -67,14 +67,14 @@ class Position:
     digest: str
 
     def before(self) -> ColumnElement[bool]:
-        """Return the condition of SQL that earlier runs meet."""
+        """Return a condition of SQL, which earlier runs meet."""
         return or_(
             run.c.started < self.started,
             and_(run.c.started == self.started, run.c.digest < self.digest),
         )
 
     def after(self) -> ColumnElement[bool]:
-        """Return the condition of SQL that later runs meet."""
+        """Return a condition of SQL, which later runs meet."""
         return or_(
             run.c.started > self.started,
             and_(run.c.started == self.started, run.c.digest > self.digest),
@@ -99,9 +99,9 @@ class Extent:
 
 
 def run_already_there(connection: Connection, extent: Extent) -> int | None:
-    """Return the id of a stored run that has all verdicts of a log already; None if there is none.
+    """Return the id of a stored run that has all verdicts of a log; None if there is none.
 
-    That is the same run, or one that was resumed after this log was written.
+    The stored run is the same as that of the log, or was resumed after the log was written.
     """
     same = connection.execute(select(run.c.id).where(run.c.digest == extent.digest)).scalar()
     if same is not None or extent.complete:
@@ -113,7 +113,7 @@ def run_already_there(connection: Connection, extent: Extent) -> int | None:
 
 
 def remove_parts(connection: Connection, extent: Extent) -> None:
-    """Remove the incomplete runs that a log continues."""
+    """Remove the stored runs that are incomplete parts of the run of a log."""
     parts = select(run.c.id).where(
         run.c.header_digest == extent.header_digest, ~run.c.complete, run.c.cases <= extent.cases
     )
@@ -129,7 +129,7 @@ def store_states(
     Args:
         connection: a connection that may write.
         run_id: the id of the run, whose own row exists already.
-        position: where the run stands.
+        position: where the run is among the others of its environment.
         states: the verdicts, by the id of the case.
     """
     meaning = _meanings(connection)
@@ -178,9 +178,10 @@ def remove_unused_rows(connection: Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Meanings:
-    """The status and reason of each outcome, without the message.
+    """The status and the reason of each outcome, by its id, to compare verdicts.
 
-    Messages of the same failure may differ, as in `3 of 4 elements` and `2 of 4 elements`.
+    Messages are not compared, since those of the same failure may differ from run to run: `3 of 4
+    elements` and `2 of 4 elements`.
     """
 
     by_outcome: Mapping[int, tuple[str, str]]
@@ -252,10 +253,10 @@ def _settle(
 
     Args:
         connection: a connection that may write.
-        position: where the run stands, or stood.
-        meaning: what each outcome means without its message.
-        changes: for each case, two verdicts: the one that the next run followed until now, and the
-            one that it follows from now on.
+        position: where the run is or was among the others of its environment.
+        meaning: the status and the reason of each outcome.
+        changes: for each case, two verdicts: the one before the next run until now, and the one
+            before it from now on.
     """
     waiting = dict(changes)
     later = connection.execute(

@@ -1,8 +1,8 @@
 """The tables of a history, as the newest migration leaves them.
 
-A run has a row; each verdict has one only if it differs from the verdict of the run before in the
-same environment. The verdict of a case in a run is therefore in the latest row of its environment
-up to that run, provided that the run had the case, which its case set says.
+Each run has a row. A verdict has a row only if it differs from the verdict that the run before in
+the same environment gave on the case. So the verdict on a case in a run is that of the latest row
+of the case in the run's environment, up to that run, if the set of the run's cases has the case.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ environment = Table(
     Column("version", Text, nullable=False),
     Column("machine", Text, nullable=False),
 )
-"""What cases ran on. `machine` is JSON: the platform, Python, NumPy and details of the device."""
+"""What a run ran on. `machine` is JSON: the platform, Python, NumPy and details of the device."""
 
 outcome = Table(
     "outcome",
@@ -93,7 +93,8 @@ case_set = Table(
     Column("digest", String(64), nullable=False, unique=True),
     Column("members", LargeBinary, nullable=False),
 )
-"""Which cases a run had: their ids, sorted, as compressed differences of 32 bits."""
+"""Which cases a run had. `members` has their ids, sorted, as compressed differences of 32 bits: 7, 2
+and 1 for the ids 7, 9 and 10."""
 
 run = Table(
     "run",
@@ -128,7 +129,7 @@ change = Table(
     sqlite_with_rowid=False,
 )
 """A verdict that differs from the one before. `outputs` and `definition` are digests of 64 bits: of
-the bits of all outputs, and of the case as the log describes it."""
+the bits of all outputs, and of the case as the log describes it. A digest of nothing is 0."""
 
 run_operator = Table(
     "run_operator",

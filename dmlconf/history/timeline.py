@@ -1,7 +1,8 @@
-"""Read a history for questions: its runs in order, and the verdicts of single cases.
+"""Read the runs of a history in their order, and the verdicts on a case in these runs.
 
-Runs of one backend on one adapter make a line. Within a line, drivers, versions of DirectML,
-machines, dmlconf and the suite change, and a verdict may change with them or without any of it.
+All runs of one backend on one adapter are a line. From one run of a line to the next, the driver,
+the version of DirectML, the machine, dmlconf or the suite may change. A verdict may change together
+with one of these, or while all of them stay the same.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = ["Environment", "Line", "RunRow", "Timeline", "Transition", "VerdictAt
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The software and device that runs ran on."""
+    """The software and the device of one or more runs; `machine` is JSON, as in the table."""
 
     id: int
     backend: str
@@ -48,16 +49,16 @@ class RunRow:
     Attributes:
         id: its number in the history.
         digest: a digest that differs from that of every other run.
-        started: when it started, in UTC.
-        seconds: how long it took.
+        started: when the run started, as text of ISO 8601 in UTC.
+        seconds: how long the run took.
         environment: the software and device that it ran on.
         suite: the digest of all case files.
-        case_set: the id of the set of its cases.
+        case_set: the id of the stored set of the run's cases.
         dmlconf: the version of dmlconf.
         catalogue: the digest of the catalogue, which has the rules.
         against: the source of expected values.
         complete: whether every selected case was run.
-        shard: which part of a plan it was, as `1/4`; empty for the whole.
+        shard: which part of a plan was run, such as `1/4`; empty for the whole plan.
         cases: how many cases have a verdict.
         failing: how many of them fail the run.
     """
@@ -79,13 +80,21 @@ class RunRow:
 
     @property
     def whole(self) -> bool:
-        """Whether the run reached every case, and was no shard."""
+        """Whether the run reached every case of its whole plan."""
         return self.complete and not self.shard
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictAt:
-    """A verdict as the history stores it: only what questions need."""
+    """A verdict as the history stores it.
+
+    Attributes:
+        status: the status.
+        reason: the kind of the reason; empty if there is none.
+        message: the message of a failure; empty for other verdicts.
+        outputs: a digest of the bits of all outputs.
+        definition: a digest of the case as the log describes it.
+    """
 
     status: Status
     reason: str
@@ -119,11 +128,11 @@ class Transition:
     Attributes:
         case: its identifier.
         operator: its operator.
-        before: the verdict until then; None for the first one of the line.
-        after: the verdict since then.
-        last: the last run with the earlier verdict; None for the first one of the line.
+        before: the earlier verdict; None if `after` is the first verdict of the line.
+        after: the later verdict.
+        last: the last run with the earlier verdict; None if there is no earlier one.
         first: the first run with the later verdict.
-        causes: what changed between these two runs.
+        causes: what changed between the runs `last` and `first`.
     """
 
     case: str
@@ -156,8 +165,8 @@ class Line:
 
     Attributes:
         backend: the backend, as named on the command line.
-        adapter: its name; empty where the backend has none.
-        runs: the runs.
+        adapter: the name of the adapter; empty if the backend has none.
+        runs: the runs, the earliest first.
     """
 
     backend: str
@@ -166,7 +175,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """The name of the line for people."""
+        """The name of the line for people, such as `directml on NVIDIA T4`."""
         return f"{self.backend} on {self.adapter}" if self.adapter else self.backend
 
     @cached_property
@@ -184,14 +193,14 @@ class Line:
 
     @cached_property
     def switches(self) -> Sequence[int]:
-        """The indices of runs in another environment than the one before, the first included."""
+        """The indices of the first run, and of each in another environment than the run before."""
         ids = [each.environment.id for each in self.runs]
         return [at for at in range(len(ids)) if at == 0 or ids[at] != ids[at - 1]]
 
 
 @dataclass
 class Timeline:
-    """A history, read through one connection."""
+    """The runs and verdicts of a history, read through one connection."""
 
     connection: Connection
     _sets: dict[int, Members] = field(default_factory=dict)
@@ -247,11 +256,11 @@ class Timeline:
         return tuple(Line(*key, tuple(by_name[key])) for key in sorted(by_name))
 
     def has(self, each: RunRow, number: int) -> bool:
-        """Return whether a run had a case."""
+        """Return whether a run had the case with this id."""
         return self.set_has(each.case_set, number)
 
     def set_has(self, set_id: int, number: int) -> bool:
-        """Return whether a set of cases has one."""
+        """Return whether a stored set of cases has the case with this id."""
         if set_id not in self._sets:
             data = self.connection.execute(
                 select(case_set.c.members).where(case_set.c.id == set_id)
@@ -275,7 +284,7 @@ class Timeline:
         return sorted(rows, key=itemgetter(1))
 
     def failing_cases(self) -> set[int]:
-        """Return the cases that have ever failed."""
+        """Return the ids of the cases that have ever failed."""
         failing = [str(status) for status in Status if status.fails_run]
         numbers = (
             self.connection.execute(select(outcome.c.id).where(outcome.c.status.in_(failing)))
@@ -292,7 +301,11 @@ class Timeline:
         return cases
 
     def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
-        """Return the stored verdicts of cases: by case and environment, each with its run's id."""
+        """Return stored verdicts, each with the id of its run, by the ids of case and environment.
+
+        Args:
+            numbers: the ids of the cases.
+        """
         outcomes = {
             number: (_status(status), reason, message)
             for number, status, reason, message in self.connection.execute(
@@ -324,16 +337,16 @@ def verdicts_along(
     number: int,
     changes: Mapping[int, Sequence[tuple[int, VerdictAt]]],
 ) -> Iterator[tuple[int, VerdictAt]]:
-    """Yield the verdicts of a case along a line, each with the index of the first run that has it.
+    """Yield the verdicts on a case in a line, each with the index of the first run that has it.
 
-    Verdicts are yielded at each stored change and at the first run of each environment, so equal
-    ones may follow each other.
+    A verdict is yielded for each stored change and where the environment changes, so two equal
+    verdicts may follow each other.
 
     Args:
         timeline: the history.
         line: the runs.
         number: the case's id.
-        changes: its stored verdicts, by environment.
+        changes: the stored verdicts on the case, by the id of the environment.
     """
     by_environment: dict[int, tuple[list[int], list[VerdictAt]]] = {}
     indices: set[int] = set()

@@ -1,4 +1,4 @@
-"""Times of runs as text in one form, so that the order of the texts is that of the times."""
+"""Times as text of one form, ISO 8601 in UTC, so that sorted texts are sorted times."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ __all__ = ["utc_text"]
 
 
 def utc_text(text: str) -> str:
-    """Return a date, with or without a time, in UTC; without a time zone it is in UTC already.
+    """Return a date with or without a time as text in UTC: `2025-03-01T00:00:00+00:00`.
+
+    A text without a time zone is taken as UTC.
 
     Raises:
-        ValueError: it is not a date of ISO 8601.
+        ValueError: the text is not a date of ISO 8601.
     """
     moment = datetime.fromisoformat(text)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,6 +1,6 @@
 """Run migrations on the connection that `dmlconf.history.database` hands over.
 
-Alembic runs this file with its context set up; merely imported, it does nothing.
+Alembic sets up its context and then runs this file. If the file is only imported, it does nothing.
 """
 
 from __future__ import annotations

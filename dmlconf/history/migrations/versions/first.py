@@ -1,4 +1,4 @@
-"""Create the tables: runs, cases, environments, and the verdicts that differ from those before."""
+"""Migration 1: create the tables that `dmlconf/history/tables.py` describes."""
 
 from __future__ import annotations
 

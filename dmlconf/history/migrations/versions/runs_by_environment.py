@@ -1,4 +1,4 @@
-"""Add an index by which the runs of an environment are found in order."""
+"""Migration 2: add an index by which the runs of an environment are found in order."""
 
 from __future__ import annotations
 
