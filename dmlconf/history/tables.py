@@ -93,8 +93,8 @@ case_set = Table(
     Column("digest", String(64), nullable=False, unique=True),
     Column("members", LargeBinary, nullable=False),
 )
-"""Which cases a run had. `members` has their ids, sorted, as compressed differences of 32 bits: 7, 2
-and 1 for the ids 7, 9 and 10."""
+"""Which cases a run had. `members` are their ids, sorted, as compressed differences of 32 bits: 7,
+2 and 1 for the ids 7, 9 and 10."""
 
 run = Table(
     "run",
