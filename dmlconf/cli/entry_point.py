@@ -1,4 +1,4 @@
-"""The entry point: find the command, run it, and turn errors into exit codes."""
+"""The entry point of `dmlconf`: find the command, run it, and turn errors into exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 
 class _LazyGroup(click.Group):
-    """A group that imports a command when it is used, so that each starts quickly."""
+    """A group that imports only the command that is used, so that each command starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMAND_NAMES)
@@ -61,7 +61,7 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> int | None:
         code: int | None = ExitCode.SUCCESS
         try:
-            with silenced_when_closed():  # Here, because click itself would exit with 1.
+            with silenced_when_closed():  # The method that calls this one would exit with 1.
                 code = super().invoke(ctx)
         except OSError as error:
             problem = output_error(error)
@@ -104,15 +104,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _end_by_exit_code() -> None:
     """Keep Python from dying of SIGINT instead of returning the exit code.
 
-    `python -m dmlconf` would die of it if an interrupt, even a handled one, came while `exec` was
-    running source text, as `dataclass` does to create methods. Running more text in `exec` clears
-    that state.
+    Python remembers an interrupt, even a handled one, that came while `exec` ran source text, as
+    `dataclass` does to create methods. `python -m dmlconf` would then die of SIGINT at its end.
+    Running more text in `exec` makes Python forget the interrupt.
     """
     exec("")
 
 
 def _replace_closed_streams() -> None:
-    """Open closed standard streams on the null device, so that no file takes their descriptors."""
+    """Open closed standard streams on the null device, so that no file gets their descriptors."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             descriptor_of_null = os.open(os.devnull, os.O_RDWR)
@@ -135,18 +135,18 @@ def _run(arguments: Sequence[str] | None) -> int:
     treat_termination_as_interrupt()
     try:
         return _code_of(arguments)
-    except (click.Abort, KeyboardInterrupt):  # Also while an error was told.
+    except (click.Abort, KeyboardInterrupt):  # It may come while an error is printed, too.
         _ignore_interrupts()
         say("interrupted")
         return ExitCode.INCOMPLETE
 
 
 def _code_of(arguments: Sequence[str] | None) -> int:
-    """Run the command and tell its errors; return the exit code.
+    """Run the command, print its errors, and return the exit code.
 
     Raises:
-        click.Abort: the user ended it.
-        KeyboardInterrupt: the same.
+        click.Abort: the user interrupted a question.
+        KeyboardInterrupt: the user interrupted the command.
     """
     try:
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)
@@ -180,7 +180,7 @@ def _code_of(arguments: Sequence[str] | None) -> int:
 def _keep_working_folder_off_path() -> None:
     """Keep the working folder off the path of every Python process that this one starts.
 
-    Worker processes are started with `python -c`, which puts the working folder first as well,
-    before it learns this process's path.
+    Worker processes are started with `python -c`. This puts the working folder first on the path,
+    before the worker process gets the path of this process.
     """
     os.environ["PYTHONSAFEPATH"] = "1"

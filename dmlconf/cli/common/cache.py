@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["VARIABLE", "checked_files", "figure_cache", "turn_off", "user_store"]
 
 VARIABLE: Final = "DMLCONF_CACHE"
-"""The environment variable that names another folder, or `off`."""
+"""The environment variable that names another cache folder, or is `off`."""
 
 _OFF: Final = "off"
 
 _FEWEST_CASES: Final = 20
-"""Runs of fewer cases cache no figures: comparing takes no longer than looking them up."""
+"""Runs of fewer cases cache no figures, since comparing so few is as quick as reading the cache."""
 
 _MOST_FIGURE_BYTES: Final = 1 << 27
 """Maximum bytes of cached figures: those of the suite's 65,707 cases on one backend take 49 MB."""
@@ -29,7 +29,8 @@ _MOST_FIGURE_BYTES: Final = 1 << 27
 def user_store() -> Store | None:
     """Return the store in the user's cache folder; None if it is off, or there is no such folder.
 
-    An account that is not in the list of users, and whose environment names no home, has none.
+    An account has no such folder if no home is known of it, as of one that is not in the list of
+    users.
     """
     named = os.environ.get(VARIABLE)
     if named == _OFF:
@@ -40,13 +41,13 @@ def user_store() -> Store | None:
 
     try:
         folder = user_cache_path("dmlconf", appauthor=False)
-    except RuntimeError:  # From platformdirs 4.14 on; earlier versions keep the `~`.
+    except RuntimeError:  # platformdirs raises it from 4.14 on; earlier ones return `~/...`.
         return None
     return Store(folder) if folder.is_absolute() else None
 
 
 def checked_files() -> Entries | None:
-    """Return the records of checked files: those shipped with dmlconf first, then the user's."""
+    """Return the records of checked files: those that came with dmlconf, then the user's own."""
     archive = checked_archive()
     if archive is None:
         return user_store()
@@ -59,7 +60,7 @@ def figure_cache(cases: int) -> FigureCache | None:
     """Return the figures of earlier comparisons; None without a cache folder.
 
     Args:
-        cases: how many are to run.
+        cases: how many cases are to run.
     """
     store = user_store()
     if store is None or cases < _FEWEST_CASES:
@@ -70,5 +71,5 @@ def figure_cache(cases: int) -> FigureCache | None:
 
 
 def turn_off() -> None:
-    """Use no cache folder, in this process and those it starts."""
+    """Use no cache folder, in this process and in the processes that it starts."""
     os.environ[VARIABLE] = _OFF

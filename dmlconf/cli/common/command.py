@@ -1,4 +1,4 @@
-"""Commands and options of the command line: help in groups, environment variables, hints."""
+"""The classes of all commands and options: help in groups, configuration file, variables, hints."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "-m": "use --tag",
     "-n": "use -j or --jobs",
 }
-"""The equivalents here of other test runners' options, by the name of the option there."""
+"""For options of other test runners, what dmlconf has instead."""
 
 _OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
 
@@ -74,7 +74,7 @@ _OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
 class _Arguments(click.Argument):
     """Any number of arguments, which the configuration file can give as well.
 
-    Before click 8.2, no arguments at all hide what the file says.
+    Before click 8.2, an empty list of arguments counts as given and hides those of the file.
     """
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
@@ -87,7 +87,7 @@ class _Arguments(click.Argument):
 def arguments(name: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Return a decorator that adds arguments which the configuration file can give as well.
 
-    It can be used for several commands. The decorator of click 8.1.0 forgets the class after the
+    The decorator can be used for several commands. That of click 8.1.0 forgets `cls` after the
     first command.
     """
 
@@ -111,7 +111,7 @@ def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds several options, in their order."""
+    """Return a decorator that applies several decorators, so that the help keeps their order."""
 
     def decorated(function: _Function) -> _Function:
         for decorator in reversed(decorators):
@@ -130,10 +130,10 @@ SETTINGS: Final = "dmlconf.settings"
 """The key in a context's `meta` that holds the settings of the configuration file."""
 
 CONFIGURATION: Final = "dmlconf.configuration"
-"""The key that holds the file itself."""
+"""The key in a context's `meta` that holds the configuration file itself."""
 
 _TRUSTED: Final = "dmlconf.trusted"
-"""The key that says whether this run trusts it."""
+"""The key in a context's `meta` that holds whether `--trust-config` is given."""
 
 
 def _trust_option() -> Option:
@@ -151,7 +151,11 @@ def _trust_option() -> Option:
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
-    """Report a wrong value with its line, if it comes from the configuration file."""
+    """If a wrong value comes from the configuration file, report it with its line there.
+
+    Raises:
+        InvalidFilesError: a value of the file is wrong.
+    """
     try:
         yield
     except click.BadParameter as error:
@@ -178,7 +182,7 @@ def require_profile(configuration: Configuration | None, profile: str) -> None:
         profile: the name that `--config-profile` gives.
 
     Raises:
-        click.BadParameter: it does not have it.
+        click.BadParameter: there is no file, or it has no such profile.
     """
     profiles = list(configuration.profiles) if configuration else []
     if profile not in profiles:
@@ -188,7 +192,7 @@ def require_profile(configuration: Configuration | None, profile: str) -> None:
 
 
 class Group(click.Group):
-    """A command of several commands, which it names where somebody types another one."""
+    """A command with commands of its own, such as `history`, which its errors name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -202,7 +206,7 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command whose options are grouped in the help and can be set by environment variables."""
+    """A command whose help groups its options, which variables and the file can set as well."""
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -218,10 +222,10 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the configuration and the arguments.
 
-        For an option of another test runner, the error names the equivalent here.
+        For an option of another test runner, the error names what dmlconf has instead.
 
         Raises:
-            InvalidFilesError: the configuration file is invalid.
+            InvalidFilesError: the configuration file is invalid, or needs a permission.
         """
         old_spelling = self._configure(ctx, args)
         with _placed(ctx):
@@ -245,19 +249,19 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a value that it rejects is reported with its line in the file."""
+        """Run the command; if it rejects a value of the configuration file, report the line."""
         with _placed(ctx):
             return super().invoke(ctx)
 
     def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Set defaults from the configuration file.
+        """Set the defaults of options from the configuration file.
 
         Returns:
-            The profile of the file that `--profile` names, which is the old spelling; None if it
-            names none.
+            The profile of the file that `--profile` names, an old spelling of `--config-profile`;
+            None if `--profile` names none of the file.
 
         Raises:
-            click.BadParameter: `--config-profile` names a profile that there is not.
+            click.BadParameter: the file has no profile of the name that `--config-profile` gives.
             InvalidFilesError: the file is invalid.
         """
         configuration = read_configuration() if self.name in COMMANDS else None
@@ -282,7 +286,11 @@ class Command(click.Command):
         return old_spelling
 
     def _require_allowed(self, ctx: click.Context) -> None:
-        """Check the settings in effect that a file may have only if it was allowed."""
+        """Check that the file may have the settings that are in effect.
+
+        Raises:
+            InvalidFilesError: a setting needs a permission that the file does not have.
+        """
         configuration: Configuration | None = ctx.meta.get(CONFIGURATION)
         if configuration is None or ctx.resilient_parsing or ctx.meta.get(_TRUSTED):
             return
@@ -298,7 +306,7 @@ class Command(click.Command):
 
     def _given_profile(self, ctx: click.Context, args: list[str], option: str) -> str | None:
         for parameter in self.params:
-            # In other commands, --profile only ever names a certification profile.
+            # In commands that choose no cases, --profile names certification profiles only.
             if parameter.name == option and getattr(parameter, "group", None) == CHOICE_GROUP:
                 try:
                     values, _, _ = self.make_parser(ctx).parse_args(list(args))

@@ -1,4 +1,4 @@
-"""Shell completion: operators, cases, tags, levels, reports, and backends with options."""
+"""Complete words in the shell: operators, cases, tags, levels, profiles, backends and options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operat
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.cli.common.configuration import configured_profiles
 
-# Every command with such an option imports this module, and hardly any process completes words.
+# Most commands import this module, but hardly any process completes words.
 if TYPE_CHECKING:
     from dmlconf.cases.loading.loader import Suite
 
@@ -37,7 +37,7 @@ def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete
 
 
 def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the identifiers that begin with the text; of the bundled suite without a path."""
+    """Return the identifiers that begin with the text, in the given paths or the bundled suite."""
     suite = _suite(list(ctx.params.get("paths") or ()), operators_of([incomplete]))
     return [case.identifier for case in suite.plan() if case.identifier.startswith(incomplete)]
 
@@ -102,7 +102,11 @@ def _suite(paths: Sequence[Path] = (), operators: Collection[str] = ()) -> Suite
 
 
 def operators_of(identifiers: Iterable[str]) -> set[str]:
-    """Return the operators that the cases can belong to; none if that is unknown."""
+    """Return the operators that the cases can belong to; an empty set if one is unknown.
+
+    Args:
+        identifiers: identifiers, or beginnings of identifiers, such as `gather/doc`.
+    """
     parts = (identifier.partition("/") for identifier in identifiers)
     try:
         return {operator_name(name) for name, slash, _ in parts if slash}

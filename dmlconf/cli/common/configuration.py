@@ -1,10 +1,10 @@
-"""The configuration file: options of commands, and profiles of options.
+"""Read the configuration file, which sets options of commands.
 
-It is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working directory or
-the nearest folder above it that has one. Its keys are the long names of options of `run`. Those
-that choose cases or say how a backend runs also apply to other commands that have them. A table
-with a command's name applies to that command only, and `profile.NAME` to runs with
-`--config-profile NAME`.
+The file is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working
+directory or in the nearest folder above that has one of them. Its keys are the long names of
+options of `run`. Options that choose cases or say how a backend runs also apply to other commands
+that have them. A table with the name of a command applies to that command only. A table
+`profile.NAME` applies if `--config-profile NAME` is given.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ COMMANDS: Final = (
 """The commands whose options the file may set."""
 
 _OF_CERTIFICATES: Final = ("certify", "verify", "sign")
-"""Commands set only by their own table: options of runs must not affect a certificate."""
+"""Commands to which only their own table applies: options of runs must not affect a certificate."""
 
 CHOICE_GROUP: Final = "Choose cases"
 """The heading of options that choose cases."""
@@ -79,7 +79,8 @@ BACKEND_GROUP: Final = "Run them"
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
 _NEVER: Final = ("config-profile", "failed", "help", "history", "profile", "trust-config")
-"""Options that make sense only for a single run, and that by which its user trusts the file."""
+"""Options that the file cannot set: they make sense for a single run only, or choose or trust the
+file itself."""
 
 _PROFILES: Final = "profile"
 
@@ -91,15 +92,15 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value of the file.
+    """One option that the file sets.
 
     Attributes:
-        key: its keys, from the file's outermost table inward.
-        value: the value in TOML.
+        key: the keys to the value, such as `("profile", "ci", "timeout")`.
+        value: the value as TOML has it.
         path: the file.
-        line: its line, from 1; 0 if unknown.
+        line: the line of the key, from 1; 0 if unknown.
         source: the text of that line.
-        profile: the profile that it belongs to, or None.
+        profile: the profile that the setting belongs to, or None.
     """
 
     key: Key
@@ -111,12 +112,12 @@ class Setting:
 
     @property
     def location(self) -> str:
-        """Its file and line, as `dmlconf config` shows it."""
+        """The file and the line of the setting, as `dmlconf config` shows them."""
         location = f"{self.path}:{self.line}" if self.line else str(self.path)
         return f"{location}, profile {self.profile}" if self.profile else location
 
     def problem(self, message: str, hint: str | None = None) -> Problem:
-        """Return a problem with this message at its line."""
+        """Return a problem with this message, which points at the setting's line."""
         name = self.key[-1]
         column = self.source.find(name) + 1
         if not self.line or not column:
@@ -129,8 +130,8 @@ class Section:
     """The settings of the file outside profiles, or of one profile.
 
     Attributes:
-        options: settings by name of an option.
-        commands: for single commands, settings by name of an option.
+        options: the settings for `run` and for commands that share an option with it, by option.
+        commands: for each command with a table of its own, the settings, by option.
     """
 
     options: Mapping[str, Setting] = field(default_factory=dict)
@@ -193,7 +194,7 @@ _OWN_TABLE: Final = re.compile(
 
 
 def _mentions_dmlconf(project: Path) -> bool:
-    """Return whether a project's file may have a table of dmlconf; parsing it decides."""
+    """Return whether `pyproject.toml` may have a table of dmlconf; only parsing it will tell."""
     try:
         content = read_bytes(project, LARGEST_CONFIGURATION)
     except UnreadableFileError:
@@ -240,7 +241,11 @@ def read_configuration() -> Configuration | None:
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
-    """Return the file's table, its lines, and its digest."""
+    """Return the file as a table of TOML, its lines, and its digest.
+
+    Raises:
+        InvalidFilesError: the file cannot be read, or is not TOML.
+    """
     try:
         content = read_bytes(path, LARGEST_CONFIGURATION)
         text = content.decode("utf-8")
@@ -257,7 +262,7 @@ def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
 
 
 def _no_table(path: Path, lines: list[str], value: Any) -> Problem:
-    """Return the problem of a project's file in which `tool.dmlconf` is not a table."""
+    """Return the problem of a `pyproject.toml` in which `tool.dmlconf` is not a table."""
     key = ("tool", "dmlconf")
     line = dict(_lines_of_keys(lines)).get(key, 0)
     source = lines[line - 1] if line else ""
@@ -267,7 +272,7 @@ def _no_table(path: Path, lines: list[str], value: Any) -> Problem:
 
 
 class _Reader:
-    """Turns tables into settings, and collects their problems."""
+    """Turns the tables of a file into settings, and collects all their problems."""
 
     def __init__(self, path: Path, lines: list[str], prefix: Key) -> None:
         self.problems: list[Problem] = []
@@ -343,13 +348,13 @@ def _split(dotted: str) -> Key:
 
 
 def configurable_parameters(command: str) -> dict[str, click.Parameter]:
-    """Return the parameters that the file may set, by long name; PATHS is one of them."""
+    """Return the parameters of a command that the file may set, by long name, with `paths`."""
     parameters = {long_name(each): each for each in command_module(command).command.params}
     return {name: each for name, each in parameters.items() if name not in _NEVER}
 
 
 def long_name(parameter: click.Parameter) -> str:
-    """Return a parameter's name on the command line, without its hyphens."""
+    """Return a parameter's long name without its hyphens: `timeout` for `--timeout`."""
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len).lstrip("-")
     return parameter.name or ""
@@ -377,7 +382,7 @@ def settings_of(
 
     Args:
         configuration: the file.
-        command: the command, one of `COMMANDS` or any other, which the file does not set.
+        command: the command; the file has no settings for one that is not among `COMMANDS`.
         profile: the profile to apply, if the file has it.
     """
     own = {long_name(parameter): parameter for parameter in command.params}
@@ -398,7 +403,10 @@ def settings_of(
 
 
 def _suits(parameter: click.Parameter, value: Any) -> bool:
-    """Return whether a value of `run` also fits this option, which may take one value only."""
+    """Return whether a setting of `run` also applies to this option of another command.
+
+    A list of several values does not apply to an option that takes one value only.
+    """
     group: str | None = getattr(parameter, "group", None)
     if group not in _SHARED_GROUPS and long_name(parameter) not in _SHARED:
         return False
@@ -407,7 +415,7 @@ def _suits(parameter: click.Parameter, value: Any) -> bool:
 
 
 def default_value(parameter: click.Parameter, value: Any) -> Any:
-    """Return a value as click takes a default: a string, a list of strings, or a flag."""
+    """Return a value of TOML as click takes a default: a string, a list of strings, or a flag."""
     if parameter.multiple or parameter.nargs == -1:
         return [str(item) for item in (value if isinstance(value, list) else [value])]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The meaning of each exit code; the same on every platform."""
+"""The exit codes of all commands, which are the same on every platform."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class ExitCode(IntEnum):
     INCOMPLETE = 6
     """The run is incomplete."""
     NOTHING_CHECKED = 7
-    """The run is complete and nothing fails it, but nothing passed: every verdict is unchecked or
-    unsupported. A waived verdict was compared, so that a run of waived cases ends with 0."""
+    """The run is complete and nothing fails it, but no result was compared: every verdict is
+    unchecked or unsupported. Results of waived cases were compared, so a run of these ends with 0.
+    """
     OUTPUT = 8
     """A report could not be written, although all verdicts are in and none fails the run."""
     INTERNAL = 70

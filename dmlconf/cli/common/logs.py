@@ -1,7 +1,7 @@
-"""The folder that receives run logs when `--log` names no file.
+"""The run log of a command: where it is by default, how it is opened, and how old ones are removed.
 
-A run creates its log there, and removes older logs. Commands such as `dmlconf report` read the
-latest one.
+Without `--log`, a run creates its log in the user's folder of logs, and removes older logs there.
+Commands such as `dmlconf report` read the latest one.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
 """How many logs the folder keeps, including that of the current run."""
 KEPT_FOR: Final = timedelta(days=1)
-"""How long after its last verdict a log is kept, however many there are."""
+"""For how long after its last verdict a log is kept, however many logs there are."""
 KEPT_BYTES: Final = 512 << 20
 """The maximum total size of the kept logs; the latest is always kept."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
-"""How long after its last verdict a log is always kept: its run may still be in progress."""
+"""For how long after its last verdict a log is always kept, since its run may still go on."""
 _FIRST_BYTES: Final = 1 << 16
-"""Bytes that must fit into the folder before a log begins there."""
+"""How many bytes must fit on the disk before a log is begun there."""
 
 
 def log_directory() -> Path:
-    """Return the folder of run logs for which `--log` names no file.
+    """Return the folder for the run logs of runs without `--log`.
 
     Raises:
         OSError: this account has no home folder.
@@ -68,7 +68,7 @@ def log_directory() -> Path:
 def state_directory() -> Path:
     """Return the folder for files that dmlconf keeps between runs, such as run logs.
 
-    On Linux that is `dmlconf` below XDG_STATE_HOME, by default below `~/.local/state`.
+    On Linux it is `$XDG_STATE_HOME/dmlconf`, by default `~/.local/state/dmlconf`.
 
     Raises:
         OSError: this account has no home folder.
@@ -106,7 +106,7 @@ def new_log() -> Path:
     last day stay, however many there are.
 
     Raises:
-        OSError: it cannot be created, or the disk is full.
+        OSError: the log cannot be created, or the disk is full.
     """
     return _new_log(log_directory(), mode=0o777)
 
@@ -115,7 +115,7 @@ def new_temporary_log() -> Path:
     """Create an empty run log below the folder for temporary files, and remove old ones there.
 
     Raises:
-        OSError: it cannot be created, or another user may write to the folder.
+        OSError: the log cannot be created, or the folder belongs to another user.
     """
     return _new_log(temporary_log_directory(), mode=0o700)
 
@@ -159,7 +159,10 @@ def _logs_in(directory: Path) -> list[Path]:
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
-    """Return the oldest logs, without which the others have at most this many bytes in total."""
+    """Return the oldest logs, such that the others have at most `most` bytes in total.
+
+    The latest log is never among them, however large it is.
+    """
     total = 0
     for at in range(len(logs) - 1, -1, -1):
         with suppress(FileNotFoundError):  # Another run removed it just now.
@@ -191,7 +194,8 @@ def named_or_latest(log: Path | None) -> Path:
 def latest_log() -> Path | None:
     """Return the path of the latest run's log; None if there is none.
 
-    Logs below the folder for temporary files count unless the user names a folder that can be used.
+    Logs in the folder for temporary files count, too, unless `DMLCONF_LOG_DIRECTORY` names a folder
+    that can be written to.
     """
     logs: list[Path] = []
     with suppress(OSError):
@@ -216,7 +220,7 @@ def _cut(path: Path, end: int) -> IO[str]:
         stream.truncate(end)
         stream.seek(end - 1)
         whole = stream.read(1) == b"\n"
-        if not whole:  # The run died before it could end the line.
+        if not whole:  # The earlier run ended before it could end the line.
             stream.write(b"\n")
     return path.open("a", encoding="utf-8", newline="\n")
 
@@ -226,10 +230,10 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
 
     Args:
         path: the log.
-        stream: what the run wrote to.
-        begin: how many bytes the file had before.
+        stream: the stream through which the run wrote to the log.
+        begin: how many bytes the log had before the run.
         digest: the SHA-256 of what the run wrote.
-        footer: the last line that it wrote.
+        footer: the last line that the run wrote.
 
     Raises:
         LogWriteError: the file was removed, replaced, or written to by something else.
@@ -260,10 +264,11 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
 
     Args:
         path: the log.
-        earlier: the run in the log that is continued; None to empty the log first.
+        earlier: the run in the log that is to be continued; None to empty the log first.
 
     Raises:
-        click.UsageError: the file cannot be written, is not a regular file, or is another run's.
+        click.UsageError: the file cannot be written, is not a regular file, or another run writes
+            or has written to it.
     """
     try:
         lock = FileLock(path)
@@ -275,7 +280,7 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
             lock.release()
             message = "another run wrote to it meanwhile; give each run its own log"
             raise click.UsageError(printable(f"--resume {path}: {message}"))
-        # The log's digest is that of the text, so Windows must not change the ends of lines.
+        # The digest is of the text as written, so Windows must not change the ends of lines.
         stream: IO[str]
         if earlier is None:
             stream = path.open("w", encoding="utf-8", newline="\n")

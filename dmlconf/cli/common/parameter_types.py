@@ -1,4 +1,4 @@
-"""The base class of the command line's own types of options, for every supported click."""
+"""`ParamType`, the base class of dmlconf's own types of options, for every supported click."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class ParamType(click.ParamType):
-        """`click.ParamType`, which takes the type of its values from click 8.4 on only."""
+        """`click.ParamType`, which takes no type of values, as in `ParamType[int]`, before 8.4."""
 
         def __class_getitem__(cls, values: Any) -> type[ParamType]:
             return cls

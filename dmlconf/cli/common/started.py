@@ -1,4 +1,4 @@
-"""How dmlconf was started, where there is no command `dmlconf` to type."""
+"""What a user types to start dmlconf, if there is no command `dmlconf`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dmlconf.documents.problems import printable
 __all__ = ["SINGLE_FILE", "what_to_type"]
 
 SINGLE_FILE: Final = "DMLCONF_SINGLE_FILE"
-"""The variable in which the single file says where it is: `release/boot/start.py`."""
+"""The variable with the path of the single file `dmlconf.pyz`, set by `release/boot/start.py`."""
 
 
 def what_to_type() -> str | None:
-    """Return what to type for `dmlconf`: `python3 dmlconf.pyz`; None where it is a command."""
+    """Return what to type instead of `dmlconf`, such as `python3 dmlconf.pyz`; None if nothing."""
     file = os.environ.get(SINGLE_FILE)
     if not file:
         return None

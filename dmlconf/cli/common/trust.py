@@ -1,12 +1,12 @@
 """Settings that a configuration file may have only if its user has allowed that very file.
 
-A configuration may come with a stranger's checkout. Its options choose cases, reports and gates, as
-those of other test runners do. Options that load code, reach the network, write outside the file's
-folder or decide what a certificate must meet count only if the file was allowed
-(`dmlconf config allow`), or with `--trust-config`.
+A configuration file may come with a checkout of somebody else's repository. Most of its options
+only choose cases, reports and exit codes. Some options load code, reach the network, write outside
+the file's folder or decide what a certificate must meet. These count only if the user has allowed
+the file with `dmlconf config allow`, or gives `--trust-config`.
 
-The record of a file that is allowed is an empty file in the user's own folder, named by the digest
-of path and content. So a file that is changed or moved must be allowed again.
+Permission for a file is recorded as an empty file in the user's own folder, named by the digest of
+path and content. So a configuration file that is changed or moved must be allowed again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dmlconf.documents.problems import InvalidFilesError
 __all__ = ["allow", "deny", "is_allowed", "require_allowed", "sensitive", "sensitive_settings"]
 
 _WRITING: Final = frozenset({"dump", "log", "output", "report", "resume", "save"})
-"""Options that name what a command writes."""
+"""Options that name the files and folders which a command writes."""
 
 _WRITING_ARGUMENTS: Final = frozenset({("keygen", "key"), ("sign", "file")})
 
@@ -43,23 +43,24 @@ _BACKENDS: Final = frozenset({"against", "also", "backend"})
 _OF_VERIFICATION: Final = frozenset(
     {"allow-backend", "challenge", "key", "max-waived", "paths", "substrate"}
 )
-"""What `verify` demands of a certificate: whoever sends one may send a configuration with it."""
+"""Options that say what `verify` demands of a certificate. The sender of a certificate may send a
+configuration file with it."""
 
 _NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
-"""On Windows, such a path makes the system log in to another machine."""
+"""A path such as `//host/share`, with which Windows logs in to another machine."""
 
 _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
-"""Folders whose files name programs to run, and that no checkout can bring along."""
+"""Folders with files that name programs to run; no checkout can bring such a folder along."""
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:
-    """Return the effect for which a setting's file must be trusted, such as `loads a library`.
+    """Return the effect for which a setting's file must be allowed, such as `loads a library`.
 
-    None if the setting has no such effect.
+    Return None if the setting has no such effect.
 
     Args:
-        command: the command that it is for.
-        parameter: what it sets.
+        command: the command to which the setting applies.
+        parameter: the option or argument that it sets.
         setting: the setting.
     """
     name = long_name(parameter)
@@ -83,9 +84,9 @@ def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str
 
 
 def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, str]]:
-    """Yield the settings of a file for which it must be allowed, with what they do.
+    """Yield the settings for which a file must be allowed, each with its effect.
 
-    Settings outside the tables of commands are those of `run`.
+    Settings outside the tables of commands are options of `run`.
     """
     for section in (configuration.base, *configuration.profiles.values()):
         for command, settings in (("run", section.options), *section.commands.items()):
@@ -114,9 +115,10 @@ def _file_of(option: str, value: str) -> str | None:
 
 
 def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
-    """Return a remark on the first file outside a folder and the folder of logs, if any.
+    """Return a remark on the first file that must not be written without permission, if any.
 
-    Links are followed: a checkout may bring a link that leads elsewhere.
+    Such a file is outside the given folder and the folder of logs, or in a folder of version
+    control. Links are followed, since a checkout may have a link that leads elsewhere.
     """
     inside = [Path(os.path.realpath(folder))]
     with suppress(OSError):
@@ -135,15 +137,15 @@ def require_allowed(
     command: str,
     settings: Iterable[tuple[click.Parameter, Setting]],
 ) -> None:
-    """Check that the settings in effect need no permission, or that their file has it.
+    """Check that no setting in effect needs a permission that the file does not have.
 
     Args:
         configuration: the file.
-        command: the command that they are for.
-        settings: those that nothing overrides, with what they set.
+        command: the command to which the settings apply.
+        settings: the settings that no option or variable overrides, with the parameter of each.
 
     Raises:
-        InvalidFilesError: a setting needs the permission that the file does not have.
+        InvalidFilesError: a setting needs a permission that the file does not have.
     """
     needing = [
         (setting, reason)
@@ -164,7 +166,7 @@ def is_allowed(configuration: Configuration) -> bool:
     """Return whether this file, with this content, was allowed."""
     try:
         return _record(configuration).is_file()
-    except OSError:  # Without a folder of one's own, nothing was allowed.
+    except OSError:  # An account without a folder of its own has allowed nothing.
         return False
 
 

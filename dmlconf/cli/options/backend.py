@@ -34,7 +34,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Number(click.FloatRange):
-    """A number in a range; NaN, which no bound excludes by comparison, is in no range."""
+    """A number in a range. NaN is refused, which the base class would take as inside any range."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -52,9 +52,9 @@ def backend_option(
     """Return an option that names a backend.
 
     Args:
-        explanation: its help.
-        names: its spellings and parameter; `-b` and `--backend` if left out.
-        attributes: others of the option.
+        explanation: the help of the option.
+        names: the spellings and the parameter; `-b` and `--backend` if left out.
+        attributes: further keyword arguments of `click.option`.
     """
     return option(
         *(names or ("-b", "--backend")),
@@ -76,10 +76,10 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 
 
 def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds `jobs`, which is None if the user gives none.
+    """Return a decorator that adds the option `--jobs`, which is None if the user gives none.
 
     Args:
-        otherwise: the default, for the help.
+        otherwise: what the help says of the default, such as `1`.
     """
     return option(
         "-j",
@@ -95,12 +95,12 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
 def timeout_option(
     text: str, default: float = 60.0, **attributes: Any
 ) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds `timeout`, in seconds.
+    """Return a decorator that adds the option `--timeout`, in seconds.
 
     Args:
-        text: the help.
-        default: the default.
-        attributes: others of the option.
+        text: the help of the option.
+        default: the default, in seconds.
+        attributes: further keyword arguments of `click.option`.
     """
     return option(
         "--timeout",
@@ -167,10 +167,14 @@ directml_option: Final = option(
 def with_directml(
     backends: Sequence[registry.BackendName], path: str | None
 ) -> list[registry.BackendName]:
-    """Return the backends; each `directml` without its own `path=` gets that of `--directml`.
+    """Return the backends; each `directml` without its own `path=` gets the path.
+
+    Args:
+        backends: the backends that the user names.
+        path: the value of `--directml`; None if it is not given.
 
     Raises:
-        click.UsageError: the option is given, and no backend can use it.
+        click.UsageError: a path is given, and no backend can use it.
     """
     if path is None:
         return list(backends)

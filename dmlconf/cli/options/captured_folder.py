@@ -1,4 +1,4 @@
-"""Options of `capture` and `import`: an empty folder for case files, and blocks of graphs."""
+"""Options that `capture` and `import` share: an empty folder for case files, blocks of graphs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ block_nodes_option: Final = option(
 
 
 def require_empty(folder: Path) -> None:
-    """Refuse a folder that holds files, or where none can be written.
+    """Check that a folder holds no files, and that files can be written there.
 
     Raises:
-        click.UsageError: it does, or none can.
-        OutputError: it cannot be read.
+        click.UsageError: it holds files, or none can be written.
+        OutputError: the folder cannot be read.
     """
     try:
         holds_files = folder.exists() and any(folder.iterdir())

@@ -1,4 +1,4 @@
-"""Lists of cases that options name: files, standard input, and what failed in an earlier run."""
+"""Lists of cases: from the file of `--cases`, and what failed in the run of `--failed`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dmlconf.limits import LARGEST_LIST
 __all__ = ["LATEST", "CaseList", "failed_cases", "listed_cases"]
 
 LATEST: Final = "latest"
-"""The value of `--failed` if it is given without one."""
+"""The value of `--failed` if the user gives it none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class CaseList:
 
     Attributes:
         name: the option.
-        cases: identifiers, the ends of identifiers, or patterns.
-        source: where they come from: a file, `-`, or a run log.
-        paths: the paths of the earlier run; empty for other lists.
-        backend: the backend that run tested; empty for other lists.
+        cases: identifiers, the ends of identifiers, handles, or patterns.
+        source: where the list comes from: a file, `-`, or a run log; empty for `--case`.
+        paths: for `--failed`, the paths of the earlier run; empty for other lists.
+        backend: for `--failed`, the backend of the earlier run; empty for other lists.
     """
 
     name: str
@@ -44,10 +44,12 @@ class CaseList:
 def listed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Read what `--cases` names: one identifier per line; lines that begin with # are comments.
+    """Return the list that `--cases` names, in a file or on standard input.
+
+    It has one identifier per line; lines that begin with # are comments.
 
     Raises:
-        click.BadParameter: the file cannot be read.
+        click.BadParameter: the file cannot be read, or names no case.
     """
     if value is None:
         return None
@@ -75,10 +77,10 @@ def listed_cases(
 def failed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Read the cases that fail the run whose log `--failed` names.
+    """Return the cases that fail the run whose log `--failed` names.
 
     Raises:
-        click.UsageError: there is no earlier run, or the value is a path of cases, not a log.
+        click.UsageError: there is no earlier run, or the value is a path of cases instead of a log.
         InvalidLogError: the log is invalid.
     """
     if value is None or ctx.resilient_parsing:
@@ -92,7 +94,7 @@ def failed_cases(
     if path.is_dir() or path.suffix in (".yaml", ".yml"):
         message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
         raise click.BadParameter(printable(message))
-    # Logs that runs keep themselves need no check, and checking many verdicts takes seconds.
+    # A log in dmlconf's own folder needs no check; to check many verdicts takes seconds.
     log = read_log(path, own=value == LATEST)
     cases = tuple(verdict.case for verdict in log.verdicts if verdict.status.fails_run)
     return CaseList("--failed", cases, str(path), log.header.paths, log.header.backend)

@@ -14,10 +14,10 @@ __all__ = ["parse_circumstances"]
 def parse_circumstances(
     ctx: click.Context, parameter: click.Parameter, values: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the names that the user gave, separated by commas; `all` and `none` exclude others.
+    """Return the names in values such as `repeated,rebound`.
 
     Raises:
-        click.BadParameter: a name is not that of a circumstance.
+        click.BadParameter: a name is not that of a circumstance, or `all` or `none` is not alone.
     """
     names = tuple(name.strip() for value in values for name in value.split(","))
     for name in names:

@@ -1,4 +1,4 @@
-"""Options of commands that test one backend, as one value."""
+"""The options of commands that test one backend, passed to the command as one value."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class DeviceOptions:
     """How a command that tests one backend runs it.
 
     Attributes:
-        directml: the DirectML file; None if the user names none.
-        jobs: worker processes to run in parallel; None if the user gives no number.
+        directml: the path of the DirectML library; None if the user names none.
+        jobs: how many worker processes run in parallel; None if the user gives no number.
         timeout: seconds that one case may take in a worker process.
         worker_memory: MiB by which a worker process may grow.
         substrate: the file that lists limits of the layers below DirectML, or None.
@@ -36,7 +36,7 @@ class DeviceOptions:
     substrate: Path | None
 
     def tested(self, backend: str) -> registry.BackendName:
-        """Return the backend of this name, with the DirectML file.
+        """Return the backend of this name, with the path of the DirectML library.
 
         Raises:
             click.UsageError: there is no such backend, or it cannot use a DirectML file.
@@ -45,11 +45,11 @@ class DeviceOptions:
         return name
 
     def limits(self) -> Limits:
-        """Return the limits of a run; one process if the user gives no number."""
+        """Return the limits of worker processes; one process if the user gives no number."""
         return Limits(self.jobs or 1, self.timeout, self.worker_memory << 20)
 
     def known_limits(self) -> Substrate:
-        """Return the limits that the substrate file lists.
+        """Return what the substrate file lists; nothing if the user names no file.
 
         Raises:
             InvalidFilesError: the file is invalid.

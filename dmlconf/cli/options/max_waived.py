@@ -1,4 +1,4 @@
-"""The option for how many cases the sender's waivers may excuse in a certificate."""
+"""The option `--max-waived`: how many cases waivers of a certificate's sender may excuse."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ max_waived_option: Final = option(
     help="The most cases that waivers of the sender may excuse, such as 20 or 0.5%; by default "
     "what the profile says, which is 1% for those that come with dmlconf.",
 )
-"""Add the option."""
+"""Add the option `--max-waived`."""

@@ -1,4 +1,4 @@
-"""Cases of models, which some commands and backends select only on request."""
+"""Leave out cases with the tag `model`, which some commands and backends run only on request."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def leave_out_models(
 
     Args:
         paths: the paths, as given.
-        plan: what the options choose.
+        plan: the cases that the options choose.
         selection: the options, as `load_chosen` takes them.
-        why: continues "cases with the tag `model` left out".
+        why: the reason, which follows "cases with the tag `model` left out" in the warning.
     """
     rest, count = without_unasked_models(paths, plan, selection)
     if count:
@@ -37,9 +37,10 @@ def leave_out_models(
 def without_unasked_models(
     paths: Sequence[Path], plan: list[PlannedCase], selection: Mapping[str, Any]
 ) -> tuple[list[PlannedCase], int]:
-    """Return the plan without cases of models, and their number, unless the user asks for them.
+    """Return the plan without cases of models, and how many these are.
 
-    The arguments are those of `leave_out_models`.
+    If the user asks for such cases, the plan stays as it is. The arguments are those of
+    `leave_out_models`.
     """
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
     named = named or MODEL_TAG in (selection.get("profile") or "").split("+")[1:]

@@ -1,6 +1,6 @@
-"""The option `-o`: names of operators, DirectML's own or those of ONNX and WebNN.
+"""The option `-o`, which takes the names of operators in DirectML, ONNX or WebNN.
 
-`-o Conv` chooses CONVOLUTION, and says so.
+`-o Conv` chooses CONVOLUTION, and prints that it does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def expand_operators(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the operators that the names stand for; print those of each name of ONNX or WebNN.
+    """Return the operators that the names stand for; print which ones a name of ONNX or WebNN is.
 
     Raises:
         click.UsageError: a name stands for no operator.
@@ -62,9 +62,9 @@ def operator_option(
     """Return the option that chooses operators; it may be given several times.
 
     Args:
-        explanation: its help.
-        flags: its spellings; `-o` and `--operator` if left out.
-        parameter: the parameter that gets the names.
+        explanation: the help of the option.
+        flags: the spellings of the option; `-o` and `--operator` if left out.
+        parameter: the command's parameter that gets the operators.
         callback: turns the names into operators.
         attributes: further keyword arguments of `click.option`.
     """

@@ -1,4 +1,4 @@
-"""Show reports: the table in the terminal, and those that `--report` requests."""
+"""The options `--report`, `--log` and `-v`, and writing the reports that they ask for."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def parse_reports(
     """Return the reports that `--report FORMAT[:FILE]` asks for.
 
     Args:
-        options: what the user gave.
+        options: the values that the user gave.
         formats: the formats that the command knows.
-        log: the run log, if a file was named for it.
+        log: the file that `--log` names, if any.
 
     Raises:
-        click.BadParameter: a format is unknown, or two reports name the same file or both go to
-            standard output.
+        click.BadParameter: a format is unknown, a file must not be replaced, or two reports name
+            the same file or both go to standard output.
     """
     try:
         reports = [parse_report(each, formats) for each in options]
@@ -76,7 +76,7 @@ def parse_reports(
 
 
 def files_of(reports: Sequence[Report[_Content]]) -> list[tuple[str, Path]]:
-    """Return the files of reports, each preceded by the option that names it."""
+    """Return pairs of the option that names a report's file, and the file."""
     return [(report.option, report.file) for report in reports if report.file is not None]
 
 
@@ -119,7 +119,7 @@ class _FailureCount(ParamType[int]):
 
 
 def detail_options(function: _Function) -> _Function:
-    """Add the options for how much of a run the terminal shows, which `show` takes."""
+    """Add the options that say how much of a run the terminal shows; `show` takes their values."""
     options = (
         option(
             "--durations",
@@ -168,13 +168,13 @@ def show(
     durations: int = 0,
     failures: int | None = None,
 ) -> bool:
-    """Write a run's reports and its table; return whether all could be written.
+    """Write the reports on a run, print its table, and return whether all could be written.
 
     Args:
         log: the run's log.
         reports: the reports that were asked for.
         verbose: whether the table shows more.
-        quiet: whether it shows failures only.
+        quiet: whether the table shows failures only.
         color: the value of `--color`.
         durations: how many of the slowest cases to list before the table.
         failures: how many failures to show; None for the default of `terminal.render`.
@@ -205,20 +205,21 @@ def write(
     *,
     announce: bool = True,
 ) -> bool:
-    """Write reports and a table; a report on standard output sends the table to standard error.
+    """Write reports, and print a table: to standard error if a report goes to standard output.
 
-    A failure to write is reported on standard error and does not stop the rest. A reader that
-    closes standard output early is not a failure. Formats that take no file are published last.
+    If something cannot be written, a message on standard error says so, and the rest is written.
+    It is no failure if the reader of standard output closes it early. Formats that take no file are
+    published last.
 
     Args:
         reports: the reports that were asked for.
-        content: what they report on.
+        content: what the reports are about.
         table: what the terminal shows.
         color: the value of `--color`.
         announce: whether to say which files were written.
 
     Returns:
-        whether everything could be written.
+        Whether everything could be written.
     """
     from dmlconf.cli.output.console import make_console, say, warn
 
@@ -248,7 +249,11 @@ def write(
 
 @contextmanager
 def _reported(output: str) -> Iterator[list[str]]:
-    """Report on standard error what could not be written, and add it to the list."""
+    """Yield a list; if the block cannot write, say so on standard error, and add it to the list.
+
+    Args:
+        output: what the block writes, for the message.
+    """
     from dmlconf.cli.output.console import say, silenced_when_closed
 
     problems: list[str] = []
@@ -282,5 +287,5 @@ def _write_text(parts: Iterator[str], file: Path | None) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    """Return the text in UTF-8; escape what file names may contain but UTF-8 cannot encode."""
+    """Return the text in UTF-8; characters of file names that UTF-8 cannot encode are escaped."""
     return text.encode("utf-8", "backslashreplace")

@@ -39,10 +39,10 @@ def log_to_resume(
     Args:
         resumed_log: what `--resume` names.
         log_file: what `--log` names.
-        several: whether there are several logs, with names derived from this one.
+        several: whether the run has several logs, with names derived from this one.
 
     Raises:
-        click.UsageError: they name different files, or there is no log to resume.
+        click.UsageError: the options name different files, or there is no log to resume.
     """
     if resumed_log is None:
         return log_file
@@ -56,7 +56,7 @@ def log_to_resume(
 
 
 def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
-    """Return the run in the log to resume; None if it holds nothing yet.
+    """Return the run in the log to resume; None if there is no log, or no run in it yet.
 
     Raises:
         InvalidLogError: the file is not a run log.
@@ -72,10 +72,16 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
 
 
 def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
-    """Raise if the run differs from the log's, listing the differences; else report what is left.
+    """Check that a run is the one that its log holds, and say how many cases are left.
+
+    Args:
+        log: the log, for messages.
+        earlier: the run in the log.
+        header: the header of the run.
+        quiet: whether to say nothing.
 
     Raises:
-        click.UsageError: it differs.
+        click.UsageError: plan, selection or environment differ; the message lists how.
     """
     from dmlconf.run_log.headers import (
         environment_differences,

@@ -38,7 +38,7 @@ NO_KNOWN_FAULTS_HELP: Final = "Judge as if no fault of DirectML were known (docs
 WAIVERS_HELP: Final = "Accept the known failures that this file lists."
 
 FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
-"""Statuses that fail a run only if the user says so."""
+"""Statuses that fail a run only if the user names them with `--fail-on`."""
 
 _CHECKED: Final = (Status.PASSED, Status.WAIVED)
 """Statuses of cases whose results were compared, in a run without failures."""
@@ -60,7 +60,7 @@ class Demands:
 def parse_statuses(
     ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> tuple[Status, ...]:
-    """Read `unchecked,unsupported`.
+    """Return the statuses that values such as `unchecked,unsupported` name.
 
     Raises:
         click.BadParameter: a status is unknown, or fails every run.
@@ -90,7 +90,7 @@ demand_options: Final = options(
         help="Fail the run if a lower share of the selected cases passed.",
     ),
 )
-"""Add the options for what a run must meet."""
+"""Add the options `--fail-on` and `--min-passed`."""
 
 
 def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
@@ -105,7 +105,7 @@ def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
 def run_exit_code(
     footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
 ) -> tuple[ExitCode, list[str]]:
-    """Return the exit code of a run, and complaints that its table does not show.
+    """Return the exit code of a run, and complaints to print, as its report does not have them.
 
     Args:
         footer: the end of the run's log.
@@ -138,7 +138,7 @@ def _cases(count: int) -> str:
 
 
 def severity(code: ExitCode) -> int:
-    """Return the rank of a run's exit code among those of several backends, the worst highest."""
+    """Return the rank of a run's exit code, to find the worst of several runs: 0 for success."""
     return [
         ExitCode.SUCCESS,
         ExitCode.OUTPUT,

@@ -1,4 +1,4 @@
-"""The options that select cases, and the cases that they select."""
+"""The options that select cases, such as `-o` and `-k`, and loading the cases that they select."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ paths_argument: Final = arguments("paths", type=ANY_PATH)
 
 
 def challenge_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds `challenge`, which is None if the user gives none.
+    """Return a decorator that adds the option `--challenge`, which is None if the user gives none.
 
     Args:
-        text: the help.
-        attributes: others of the option.
+        text: the help of the option.
+        attributes: further keyword arguments of `click.option`.
     """
     number = click.IntRange(1, 2**64 - 1)
     return option("--challenge", metavar="N", type=number, help=text, **attributes)
@@ -185,7 +185,10 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
 
 
 def _like_the_failed_run(function: _Function) -> _Function:
-    """Give a command the paths and the backend of the run whose failures it selects."""
+    """Give a command with `--failed` the paths and the backend of the earlier run.
+
+    Paths and backends that the user gives stay.
+    """
 
     @functools.wraps(function)
     def command(**parameters: Any) -> Any:
@@ -204,7 +207,7 @@ selection_options: Final = _selection("-o", "--operator")
 """Add the options that choose cases."""
 
 long_selection_options: Final = _selection("--operator")
-"""Add them to a command that has another use for `-o`."""
+"""Add the same options to a command in which `-o` means something else."""
 
 
 def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,9 +230,9 @@ def load(
 
     Args:
         paths: the paths, as given.
-        every_case: build all cases of every matrix as well.
-        known: whether all cases of a file with this content are known to be valid.
-        operators: read files of these operators only; empty for all.
+        every_case: whether to build all cases of every matrix as well.
+        known: says of a file and its content whether all its cases are known to be valid.
+        operators: the operators whose files are read; empty for all.
     """
     return load_suite(
         suite_paths(paths),
@@ -257,12 +260,12 @@ def load_chosen(
 
     Args:
         paths: the paths, as given.
-        identifiers: what `--case` names.
-        case_list: what `--cases` lists.
-        failed: what `--failed` found in a log.
-        profile: the certification profile whose cases to select.
-        challenge: varies the data of generated cases.
-        more: the other options that select cases.
+        identifiers: the values of `--case`.
+        case_list: the list of `--cases`.
+        failed: the list of `--failed`.
+        profile: the name of the certification profile whose cases to select.
+        challenge: the number that varies the data of generated cases; None to leave them.
+        more: the other options that select cases, as `_selected` takes them.
 
     Raises:
         click.UsageError: an option's value is wrong.
@@ -296,10 +299,10 @@ def _loaded(
     lists: Sequence[CaseList],
     challenge: int | None,
 ) -> tuple[Suite, Selection]:
-    """Return the suite, and the selection with the lists' names in full.
+    """Return the suite, and the selection with the full identifiers of the lists' cases.
 
-    First only the files that the names point to are read; if a name stays unknown, for example
-    one without its folder, more files are read.
+    First, only the files that the names point to are read. If no case there has one of the names,
+    as when a name lacks its folder, more files are read.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []
@@ -329,11 +332,11 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
 
     Args:
         name: the name.
-        others: profiles of the configuration file, if one of them would be valid as well.
+        others: names of profiles of the configuration file, which the error lists as well.
 
     Raises:
-        click.UsageError: there is none.
-        InvalidFilesError: its file is invalid.
+        click.UsageError: there is no such profile.
+        InvalidFilesError: the file of the profile is invalid.
     """
     from dmlconf.certification.profiles import UnknownProfileError, read_profile
 
@@ -345,7 +348,10 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
 
 
 def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
-    """Return where to look for the lists' cases: in their files, in their operators, anywhere."""
+    """Return in which operators and files to look for the lists' cases, the narrowest scope first.
+
+    The last scope is every file.
+    """
     scopes = [scope_of(each.cases) for each in lists]
     known = [operators for operators, _ in scopes if operators]
     operators = frozenset.intersection(*known) if known else frozenset()
@@ -355,7 +361,7 @@ def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
 
 
 def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
-    """Return the names except those of operators that the selection leaves out."""
+    """Return the names without those of cases of operators that the selection leaves out."""
     if not selection.operators:
         return list(names)
     operators = ((name, scope_of([name])[0]) for name in names)
@@ -394,7 +400,7 @@ def _selected(
     quick: bool = False,
     without_tags: Sequence[str] = (),
 ) -> Selection:
-    """Return the selection of the options, without lists of cases.
+    """Return the selection that the options describe, without lists of cases.
 
     Raises:
         click.UsageError: an option's value is wrong.
@@ -428,7 +434,7 @@ def _level(text: str) -> FeatureLevel:
 
 
 def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int:
-    """Report that no case was selected, suggest what may have been meant, and return the code.
+    """Say that no case was selected and what may have been meant; return the exit code.
 
     Args:
         paths: the paths, as given.

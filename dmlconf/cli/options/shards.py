@@ -1,4 +1,4 @@
-"""The options that select a part of a plan: `--shard` and `--shard-by`."""
+"""The options `--shard` and `--shard-by`, which select a part of a plan."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ shard_options: Final = options(
         help="Balance the shards by the seconds in this log; give all shards the same log.",
     ),
 )
-"""Add the options that select a shard."""
+"""Add the options `--shard` and `--shard-by`."""
 
 
 def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path | None) -> Selected:
@@ -66,7 +66,7 @@ def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path |
 
     Raises:
         click.UsageError: `--shard-by` is given without `--shard`.
-        InvalidLogError: its file is not a run log.
+        InvalidLogError: the file of `--shard-by` is not a run log.
     """
     if shard is None and shard_log is not None:
         raise click.UsageError("--shard-by balances shards: select one with --shard")
@@ -74,7 +74,7 @@ def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path |
 
 
 def empty_shard(shard: Shard, plan: Sequence[PlannedCase]) -> ExitCode:
-    """Report that no case is in a shard, and return the exit code."""
+    """Say that no case is in a shard, and return the exit code."""
     count = counted(len(plan), "case")
     say(f"Error: no case was selected: none of the {count} is in shard {shard}")
     return ExitCode.NOTHING_SELECTED

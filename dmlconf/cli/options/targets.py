@@ -39,16 +39,16 @@ scheduler_options: Final = options(
         "a log for each, named by the adapter. Without this, such workers are an error.",
     ),
 )
-"""Add the options that name a scheduler."""
+"""Add the options `--scheduler` and `--by-adapter`."""
 
 
 def check_scheduler_options(
     scheduler: str | None, *, by_adapter: bool, dump_folder: Path | None
 ) -> None:
-    """Raise for options that cannot be combined.
+    """Check the options about a scheduler.
 
     Raises:
-        click.UsageError: options cannot be combined, or the address is invalid.
+        click.UsageError: the options cannot be combined, or the address is invalid.
     """
     if scheduler is None:
         if by_adapter:
@@ -68,15 +68,16 @@ def check_scheduler_options(
 def opened_targets(
     cluster: Cluster | None, runs: Sequence[Run], *, by_adapter: bool
 ) -> Iterator[list[Target]]:
-    """Open this machine's backend, or let a scheduler's workers open theirs.
+    """Open the backend on this machine, or on the workers of a scheduler; yield what runs cases.
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: the run to prepare, alone; this machine's backend does not keep it.
+        runs: a list of one run, for which workers prepare; this machine keeps no reference to it.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:
-        BackendError: a backend or a worker cannot be used, or devices differ.
+        BackendError: a backend or a worker cannot be used, or the devices of workers differ
+            without `by_adapter`.
     """
     if cluster is None:
         yield [local_target(runs[0].how)]
@@ -95,7 +96,7 @@ def connected(scheduler: str | None) -> Iterator[Cluster | None]:
     """Connect to a scheduler, if one is named.
 
     Raises:
-        BackendError: it cannot be reached, or Dask is not installed.
+        BackendError: the scheduler cannot be reached, or Dask is not installed.
     """
     if scheduler is None:
         yield None

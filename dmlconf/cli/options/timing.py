@@ -1,4 +1,4 @@
-"""Options that compare the times of a run with those of an earlier one."""
+"""Compare the times of a run with those of an earlier one, and `--fail-slower` if it is slower."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Factor(ParamType[float]):
         """Return the number.
 
         Raises:
-            click.BadParameter: it is not a number, or not above 1.
+            click.BadParameter: the value is not a number above 1.
         """
         text = str(value)
         try:
@@ -50,13 +50,13 @@ FAIL_SLOWER_HELP: Final = "Fail if an operator takes at least this many times as
 
 
 def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: JudgePlan) -> RunLog:
-    """Return the run after timing the cases of operators that seem slower once or twice more.
+    """Return the run with further times of the operators that seem slower than in an earlier run.
 
     Args:
         base: the earlier run.
         new: the run.
-        plan: its cases.
-        judge: runs cases.
+        plan: the cases of the run.
+        judge: runs cases, and yields their verdicts.
     """
     from dmlconf.comparison.timing import retimed  # Few runs need it.
 

@@ -1,4 +1,7 @@
-"""Report where a model's outputs begin to differ from the CPU provider's, and the suspect."""
+"""Report at which node a model's outputs begin to differ from the CPU provider's, and who is wrong.
+
+The suspect is DirectML if a dispatch that it ran is wrong, and else ONNX Runtime's provider.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,11 @@ def _judged(dispatches: Path) -> list[Verdict]:
 
 
 def suspect(verdicts: Sequence[Verdict]) -> str:
-    """Return a sentence that names the suspect, by the verdicts on the dispatches in order."""
+    """Return a sentence that names the suspect.
+
+    Args:
+        verdicts: the verdicts on the dispatches, in the order in which they ran.
+    """
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
         return f"DirectML is suspect: its dispatch {wrong.case} is wrong."
@@ -68,7 +75,7 @@ def suspect(verdicts: Sequence[Verdict]) -> str:
 
 
 def _known_errors(verdicts: Sequence[Verdict]) -> str:
-    """Return a note on operators that differ from their pages, on which the provider may rely."""
+    """Return a note on operators whose pages are wrong, since the provider may rely on one."""
     names = dict.fromkeys(verdict.operator for verdict in verdicts)
     # Graphs have no page of their own.
     known = [name for name in names if getattr(entry_of(name), "page_errors", ())]

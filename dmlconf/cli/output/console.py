@@ -1,4 +1,4 @@
-"""Consoles for standard output and standard error that follow `--color`."""
+"""Write to standard output and standard error: messages, colours, and readers that close them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["make_console", "output_error", "say", "silenced_when_closed", "warn"]
 
 _WRITERS: Final = frozenset({"click.utils", "rich.console", __name__})
-"""Modules that write to standard output; other modules write files."""
+"""The modules that write to standard output; an error in another module is about a file."""
 
 
 def make_console(color: str, *, stderr: bool = False) -> Console:
@@ -26,12 +26,12 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
 
     Args:
         color: `auto`, `always` or `never`; `auto` uses colour on a terminal unless NO_COLOR is set.
-        stderr: whether it writes to standard error.
+        stderr: whether the console writes to standard error instead of standard output.
     """
     from rich.console import Console
 
     class PlainConsole(Console):
-        """Raises on a broken pipe; Rich itself would exit with 1."""
+        """A console that raises on a broken pipe, where Rich itself would exit with 1."""
 
         def on_broken_pipe(self) -> None:
             raise
@@ -69,7 +69,7 @@ def silenced_when_closed() -> Iterator[None]:
 
 
 def output_error(error: Exception) -> str | None:
-    """Return why standard output could not be written; None if the error is another.
+    """Return why standard output could not be written; None if the error is about something else.
 
     Output that is still buffered is discarded.
     """

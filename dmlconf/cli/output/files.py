@@ -1,4 +1,4 @@
-"""Replace files atomically."""
+"""Replace files atomically, and check beforehand that files and folders can be written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["OutputError", "replaced", "require_folder"]
 
 
 class OutputError(ExpectedError):
-    """A result cannot be written although all that it says is known, as on a full disk."""
+    """A result that is complete cannot be written, as on a full disk."""
 
 
 def replaced(
@@ -24,13 +24,13 @@ def replaced(
 
     Args:
         path: the file.
-        content: what it is to hold.
-        option: what names it, for messages.
-        own: what is written, as `recognised` names it.
+        content: the new content; None to check only.
+        option: the option that names the file, for messages.
+        own: the kind of file that is written, as `recognised` names it.
 
     Raises:
-        click.UsageError: it is not possible, before there is any content, or the file is one that
-            nobody wants overwritten.
+        click.UsageError: the check found that the file cannot be written, or the file is of another
+            kind that nobody wants overwritten, such as a case file.
         OutputError: the content could not be written.
     """
     require_replaceable(f"{option} {path}", path, own)
@@ -50,14 +50,14 @@ def replaced(
 
 
 def require_folder(folder: Path, option: str = "-o") -> None:
-    """Check that a folder can be written or made, before anything is known to write there.
+    """Check, before there is a result, that a folder can be created and files written there.
 
     Args:
-        folder: the folder; it is not made.
-        option: what names it, for messages.
+        folder: the folder, which is not created.
+        option: the option that names the folder, for messages.
 
     Raises:
-        click.UsageError: it cannot.
+        click.UsageError: the folder cannot be created or written to.
     """
     temporary: Path | None = None
     try:

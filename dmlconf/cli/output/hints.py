@@ -1,4 +1,4 @@
-"""Hints for authors of cases about cases that a run could not check."""
+"""Hints for authors of cases: why a run could not check a case, and what to add to it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
 def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
     """Yield hints on how dmlconf can check the cases that this run left unchecked.
 
-    There are hints about cases outside the bundled suite only.
+    Cases of the bundled suite get no hints.
 
     Args:
         log: the run.
-        plan: its cases.
+        plan: the cases of the run.
     """
     templates = {each.identifier: each.template for each in outside_the_bundled_suite(plan)}
     unchecked = dict.fromkeys(
@@ -97,11 +97,11 @@ def _recordings(folder: Path) -> list[Path]:
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
-    """Return the bundled recording for a copied case file that has none next to it, if any."""
+    """Return the bundled recording that a copied case file lacks; None if it lacks none."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
     if template.shared:
-        return None  # A recording lies in the folder of its operator, not here.
+        return None  # The recording of a shared case is in the folder of its operator.
     if _has_recording(template) or not (origin / file.name).is_file():
         return None
     return next(iter(_recordings(origin)), None)

@@ -1,4 +1,4 @@
-"""Check the files a run will write before its first case, so that a typo costs no hours."""
+"""Check before the first case that a run can write its files, so that a typo costs no hours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["prepare_files", "require_replaceable"]
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a command may replace a file: it does not read it, and may overwrite its kind.
+    """Check that a command may replace a file: it is no input, and no file to be protected.
 
     Args:
         option: the option that names the file, for messages.
@@ -33,7 +33,7 @@ def require_replaceable(
     """
     from dmlconf.documents.recognition import recognised
 
-    for each in () if is_folder(file) else inputs:  # A folder fails later.
+    for each in () if is_folder(file) else inputs:  # That a folder cannot be written shows later.
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
             raise click.UsageError(printable(message))
@@ -54,7 +54,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def prepare_files(
     files: Sequence[tuple[str, Path]], *, inputs: Sequence[Path] = (), log: Path | None = None
 ) -> None:
-    """Create the folders that files need, all or none, and check that each file can be written.
+    """Check that each file can be written, and create the folders that the files need.
 
     Args:
         files: pairs of the option that names a file, for messages, and the file.
@@ -62,7 +62,7 @@ def prepare_files(
         log: the file among these that is a run log, and may replace a run log.
 
     Raises:
-        click.UsageError: a file cannot be written, or must not be; the created folders are removed.
+        click.UsageError: a file cannot or must not be written; no new folder is left behind.
     """
     if not files:
         return
@@ -96,7 +96,7 @@ def _make_folders(folder: Path) -> list[Path]:
 
 
 def _try(file: Path) -> None:
-    """Raise `OSError` if the file cannot be written; leave what is there as it is."""
+    """Raise `OSError` if the file cannot be written; the file is not changed."""
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:

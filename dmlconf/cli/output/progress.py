@@ -16,17 +16,17 @@ from dmlconf.engine.events import Event, Judged
 __all__ = ["advancing", "progress", "spoken"]
 
 _SECONDS: Final = 30.0
-"""Without a terminal, the longest time without a line."""
+"""Seconds between two lines, if standard error is no terminal."""
 
 _LEAST_CASES: Final = 1000
-"""Plans of at least this many cases get a line for each tenth."""
+"""Plans of at least this many cases get a line after each tenth of the cases, too."""
 
 
 @contextmanager
 def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
     """Show a progress bar or occasional lines; yield a function to call after each case.
 
-    Its argument is whether the case fails the run.
+    The function's argument is whether the case fails the run.
 
     Args:
         total: how many cases there are; None if that is unknown until the end.
@@ -47,12 +47,12 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
 
 
 def spoken(seconds: float) -> str:
-    """Return a duration in words, such as `40 s` or `3 min`."""
+    """Return a rounded duration, such as `40 s` or `3 min`."""
     return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"
 
 
 def advancing(advance: Callable[[bool], None]) -> Consumer:
-    """Return a consumer of a run's events that counts its verdicts."""
+    """Return a consumer of a run's events that calls `advance` for each verdict."""
 
     def consume(event: Event) -> None:
         if isinstance(event, Judged):
@@ -69,7 +69,7 @@ class _PeriodicLines:
         self._done = self._failing = 0
         self._began = monotonic()
         self._ended = threading.Event()
-        # A case that hangs calls nothing, so the clock has its own thread.
+        # While a case hangs, nothing calls `advance`, so a thread of its own writes the lines.
         self._clock = threading.Thread(target=self._tick, daemon=True)
         self._clock.start()
 
@@ -96,7 +96,7 @@ class _PeriodicLines:
         say(f"{self._done:,}{total} cases{failing}, {seconds:.0f} s{self._left(seconds)}")
 
     def _left(self, seconds: float) -> str:
-        """Return how long the rest will take if it goes on like this."""
+        """Return how long the remaining cases will take if they take as long as those so far."""
         if not self._done or self._total is None or self._done >= self._total:
             return ""
         return f", about {spoken(seconds * (self._total - self._done) / self._done)} left"

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["prepared_folder", "write_site"]
 
 _MARK: Final = b'<meta name="generator" content="dmlconf history">'
-"""What each page of a site has, and no other report of dmlconf."""
+"""A tag that each page of a site has, and no other report of dmlconf."""
 
 _FIRST: Final = "regressions.html"
-"""What is written first: its mark says that the rest may be replaced."""
+"""The page that is written first: its mark says that an interrupted site may be replaced."""
 
 _LAST: Final = "index.html"
 
@@ -27,10 +27,10 @@ _FOLDERS: Final = ("cases", "environments", "operators")
 
 
 def prepared_folder(folder: Path) -> None:
-    """Create the folder, unless it has something other than an earlier site.
+    """Create the folder if there is none; refuse one with other files than an earlier site.
 
     Raises:
-        click.UsageError: it has, or cannot be created.
+        click.UsageError: the folder has other files, or cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def prepared_folder(folder: Path) -> None:
 
 
 def _is_site(folder: Path) -> bool:
-    """Return whether an earlier site is in a folder, or a part of one that was interrupted."""
+    """Return whether a folder has an earlier site, or the first pages of one."""
     for name in _LAST, _FIRST:
         if (folder / name).is_file():
             return _MARK in (folder / name).read_bytes()[:4096]
@@ -50,9 +50,9 @@ def _is_site(folder: Path) -> bool:
 
 
 def write_site(folder: Path, site: Site) -> int:
-    """Write the pages, and remove those of an earlier site that there are no more.
+    """Write the pages, and remove pages of an earlier site that the site does not have.
 
-    `index.html` is written last, so that it leads to nothing that is not there.
+    `index.html` is written last, so that all pages exist to which it links.
 
     Returns:
         How many pages were written.

@@ -1,7 +1,7 @@
-"""Standard streams in GitHub Actions, where a line of output may be a command to the runner.
+"""Keep printed text from being taken for commands to the runner of GitHub Actions.
 
-A message of a driver, a plugin or a worker may have any text. The runner obeys a line that begins
-with `::`, or that holds `##[`, wherever it comes from.
+A message of a driver, a plugin or a worker may have any text. The runner obeys each line that
+begins with `::` or holds `##[`, whatever program prints it.
 
 Source: Workflow commands for GitHub Actions, GitHub Docs; ActionCommand.cs of actions/runner.
 """
@@ -18,7 +18,7 @@ from typing import Final, TextIO
 __all__ = ["Disarmed", "disarm_workflow_commands"]
 
 _APART: Final = "\u200b"
-"""A zero-width space: nobody sees it, and no command has it."""
+"""A zero-width space, which nobody sees and no command contains."""
 
 _LINE_ENDS: Final = re.compile("([\r\n])")
 _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
@@ -28,7 +28,8 @@ _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
 def disarm_workflow_commands() -> None:
     """In GitHub Actions, keep what is printed as text from being taken for commands.
 
-    Bytes that are written to the streams' buffers stay what they are: annotations are meant.
+    Bytes that are written to the streams' buffers stay as they are: so dmlconf writes annotations,
+    which are meant to be commands.
     """
     if not os.environ.get("GITHUB_ACTIONS"):
         return
@@ -40,7 +41,7 @@ def disarm_workflow_commands() -> None:
 
 
 class Disarmed(TextIOWrapper):
-    """Writes to the buffer of another stream, with a zero-width space within each command."""
+    """A stream that writes to the buffer of another one, with a space within each command."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(
@@ -50,7 +51,7 @@ class Disarmed(TextIOWrapper):
             line_buffering=stream.line_buffering,
             write_through=stream.write_through,
         )
-        self._owner = stream  # Its destruction would close the buffer.
+        self._owner = stream  # If the stream were destroyed, it would close the buffer.
         self._line = ""
 
     def close(self) -> None:
@@ -64,7 +65,7 @@ class Disarmed(TextIOWrapper):
         return len(text)
 
     def _disarmed(self, part: str) -> str:
-        """Return a part of a line with a space within each command that ends in it."""
+        """Return a part of a line with a zero-width space in each command that ends in the part."""
         if part in ("\r", "\n"):
             self._line = ""
             return part
