@@ -1,1 +1,1 @@
-"""One module per command, imported when the command is used (`common/command_table.py`)."""
+"""A module for each command, which `common/command_table.py` imports when the command is used."""

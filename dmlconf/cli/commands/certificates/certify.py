@@ -222,8 +222,12 @@ def command(
 def _content(path: Path, option: str) -> bytes:
     """Return a file's bytes, which go into the certificate as they are.
 
+    Args:
+        path: the file.
+        option: the option that names the file, without hyphens, for messages.
+
     Raises:
-        click.UsageError: it cannot be read.
+        click.UsageError: the file cannot be read.
     """
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
@@ -232,7 +236,7 @@ def _content(path: Path, option: str) -> bytes:
 
 
 def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]:
-    """Run the cases that the journal lacks, and return what is still missing."""
+    """Run the cases that the journal lacks; return messages on what is missing then."""
     try:
         with bar() as advance:
             missing = run_order(order, engine, journal, advance)
@@ -248,7 +252,7 @@ def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _NewContents:
-    """The contents of a certificate, and the findings that forbid to write it."""
+    """The contents of a certificate, and the findings because of which it must not be written."""
 
     findings: Sequence[Finding]
     predicate: Predicate

@@ -1,4 +1,4 @@
-"""`dmlconf sign`: sign a certificate, if need be on a machine other than the tested one."""
+"""`dmlconf sign`: sign a certificate, for example on another machine than the tested one."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _accepted(path: Path) -> bytes:
     """Return the content of the file with the limits that the verifier accepts.
 
     Raises:
-        click.UsageError: it cannot be read.
+        click.UsageError: the file cannot be read.
     """
     try:
         return read_bytes(path, LARGEST_DOCUMENT)

@@ -196,7 +196,7 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
-    """Return the log that is named; None if a case is named or there is no run.
+    """Return the log that `failure` names, or the latest; None if it names a case, or no run is.
 
     Raises:
         InvalidLogError: the file is not a log, or does not exist.
@@ -208,7 +208,7 @@ def _log(failure: str | None) -> RunLog | None:
 
 
 def _failures(log: RunLog) -> Iterator[_Failure]:
-    """Yield the simplest case of each group of failures, with what the group shares."""
+    """Yield the simplest case of each group of failures, with what the failures share."""
     from dmlconf.reports.runs.shared_properties import shared_lines
 
     for line in shared_lines(log):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _RUN: Final = re.compile("#?([0-9]{1,7})")
-"""A run's number. Eight digits are a date, such as 20261101."""
+"""A run's number, such as `#12`. Eight digits are a date instead, such as 20261101."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 
@@ -48,7 +48,7 @@ def command() -> None:
 
 
 def _subcommand(name: str, **attributes: Any) -> Callable[[_Function], click.Command]:
-    """Return a decorator that adds a command to the group."""
+    """Return a decorator that adds a command to `dmlconf history`."""
 
     def decorate(function: _Function) -> click.Command:
         subcommand: click.Command = click.command(f"history-{name}", cls=Command, **attributes)(
@@ -477,7 +477,11 @@ def _choice(options: dict[str, Any]) -> Choice:
 
 
 def _start(timeline: Timeline, since: str) -> str:
-    """Return the time from which runs count."""
+    """Return the time from which runs count: the start of the run `#12`, or a date.
+
+    Raises:
+        click.BadParameter: there is no such run, or `since` is not a date.
+    """
     named = _RUN.fullmatch(since)
     if named:
         number = int(named[1])
@@ -489,10 +493,10 @@ def _start(timeline: Timeline, since: str) -> str:
 
 
 def _date(text: str, option_name: str) -> str:
-    """Return a date in the form that runs have.
+    """Return a date in the form in which the history has the times of runs.
 
     Raises:
-        click.BadParameter: it is not one.
+        click.BadParameter: the text is not a date.
     """
     from dmlconf.history.timestamps import utc_text
 

@@ -1,4 +1,4 @@
-"""`dmlconf report`: generate reports from the log of an earlier run."""
+"""`dmlconf report`: generate reports from the log of an earlier run, or a scoreboard of several."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Commands that run cases, and say what there is to run."""
+"""Commands that run cases, and that show operators, cases, devices and configuration."""

@@ -100,7 +100,7 @@ def command(
 
 
 def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """Yield each option's name, value and origin."""
+    """Yield each option's name, value and origin, and for what effect its file must be allowed."""
     settings = ctx.meta.get(SETTINGS, {})
     for parameter in command.params:
         key = str(parameter.name)
@@ -121,7 +121,7 @@ def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]
 
 
 def _permit(configuration: Configuration | None, word: str) -> int:
-    """Allow the configuration file or withdraw its permission, and print which settings it has."""
+    """Allow the configuration file and print what it may do now, or withdraw its permission."""
     if configuration is None:
         raise click.UsageError(f"there is no file to {word}: neither {' nor '.join(FILE_NAMES)}")
     try:

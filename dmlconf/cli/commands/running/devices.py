@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _WIDE: Final = 120
-"""Terminal columns from which the adapters fit into one table."""
+"""The least number of columns of a terminal in which all adapters are shown in one table."""
 
 
 @click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")

@@ -41,13 +41,13 @@ class _State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """A checked subject, its state, and what to do about it.
+    """What one check found.
 
     Attributes:
-        subject: what was checked.
-        state: whether it works, is absent, or prevents every run.
+        subject: what was checked, such as `DirectML`.
+        state: whether the subject works, is absent, or prevents every run.
         told: what was found.
-        advice: what to do; None if nothing needs doing.
+        advice: what to do; None if there is nothing to do.
     """
 
     subject: str
@@ -185,7 +185,8 @@ def _cache() -> Iterator[_Finding]:
         return
     count, size = _files(store.folder.glob("*"))
     text = f"{counted(count, 'file')} in {store.folder}, {size / 1e6:,.1f} MB"
-    unpacked = store.folder / "unpacked"  # By the single file. Beside it, the lab is much larger.
+    # The single file `dmlconf.pyz` unpacks itself there. The lab, beside it, is no cache.
+    unpacked = store.folder / "unpacked"
     if unpacked.is_dir():
         _, size = _files(unpacked.rglob("*"))
         text += f"; {size / 1e6:,.1f} MB in {unpacked}"
@@ -193,7 +194,7 @@ def _cache() -> Iterator[_Finding]:
 
 
 def _files(paths: Iterable[Path]) -> tuple[int, int]:
-    """Return how many of these are files, and the sum of their sizes in bytes."""
+    """Return how many of the paths are files, and the sum of their sizes in bytes."""
     count, size = 0, 0
     for path in paths:
         with suppress(OSError):  # Another process may just have removed it.

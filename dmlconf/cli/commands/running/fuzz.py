@@ -62,7 +62,7 @@ _ROUND: Final = 100
 """How many cases a round generates before they run; a run with --time ends after a round."""
 
 _MOST_SAVED: Final = 100
-"""How many failing cases of one group are written; more of them add nothing new."""
+"""Maximum number of failing cases of one group that are written; more would show nothing new."""
 
 _CHOICE_GROUP: Final = "Choose what to generate"
 
@@ -289,7 +289,7 @@ def command(
 
 
 def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
-    """Return the suite's cases of rewrites that graphs of these operators may hold."""
+    """Return the suite's small cases of rewrites all of whose nodes are of these operators."""
     files = rewrite_files()
     suite = load_suite(files, store=checked_files()) if files else Suite((), "")
     return plantable(suite.templates, operators)
@@ -298,7 +298,14 @@ def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
 def _rounds(
     fuzz: Fuzz, numbers: list[int] | None, seconds: float | None, cases: dict[str, PlannedCase]
 ) -> Iterator[list[PlannedCase]]:
-    """Yield cases in rounds, and keep each in `cases`; stop after `seconds`, if given."""
+    """Yield generated cases in rounds, and add each to `cases`.
+
+    Args:
+        fuzz: generates the cases.
+        numbers: the numbers of the cases to generate; None for all from 0 on.
+        seconds: how long to generate cases; None for no limit.
+        cases: gets each case, by identifier.
+    """
     end = None if seconds is None else monotonic() + seconds
     generated = iter(fuzz.cases(numbers))
     while batch := list(islice(generated, _ROUND)):
@@ -311,7 +318,7 @@ def _rounds(
 def _save(
     folder: Path, log: RunLog, cases: dict[str, PlannedCase]
 ) -> list[tuple[PlannedCase, Verdict]]:
-    """Write some failing cases of each group, print where, and return one of each group."""
+    """Write some failing cases of each group, say where, and return one of each group."""
     groups = [group.failures for group in shared_properties(log)]
     chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
     if not chosen:

@@ -1,4 +1,4 @@
-"""`dmlconf operators`: show the catalogue."""
+"""`dmlconf operators`: show the operators of the catalogue, or everything about one."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _listed() -> list[dict[str, Any]]:
 
 
 def markdown_table() -> str:
-    """Return the operators as a Markdown table, as in the README."""
+    """Return the operators as a Markdown table: names, feature levels and summaries."""
     entries = map(operator, operator_names())
     rows = ((_named(each), str(each.since), cell(each.summary)) for each in entries)
     return "\n".join(table(["Operator", "Since", "What it does"], rows)) + "\n"
@@ -97,7 +97,7 @@ def _table(*columns: str) -> Table:
     from rich import box
     from rich.table import Column, Table
 
-    # Text too long for its column is wrapped: nothing is cut off.
+    # Text that is too long for its column is wrapped instead of cut off.
     folded = [Column(name, overflow="fold") for name in columns]
     return Table(*folded, box=box.SIMPLE_HEAD, pad_edge=False)
 

@@ -359,7 +359,7 @@ def _inputs(
     selection: Mapping[str, Any],
     *others: Path | None,
 ) -> list[Path]:
-    """Return the files that a run reads, as far as options name them."""
+    """Return the files that the command line names for the run to read, and the configuration."""
     sources = [against, *(f"{name.name}:{name.options}" for name in backends)]
     named = [Path(source.partition(":")[2]) for source in sources if ":" in source]
     lists: list[CaseList | None] = [selection.get("case_list"), selection.get("failed")]
@@ -374,5 +374,5 @@ def _inputs(
 
 
 def _digested(path: Path | None) -> str | None:
-    """Return the SHA-256 of a file in hexadecimal, to see whether another run used the same."""
+    """Return the SHA-256 of a file in hexadecimal, to tell whether two runs used the same file."""
     return None if path is None else sha256(path.read_bytes()).hexdigest()

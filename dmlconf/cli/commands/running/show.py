@@ -1,4 +1,4 @@
-"""`dmlconf show`: print a case in readable form."""
+"""`dmlconf show`: print a case's desc, data and expectation, and its outcome on a backend."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _attributes(case: Case) -> Iterator[Text]:
 
 
 def _shown(value: Any) -> str:
-    """Return an attribute as text; a nested operator as its name with its attributes."""
+    """Return an attribute as text: `{1, 2}` for an array, a nested operator with its attributes."""
     if isinstance(value, tuple):
         return "{" + ", ".join(map(_shown, value)) + "}"
     if not isinstance(value, Mapping):

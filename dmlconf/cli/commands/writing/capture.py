@@ -166,7 +166,7 @@ def command(
 
 
 def _require_data(data: str) -> None:
-    """Refuse options that say nothing about the data that is kept."""
+    """Refuse `--dispatches` and `--most-data` if `--data` keeps nothing to which they apply."""
     context = click.get_current_context()
     for name, kept in (("dispatches", ["all"]), ("most_data", ["weights", "all"])):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and data not in kept:
@@ -231,7 +231,7 @@ def _written(
 
 
 def _report_left_out(captured: Captured) -> None:
-    """Say what could not be captured, and why."""
+    """Say what was not captured, and why."""
     for reason, count in captured.skipped.most_common(_MOST_NAMED):
         say(f"Skipped {count:,} times: {reason}")
     for refusal, count in captured.refused.most_common(_MOST_NAMED):

@@ -45,7 +45,7 @@ __all__ = ["command"]
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What is shown, and which share fails.
+    """What to show, and which share to demand.
 
     Attributes:
         missing: whether to list what no case covers.
@@ -62,7 +62,7 @@ class _Options:
     color: str
 
     def exit_code(self, rows: Sequence[HasShare], *, written: bool) -> int:
-        """Return how the command ends; say so if too little is covered."""
+        """Return the exit code of the command; say so if too little is covered."""
         covered, of = total_share(rows)
         if self.fail_under is not None and 100 * covered < self.fail_under * of:
             share = f"{percentage(covered, of):.2f}%"
@@ -199,7 +199,7 @@ def _documentation(
 
 
 def _target(target: str, entries: Sequence[Entry], suite: Suite, options: _Options) -> int:
-    """Report how much of each operator's cases a target can express."""
+    """Report how many of each operator's cases a target can express."""
     plan = _planned(entries, suite)
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
         rows = measure_target(map(valid_case, plan), target, lambda: advance(False))
@@ -213,7 +213,7 @@ def _combinations(
     reports: Sequence[Report[Sequence[CombinationCoverage]]],
     options: _Options,
 ) -> int:
-    """Report which pairs the cases have; layers of networks count apart."""
+    """Report which pairs of parameter values the cases have; cases of models do not count."""
     plan, _ = without_models(_planned(entries, suite))
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
         rows = measure_combinations(entries, map(valid_case, plan), lambda: advance(False))
@@ -231,7 +231,7 @@ def _questions(
     reports: Sequence[Report[Sequence[QuestionCoverage]]],
     options: _Options,
 ) -> int:
-    """Report which questions the cases ask; layers of networks, whose data are plain, ask none."""
+    """Report which questions the cases ask; cases of models, whose data is plain, do not count."""
     operators = [entry for entry in entries if isinstance(entry, Operator)]
     chosen = {entry.name for entry in entries}
     plan, _ = without_models(_planned(entries, suite))

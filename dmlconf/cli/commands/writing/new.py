@@ -1,4 +1,4 @@
-"""`dmlconf new`: create a new file from the catalogue and the suite."""
+"""`dmlconf new`: create a case file from the catalogue and a case of the bundled suite."""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ _MOST_NAMED: Final = 10
 
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
-    """Reject other names: a recording replaces the file, and `-o` selects operators elsewhere."""
+    """Return a folder or the name of a recording, and refuse any other name.
+
+    A recording replaces the file, and in other commands `-o` selects operators.
+    """
     if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
@@ -189,7 +192,7 @@ def _default_name(head: Recording) -> str:
 
 
 def _save_parts(parts: Sequence[Part]) -> str:
-    """Write the files that change, and return how many there are in words."""
+    """Write the files whose content changes, and return a phrase that says how many there are."""
     changed = 0
     for part in parts:
         if part.content is not None:
@@ -214,7 +217,7 @@ def _save(path: Path, content: bytes | None) -> None:
 
 
 def _report_left_out(left_out: Sequence[LeftOut]) -> None:
-    """Print how many cases were not recorded and why, and which of them broke."""
+    """Print how many cases were not recorded and why, and the cases that broke."""
     counts = Counter((left.broken, str(left.reason)) for left in left_out)
     for (broken, reason), count in sorted(counts.items()):
         word = "broken" if broken else "unsupported"

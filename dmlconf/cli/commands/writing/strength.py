@@ -1,4 +1,4 @@
-"""`dmlconf strength`: how many possible defects a suite notices, in several figures."""
+"""`dmlconf strength`: measure how many defects a suite notices, in several figures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _THRESHOLDS: Final = tuple(
 def _thresholds(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, float]:
-    """Parse `drivers=95` as a figure and a percentage; without a figure it is for `defects`."""
+    """Return percentages by figure: `drivers=95` is 95 for `drivers`, `95` is for `defects`."""
     thresholds = {}
     for value in values:
         figure, _, number = value.rpartition("=")

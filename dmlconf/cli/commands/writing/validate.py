@@ -96,7 +96,7 @@ def command(
 
 
 def _catalogue_problems() -> list[Problem]:
-    """Return the problems of the catalogue; that it has none is kept in the user's cache folder."""
+    """Return the problems of the catalogue; if it has none, that is kept in the cache folder."""
     store, key = user_store(), sha256(b"catalogue" + checks_digest()).hexdigest()
     if store is not None and store.get(key) == []:
         return []
@@ -107,7 +107,7 @@ def _catalogue_problems() -> list[Problem]:
 
 
 def _unknown(suite: Suite, valid_files: ValidFiles) -> set[Path]:
-    """Return the files that are not known to be valid."""
+    """Return the suite's files that are not known to be valid from an earlier command."""
     files = {template.about.location.path for template in suite.templates}
     return {path for path in files if not valid_files.has(path, path.read_bytes())}
 
@@ -119,7 +119,11 @@ def _keep(
     paths: Sequence[Path],
     valid_files: ValidFiles,
 ) -> None:
-    """Keep which files are valid: those that were checked as a whole, on any machine alike."""
+    """Keep in the cache which files are valid.
+
+    These are files below the given paths without a warning. Files with the tag `large` are left
+    out, as how they are checked depends on the machine's memory.
+    """
     large = {t.about.location.path for t in suite.templates if LARGE_TAG in t.tags}
     for path in unknown - large - {warning.path for warning in warnings}:
         if any(path.is_relative_to(given) for given in paths):
@@ -127,9 +131,9 @@ def _keep(
 
 
 def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry with a case that may take much memory and has no tag for it.
+    """Yield a problem for each entry without the tag `large` that has a case of much memory.
 
-    Whoever runs a suite in a container should know which cases to leave out.
+    By the tag, whoever runs a suite in a container knows which cases to leave out.
     """
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
@@ -151,7 +155,7 @@ def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
-    """Return a problem as plain data; without a line it concerns the whole file."""
+    """Return a problem as JSON values; one without a line concerns the whole file."""
     return {
         "path": str(problem.path),
         "line": problem.line or None,
@@ -162,7 +166,7 @@ def _plain(problem: Problem) -> dict[str, Any]:
 
 
 def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a warning for each entry of a file whose cases check nothing."""
+    """Yield a warning for each entry of a file with cases for which any output would pass."""
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
         template = planned.template
@@ -185,6 +189,6 @@ def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
 
 
 def _problem(template: CaseTemplate, message: str, hint: str) -> Problem:
-    """Return a problem of the entry of a file."""
+    """Return a problem that points at the entry of a case in its file."""
     location = template.about.location
     return line_problem(location.path, location.line, message, hint)
