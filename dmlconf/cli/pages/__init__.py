@@ -1,1 +1,1 @@
-"""Text that commands show about operators, cases and devices."""
+"""What commands show about operators, cases and devices, and the server of a history's pages."""

@@ -1,4 +1,4 @@
-"""`dmlconf devices --check`: what devices must do besides running operators."""
+"""`dmlconf devices --check`: check what devices must do besides running operators."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def checked_devices(path: str | None, *, as_json: bool, color: str) -> ExitCode:
 
     Args:
         path: the file of DirectML, or None to look for it.
-        as_json: print JSON at the end instead of each result as it arrives.
-        color: when to colour.
+        as_json: whether to print JSON at the end instead of each result as it arrives.
+        color: the value of `--color`.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.

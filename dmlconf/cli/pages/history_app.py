@@ -1,8 +1,8 @@
 """The web server of `dmlconf history serve`: a WSGI application that only reads the history.
 
-A browser must send the token of the server. The first address contains it; the answer sets a cookie
-with it, so that the addresses of pages and of links between them need not contain it. A path is
-looked up in the list of pages, and never names a file.
+A browser must send the token of the server. The address that the server prints contains the token;
+the answer sets a cookie with the token, so that the addresses of other pages need not contain it. A
+path is looked up in the list of pages, and never names a file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Application:
         Args:
             history: the open database.
             token: the token that an address or a cookie must contain.
-            report: is called with the message if the database cannot be read.
+            report: the function that is called with a message if the database cannot be read.
         """
         self._history = history
         self._token = token

@@ -25,10 +25,11 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{16,200}")
 
 
 def chosen_token() -> str:
-    """Return the token of the environment, or a new one of 192 random bits.
+    """Return the token in the variable `DMLCONF_HISTORY_TOKEN`, or a new one of 192 random bits.
 
     Raises:
-        click.UsageError: the token of the environment is too short, or has other characters.
+        click.UsageError: the token in the variable is too short or too long, or has other
+            characters.
     """
     named = os.environ.get(_VARIABLE)
     if named is None:
@@ -50,7 +51,7 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
         token: the secret that the printed address contains.
 
     Raises:
-        click.UsageError: nobody can listen there, or the server's package is missing.
+        click.UsageError: the server cannot listen there, or its package is missing.
     """
     try:
         from waitress import create_server

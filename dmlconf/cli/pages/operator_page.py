@@ -31,7 +31,7 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
 
     Args:
         entry: the operator.
-        counts: how many cases it has, by the name of their file (`case_counts`).
+        counts: how many cases the operator has, by the name of their file (`case_counts`).
 
     Returns:
         Markdown. Links lead to the official page and, for a special case, to the page of the
@@ -57,7 +57,7 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table; cells are Markdown already, except for unescaped bars."""
+    """Yield the lines of a table; the cells are Markdown, and may have bars."""
     yield from table(columns, (map(cell, row) for row in rows))
 
 
@@ -70,7 +70,7 @@ def _code(text: object) -> str:
 
 
 def _text(text: str) -> str:
-    """Return prose with the characters escaped that Markdown or HTML would interpret."""
+    """Return prose, in which characters are escaped that Markdown or HTML would interpret."""
     for sign in "\\`*_[]":
         text = text.replace(sign, f"\\{sign}")
     return text.replace("&", "&amp;").replace("<", "&lt;")

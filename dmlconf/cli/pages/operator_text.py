@@ -33,7 +33,7 @@ __all__ = [
 
 
 def special_case_text(of: Specialisation) -> str:
-    """Return the general operator and its fields: `RESAMPLE3 with Antialiased = false`."""
+    """Return the general operator and its fixed fields: `RESAMPLE3 with Antialiased = false`."""
     values = {
         **{name: json.dumps(value) for name, value in of.constants.items()},
         **{name: str(expression) for name, expression in of.computed.items()},
@@ -56,7 +56,7 @@ def field_note(field: Field) -> str:
 
 
 def ranks_text(support: Support) -> str:
-    """Return the ranks that a table lists: `1 to 8`."""
+    """Return the ranks that a support table lists for a tensor: `1 to 8`."""
     lowest, highest = support.ranks
     return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
@@ -93,7 +93,7 @@ def rule_text(rule: PrecisionEntry) -> str:
 
 
 def typical_text(typical: Typical) -> str:
-    """Return how much of a limit devices use, and how that was measured."""
+    """Return the largest share of the limit that devices use, and how it was measured."""
     shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
     when = f" when {typical.when}" if typical.when else ""
     return f"Largest share of the limit used: {shares}{when}. Measured: {typical.measured}"
@@ -102,7 +102,8 @@ def typical_text(typical: Typical) -> str:
 def case_counts(name: str) -> Counter[str]:
     """Return how many cases of an operator the bundled suite has, by the name of their file.
 
-    All graphs that contain the operator count as one file.
+    A case in `gather/documented.yaml` counts for `documented`. All graphs with a node of the
+    operator count for `graphs`.
     """
     return all_case_counts(load((), operators=[name]).plan())[name]
 

@@ -1,4 +1,4 @@
-"""The nodes and edges of a graph in readable form."""
+"""The nodes and edges of a graph as lines of text, for `dmlconf show`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["graph_lines"]
 def graph_lines(
     graph: Graph, tensor_text: Callable[[TensorDesc], str], value_text: Callable[[Any], str]
 ) -> Iterator[str]:
-    """Yield lines that show each node with its sources and targets.
+    """Yield lines that show each node, where its inputs come from, and where its outputs go.
 
     Args:
         graph: the graph.

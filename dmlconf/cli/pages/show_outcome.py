@@ -1,4 +1,4 @@
-"""The expectation of a case that states none, and its outcome on a backend."""
+"""What `dmlconf show` adds to a case: an expectation from elsewhere, and a backend's outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_BACKEND = registry.BackendName("", "")
 
 
 def with_expectation(case: Case, against: str, suite_paths: Sequence[Path]) -> Case:
-    """Return the case with its expectation: its own, or else that of `against`.
+    """Return the case with an expectation: its own or, if it states none, that of `against`.
 
     Args:
         case: the case.
@@ -62,8 +62,8 @@ def outcome_lines(
     """Yield the outcome of a case on a backend, and the verdict on it.
 
     Args:
-        planned: the case in its suite.
-        case: the same case.
+        planned: the planned case.
+        case: the same case, built.
         name: the backend.
         against: what gives expected values, as for a run.
         suite: the suite of the case.

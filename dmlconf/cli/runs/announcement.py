@@ -19,7 +19,8 @@ _LEAST_CASES: Final = 1000
 
 _REFERENCE: Final = "numpy"
 _PER_SECOND: Final = 400
-"""How many cases of the whole suite a process runs and judges in a second, on two cores."""
+"""How many cases of the whole suite one process runs and judges in a second; measured on a machine
+of two cores."""
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
@@ -29,11 +30,11 @@ _PER_SECOND_OF_FEW: Final = 160
 def announcement(header: Header, total: int | None, processes: int) -> str | None:
     """Return the line, such as `Testing the NumPy reference, against ...: 1,419 cases, about 9 s`.
 
-    Return None for a run of few cases, or if their number is not known.
+    Return None for a run of few cases, and for a run of an unknown number of cases.
 
     Args:
         header: the header of the run's log.
-        total: how many cases there are.
+        total: how many cases the run has; None if that is unknown.
         processes: how many processes run cases.
     """
     if total is None or total < _LEAST_CASES:
@@ -50,9 +51,9 @@ def announcement(header: Header, total: int | None, processes: int) -> str | Non
 
 
 def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
-    """Return a note that `-o CONVOLUTION` also takes graphs; None if the run has no graphs.
+    """Return a note on the graphs that an option such as `-o CONVOLUTION` also selects, if any.
 
-    The note says how to leave them out.
+    The note says how to leave the graphs out.
 
     Args:
         header: the header of the run's log.

@@ -28,7 +28,7 @@ class Trial:
     """Runs a single case, and judges it as `dmlconf run` does.
 
     Attributes:
-        backend: the backend that runs it.
+        backend: the backend that runs the case.
         against: gives the expected outcome.
         options: what excuses failures, such as waivers.
     """
@@ -44,7 +44,7 @@ class Trial:
         return verdict_of(case, self.backend.execute, conclusion)
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:
-        """Return whether a case fails in the same way as a verdict."""
+        """Return whether a case gets the same status, for the same kind of reason, as a verdict."""
         other = self.verdict(case)
         kinds = [each.reason.kind if each.reason else None for each in (other, verdict)]
         return other.status is verdict.status and kinds[0] is kinds[1]
@@ -56,10 +56,10 @@ def reduce_groups(
     """For each failing case, write a smaller one that fails in the same way, and report it.
 
     Args:
-        folder: gets a folder `reduced`.
+        folder: the folder in which `reduced` is created, with a case file for each smaller case.
         failures: one failing case of each group, the largest group first.
-        trial: runs cases.
-        seconds: how long to take in total.
+        trial: runs and judges a case.
+        seconds: how long the reduction of all may take.
     """
     end = monotonic() + seconds
     for index, (planned, verdict) in enumerate(failures):

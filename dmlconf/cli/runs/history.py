@@ -13,14 +13,14 @@ from dmlconf.run_log.log import read_log
 __all__ = ["HISTORY_VARIABLE", "add_to_history", "require_history"]
 
 HISTORY_VARIABLE: Final = "DMLCONF_HISTORY"
-"""The variable that names the history; without it, it is a file in the user's data folder."""
+"""The variable that names the history; without it, that is a file in the user's data folder."""
 
 
 def require_history() -> None:
-    """Open the history, and begin it if there is none, so that a run does not end in vain.
+    """Check before a run that the history can be opened, and create it if there is none.
 
     Raises:
-        HistoryError: it cannot be opened.
+        HistoryError: the history cannot be opened.
     """
     from dmlconf.history.database import opened  # Few runs need SQLAlchemy.
 
@@ -29,7 +29,7 @@ def require_history() -> None:
 
 
 def add_to_history(log: Path) -> bool:
-    """Add a run to the history, and say so if it cannot be added; return whether it was."""
+    """Add the run of a log to the history; return whether it was added, and say so if not."""
     from dmlconf.history.adding import add
     from dmlconf.history.database import opened
 

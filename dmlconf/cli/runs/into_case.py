@@ -55,7 +55,7 @@ def record_into_cases(
         tested: the backend that computes the outputs.
         device_options: the options of the device, such as the adapter.
         quiet: whether to show no progress.
-        color: whether to use colours.
+        color: the value of `--color`.
         selection: the options that select cases.
 
     Raises:
@@ -93,7 +93,7 @@ def record_into_cases(
 
 
 def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Return the paths among the arguments, and the identifiers of cases."""
+    """Return the arguments that are paths of files or folders, and the others as identifiers."""
     paths = [path for path in arguments if path.exists()]
     if not paths:
         named = f" beside {arguments[0]}" if arguments else ""
@@ -104,7 +104,7 @@ def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
 def _recorded(
     run: Run, known: Substrate, quiet: bool, color: str
 ) -> tuple[list[tuple[PlannedCase, Mapping[str, Array]]], list[Refusal], str]:
-    """Return cases with their outputs, the reasons of others without, and the device's name."""
+    """Return the cases with their outputs, why other cases have none, and the device's name."""
     recorded: dict[str, Mapping[str, Array]] = {}
     refusals: list[Refusal] = []
     with Engine(run) as engine:

@@ -1,4 +1,4 @@
-"""The default log of a run."""
+"""Where a run without `--log` writes its log, and `fuzz` the failing cases."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["default_log", "failures_folder", "is_in_memory"]
 
 
 def default_log() -> Path:
-    """Create a run log if the user names none: in the user's folder, else in a temporary one.
+    """Create a run log in the user's folder of logs or, if that is impossible, in a temporary one.
 
-    Where no folder can be written at all, as in a container whose file systems are read-only, the
-    log is in memory for as long as this process runs.
+    If no folder can be written to, as in a container whose file systems are read-only, the log is
+    in memory, and gone when this process ends.
 
     Raises:
         click.UsageError: no log can be written.
@@ -44,13 +44,13 @@ def default_log() -> Path:
 def failures_folder(log: Path) -> Path:
     """Return the folder for what `fuzz` finds, beside its log: `run-....failures`.
 
-    A log in memory has no folder beside it that lasts.
+    For a log in memory it is `fuzz-failures` in the working directory.
     """
     return Path("fuzz-failures") if is_in_memory(log) else log.with_suffix(".failures")
 
 
 def is_in_memory(log: Path) -> bool:
-    """Return whether a log that `default_log` created ends with this process."""
+    """Return whether a log that `default_log` created is in memory."""
     return log.is_relative_to(f"/proc/{os.getpid()}/fd")
 
 

@@ -1,4 +1,4 @@
-"""`dmlconf diagnose --order`: cases that fail only after others."""
+"""`dmlconf diagnose --order`: find after which earlier cases of its process a case fails."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["diagnose_order"]
 
 _MOST_NAMED: Final = 10
-"""How many earlier cases are printed; a file has all of them."""
+"""How many earlier cases are printed; the file of the sequence has all of them."""
 
 _MOST_SELECTED: Final = 1_000
-"""Up to this many cases are looked up one by one; for more, all files are read."""
+"""For fewer cases than this, only the files that may have them are read; for more, all files."""
 
 _VERBS: Final = {
     None: ("fails", "fail", "failed"),
@@ -60,9 +60,12 @@ def diagnose_order(
         backend: the backend that runs the cases.
         folder: where to write sequences; None to write none.
         most: how many failures to look at.
-        seconds: how long the search for one may take.
+        seconds: how long the search for one sequence may take.
         timeout: seconds that one case may take.
         known_faults: whether a known fault of DirectML waives a failure.
+
+    Returns:
+        The exit code: that of success if every failure that was looked at occurred again.
     """
     failures = symptoms(log)
     if not failures:
@@ -159,7 +162,7 @@ def _write(
     """Write a sequence as a list that `run --cases` takes, with the command that repeats it.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: the file cannot be written.
     """
     name = exported_name(result.case.partition("/")[0])
     file = folder / f"{number:02}-{name}" / "sequence.txt"

@@ -1,4 +1,4 @@
-"""Runs that a command compares: read from logs and certificates, or judged from recordings."""
+"""Read the runs that `dmlconf compare` compares, from run logs, certificates or recordings."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
     """Return the run that a file holds.
 
     Args:
-        path: a run log, a certificate, whose log is taken as it is, or a recording, whose outcomes
-            the reference judges.
+        path: a run log; a certificate, whose verdicts are not judged again; or a recording, whose
+            outcomes are judged against the reference.
         suite: the case files that a recording belongs to; empty for the bundled suite.
 
     Raises:

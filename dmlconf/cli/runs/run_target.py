@@ -1,4 +1,4 @@
-"""One run on one target: its log, its reports and its exit code."""
+"""Execute one run on one target: write its log, show its reports, and return its exit code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["Presentation", "labelled", "run_and_report"]
 
 _MOST_UNSAVED: Final = 4096
-"""Figures are stored after every this many cases, so that few are in memory."""
+"""When this many figures are in memory, they are written to the cache."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
 """The largest plan that is kept for hints; a larger plan is freed before its reports."""
@@ -46,17 +46,16 @@ _MOST_KEPT: Final = 100_000
 """The most verdicts that stay in memory; the log of a larger run is read again."""
 
 _MOST_DUMPED: Final = 100
-"""The most failing cases that are written to files, several each; for more, the report shows
-groups."""
+"""Maximum number of failing cases that `--dump` writes, with several files for each case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """What is made of a run's events and log.
+    """What to write, show and demand of a run.
 
     Attributes:
         log_file: where the log goes; None for the folder of logs.
-        resume: whether to continue the run in the log.
+        resume: whether to continue the run in that log.
         reports: the reports that were asked for.
         dump_folder: where failing cases are written; None for nowhere.
         demands: what the run must meet.
@@ -87,11 +86,11 @@ class _Ended:
     """A run that has ended.
 
     Attributes:
-        log: its log.
+        log: the path of its log.
         footer: the log's last line.
-        keeper: has what the log has; None where it must be read.
-        slower_lines: what is said about operators that take longer than in an earlier run.
-        slower: complaints about operators that take longer than in an earlier run.
+        keeper: has the content of the log in memory; None if the log must be read again.
+        slower_lines: lines to print about operators that take longer than in an earlier run.
+        slower: complaints about the operators that take so much longer that the run fails.
     """
 
     log: Path
@@ -105,9 +104,9 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     """Run the cases on a target, close it, and report.
 
     Args:
-        runs: the run, alone. It is taken out, so that its plan is freed before reports are made.
-        target: what runs it.
-        shown: what is made of it.
+        runs: a list of one run, which is taken out, so that its plan is freed before the reports.
+        target: what runs the cases.
+        shown: what to write, show and demand.
 
     Raises:
         click.UsageError: the log belongs to another run, or cannot be opened.
@@ -123,7 +122,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     except KeyboardInterrupt:
         if not ends:
             raise
-        # The log has every verdict, so these decide.
+        # The log has every verdict, so the verdicts decide the exit code.
         say(f"interrupted: reports may be missing; dmlconf report {ends[-1].log} writes them")
         could_write = False
     ended = ends[-1]
@@ -144,7 +143,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
 
 
 def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
-    """Return the cases about which there may be hints: a few, so that the plan can be freed."""
+    """Return the cases about which there may be hints; they are few, so the plan can be freed."""
     from dmlconf.cli.output.hints import outside_the_bundled_suite
 
     if shown.quiet or len(run.plan) > LARGEST_HINTED_PLAN:
@@ -164,13 +163,13 @@ def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Prese
 
 
 def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
-    """Run into the log, and do what needs the open backend or the plan afterwards.
+    """Run the cases and write the log; then do what needs the open backend, as `--dump` does.
 
     Args:
         run: the run.
-        target: what runs it.
-        shown: what is made of it.
-        ends: gets the end of the run as soon as the log has it, and again with what followed.
+        target: what runs the cases.
+        shown: what to write, show and demand.
+        ends: the end of the run is added as soon as the log has it, and once more with times.
     """
     log_file = labelled(shown.log_file, target.label)
     try:
@@ -210,7 +209,7 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
             _dump(shown.dump_folder, read_log(log, own=True), engine)
         if shown.base_run is not None:
             ends.append(_timed(ends[-1], shown.base_run, engine, shown.fail_slower))
-        if run.suite.challenge is None:  # Recordings are of the data in the files.
+        if run.suite.challenge is None:  # Recordings have outcomes of the files' own data only.
             for recording in engine.expected.recordings:
                 warn(recording.stale_note(list(map(Path, run.paths))))
 
@@ -226,7 +225,7 @@ def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper | None) -> Cons
 
 
 def _saving(cache: FigureCache) -> Consumer:
-    """Return a consumer that stores the figures of comparisons, many at a time."""
+    """Return a consumer that writes the figures of comparisons to the cache, many at a time."""
 
     def consume(event: Event) -> None:
         if isinstance(event, Finished) or len(cache.unsaved) >= _MOST_UNSAVED:
@@ -236,7 +235,7 @@ def _saving(cache: FigureCache) -> Consumer:
 
 
 def _announcing(quiet: bool) -> Consumer:
-    """Return a consumer that announces repetitions."""
+    """Return a consumer that announces each repetition of `--repeat`."""
 
     def consume(event: Event) -> None:
         if isinstance(event, Repeated) and not quiet:
@@ -258,7 +257,7 @@ def _cases(engine: Engine) -> Sequence[PlannedCase]:
 
 
 def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
-    """Write the first failing cases with all that is known of them."""
+    """Write the first failing cases with their inputs and outputs into a folder."""
     from dmlconf.diagnosis.dump import dump_cases  # Few runs need it.
 
     failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
