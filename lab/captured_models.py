@@ -1,8 +1,9 @@
 """Capture the models of models.toml in the Wine lab, and write them as cases and as a page.
 
-`.venv/bin/python lab/captured_models.py [FOLDER]`: FOLDER keeps packages and journals, so that what
-was done is not done again. It needs `pip install -e '.[dev,onnxruntime]' onnxconverter-common`, and
-ONNX Runtime in the lab, as `python3 lab/lab.py packages` brings it.
+To run it, type `.venv/bin/python lab/captured_models.py [FOLDER]`. FOLDER keeps packages and the
+journals of captured models, so that none is fetched or captured twice. The script needs
+`pip install -e '.[dev,onnxruntime]' onnxconverter-common`, and ONNX Runtime in the lab, which
+`python3 lab/lab.py packages` fetches.
 """
 
 from __future__ import annotations
@@ -75,17 +76,17 @@ class Model:
     """An ONNX model in a package.
 
     Attributes:
-        name: the package and the file, without its extension.
-        package: on PyPI.
-        version: of the package.
-        licence: of the package.
+        name: the package and the name of the file without its extension, as `PACKAGE/FILE`.
+        package: the name of the package on PyPI.
+        version: the version of the package.
+        licence: the licence of the package.
         file: the model's path in the package.
-        sha256: of the file.
+        sha256: the SHA-256 of the model's file.
         task: what the model is for.
-        exporter: what made the file.
-        sizes: of inputs that leave dimensions open; other open dimensions become 1.
-        zeros: INT64 inputs that must be 0.
-        float16: whether onnxconverter-common makes its numbers FLOAT16.
+        exporter: the program that wrote the file.
+        sizes: the sizes of inputs with variable dimensions; variable dimensions of others become 1.
+        zeros: the names of INT64 inputs whose elements must be 0.
+        float16: whether to convert the model's numbers to FLOAT16.
     """
 
     name: str
@@ -101,7 +102,7 @@ class Model:
     float16: bool = False
 
     def fetched(self, folder: Path) -> bytes:
-        """Return the model's bytes, downloading its package if it is not there."""
+        """Return the model's bytes; download its package if the folder does not have it."""
         wheels = folder / "wheels" / self.package
         if not wheels.is_dir():
             requirement = f"{self.package}=={self.version}"
@@ -135,7 +136,7 @@ class Model:
         return {name: np.zeros(self.sizes[name], np.int64) for name in self.zeros}
 
     def captured(self, folder: Path) -> tuple[Captured, str]:
-        """Return what the model gives to DirectML, and how its run ended."""
+        """Return what the model gives to DirectML, and the output of its run with the exit code."""
         own = folder / self.name.replace("/", "--")
         journal, ended = own / "journal.jsonl", own / "ended"
         if not ended.is_file():
@@ -162,7 +163,7 @@ def models() -> list[Model]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the cases and the page."""
+    """Capture all models, and write the cases and the page."""
     folder = Path(arguments[0]) if arguments else ROOT / ".captured-models"
     folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, Captured] = {}

@@ -3,8 +3,9 @@
     export DMLCONF_CHROMIUM=$(python3 lab/chromium.py)
     dmlconf run -b webnn
 
-It is the package @sparticuz/chromium of npm, whose files are compressed with Brotli: npm fetches it
-and Node decompresses it, both of which must be installed. Debian's Chromium has no WebNN.
+The Chromium is that of npm's package @sparticuz/chromium. npm fetches the package, and Node
+decompresses its files, which are compressed with Brotli; both must be installed. Debian's Chromium
+has no WebNN.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ fs.writeFileSync(target, zlib.brotliDecompressSync(fs.readFileSync(source)));
 """
 
 BESIDE: Final = ("libEGL.so", "libGLESv2.so", "libvk_swiftshader.so", "libvulkan.so.1")
-"""Libraries that the process which computes looks for beside the program."""
+"""Libraries that the computing process of Chromium looks for in the program's folder."""
 
 
 def main() -> int:
-    """Fetch it unless it is there, and print the program's path."""
+    """Fetch the Chromium unless it is there already, and print the path of its program."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "dmlconf" / f"chromium-{SHA256[:12]}"
     program = folder / "chromium"
@@ -51,7 +52,7 @@ def main() -> int:
 
 
 def fetched(work: Path) -> Path:
-    """Return the package's archive, after checking what it contains."""
+    """Return the package's archive, after checking its SHA-256."""
     command = ["npm", "pack", PACKAGE, "--silent"]
     name = subprocess.run(command, cwd=work, check=True, capture_output=True, text=True).stdout
     archive = work / name.strip()
@@ -62,7 +63,7 @@ def fetched(work: Path) -> Path:
 
 
 def unpacked(archive: Path, work: Path) -> Path:
-    """Return a folder with the program and what it needs."""
+    """Return a folder with the program `chromium` and the files that it needs."""
     made = work / "made"
     made.mkdir()
     with tarfile.open(archive) as package:

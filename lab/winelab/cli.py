@@ -1,4 +1,4 @@
-"""The command line of the lab."""
+"""The command line of the Wine lab, `lab.py`: build it, run commands in it, test releases."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["CANNOT_BE_USED", "SCRIPT", "main"]
 SCRIPT: Final = CHECKOUT / "lab" / "lab.py"
 
 CANNOT_BE_USED: Final = 4
-"""The exit code, the same as dmlconf's for a backend that cannot be used."""
+"""The exit code if the lab cannot do what was asked: that of dmlconf for an unusable backend."""
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, and return the exit code."""
+    """Run one command of `lab.py`, and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     further: list[str] = []
     if given[:1] == ["versions"] and "--" in given:
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also remove labs of other recipes, and releases of DirectML",
     )
-    # The lab calls itself with these, among its own mounts and processes.
+    # The lab starts itself again with these commands, in namespaces of its own.
     inner = commands.add_parser("_build")
     inner.add_argument("directory", type=Path)
     inner = commands.add_parser("_run")
@@ -144,7 +144,11 @@ def _layers(log: Path) -> None:
 
 @contextmanager
 def _dmlconf() -> Iterator[None]:
-    """Report a missing dmlconf, which only pages that read logs need."""
+    """Report it if the block cannot import dmlconf, which only pages from logs need.
+
+    Raises:
+        LabError: this Python has no dmlconf.
+    """
     try:
         yield
     except ImportError as error:

@@ -1,5 +1,7 @@
-"""The error of the lab: something it needs is missing, a build step failed, it is not built, or an
-argument names a path that the lab does not see.
+"""The error of the lab.
+
+It is raised if something that the lab needs is missing, a step of the build failed, the lab is not
+built, or an argument names a path that the lab does not see.
 """
 
 from __future__ import annotations

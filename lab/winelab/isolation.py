@@ -1,4 +1,4 @@
-"""Run a command so that it leaves nothing behind: no process, no mount."""
+"""Run a command in namespaces of its own, so that it leaves no process and no mount behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 def require(commands: Mapping[str, str]) -> None:
-    """Check that commands exist; each comes from a Debian package.
+    """Check that this machine can build or run a lab.
+
+    Args:
+        commands: the commands that must exist, with the Debian package of each.
 
     Raises:
         LabError: this is not Linux, its user is not root, or a command is missing.
@@ -41,23 +44,27 @@ def require(commands: Mapping[str, str]) -> None:
 
 
 def find(command: str) -> str | None:
-    """Return where a command is, including system administrators' folders."""
+    """Return the path of a command, also if it is in /usr/sbin or /sbin; None if there is none."""
     return shutil.which(command, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
 def supervise(command: Sequence[str], *, network: bool) -> int:
-    """Run a command among its own processes and mounts, all of which end with it.
+    """Run a command with processes and mounts of its own, which all end with the command.
 
-    The first Ctrl-C is passed on, so that the command can finish its work; a second one, or the end
-    of the grace period, ends everything at once. So does the end of this process.
+    The first Ctrl-C is passed on, so that the command can finish its work. A second one, the end of
+    `GRACE_SECONDS`, or the end of this process ends everything at once.
+
+    Args:
+        command: the command.
+        network: whether the command may use the network.
 
     Returns:
         The command's exit code; 128 and the signal's number if a signal ended it.
     """
     isolated = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--pid", "--ipc"]
     if not network:
-        # The display's abstract socket belongs to the network: shared, runs would find each
-        # other's displays and fail when those end.
+        # The display's abstract socket belongs to the network. If runs shared a network, each would
+        # find the displays of others, and fail when those end.
         isolated.append("--net")
     isolated += ["--fork", "--kill-child", "--propagation", "private", "--", *command]
     outputs = {name: _output(name) for name in ("stdout", "stderr")}
@@ -94,12 +101,12 @@ def supervise(command: Sequence[str], *, network: bool) -> int:
 
 
 def _output(name: str) -> int | None:
-    """Return where output goes: never straight to a terminal, which Wine would take over."""
+    """Return a pipe if a stream is a terminal, which Wine would take over; else None."""
     return subprocess.PIPE if os.isatty(1 if name == "stdout" else 2) else None
 
 
 def _pump(source: IO[Any] | None, target: int) -> threading.Thread | None:
-    """Forward a pipe's output as it arrives."""
+    """Start a thread that forwards a pipe's output to a descriptor; None without a pipe."""
     if source is None:
         return None
     descriptor = source.fileno()

@@ -1,4 +1,4 @@
-"""`docs/layers.md`: results of network layers on DirectML in the lab, by operator."""
+"""Make `docs/layers.md`: the results of layers of networks on DirectML in the lab, by operator."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ longest time of a case on the device, both dispatches together.
 
 
 def page(log_file: Path) -> str:
-    """Return the page of a run's log.
+    """Return the page for the log of a run.
 
     Args:
         log_file: the log of a run of the cases with the tag `model`.
 
     Raises:
-        LabError: the file is not a log, or its run did not finish or had other cases.
+        LabError: the file is not a log, or its run did not finish or had cases without that tag.
     """
     log = _read(log_file)
     operators: defaultdict[str, list[Verdict]] = defaultdict(list)
@@ -93,7 +93,7 @@ def _row(operator: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def _remarks(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield why cases are unsupported, and every case that did not pass otherwise."""
+    """Yield a section on the cases that did not pass, by status and reason."""
     reasons: defaultdict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.reason is not None:

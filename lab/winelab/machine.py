@@ -1,4 +1,4 @@
-"""The machine inside the lab: mounts, devices, and the display that Wine needs."""
+"""What a program inside the lab needs of a machine: mounts, devices, and a display for Wine."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def call(*command: str | Path, log: IO[str], env: Mapping[str, str] | None = Non
 
     Args:
         command: the command.
-        log: receives its output.
-        env: its environment; this process's if None.
+        log: receives the command's output.
+        env: the command's environment; None for that of this process.
 
     Raises:
-        LabError: it failed; the message has the end of its output.
+        LabError: the command failed; the message has the end of its output.
     """
     done = subprocess.run(
         [*map(str, command)],
@@ -50,7 +50,11 @@ def call(*command: str | Path, log: IO[str], env: Mapping[str, str] | None = Non
 
 
 def mount(*arguments: str | Path) -> None:
-    """Mount something; the mount ends with this process and its namespace."""
+    """Run `mount` with arguments; the mount ends with the namespace of this process.
+
+    Raises:
+        LabError: this process has no right to mount.
+    """
     done = subprocess.run(
         ["mount", *map(str, arguments)], check=False, capture_output=True, text=True
     )
@@ -62,7 +66,7 @@ def mount(*arguments: str | Path) -> None:
 
 
 def furnish(tree: Path) -> None:
-    """Give a tree what programs expect: processes, a few devices, room for files."""
+    """Mount what programs expect in a tree: /proc, /sys, /tmp, and /dev with a few devices."""
     mount("-t", "proc", "proc", tree / "proc")
     mount("--rbind", "/sys", tree / "sys")
     mount("-t", "tmpfs", "tmpfs", tree / "tmp")
@@ -76,17 +80,17 @@ def furnish(tree: Path) -> None:
 
 
 def in_tree(tree: Path, *command: str, directory: str = "/") -> list[str]:
-    """Return the command that runs a command inside a tree."""
+    """Return the command that runs a command inside a tree, in a directory of the tree."""
     return ["chroot", str(tree), "/usr/bin/env", "-C", directory, *command]
 
 
 def start_display(tree: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Start the display that Wine needs, and return the environment of programs that use it.
 
-    It ends with the process namespace.
+    The display ends with the process namespace.
 
     Raises:
-        LabError: it does not become ready.
+        LabError: the display is not ready in time.
     """
     ready, theirs = os.pipe()
     with open(ready, encoding="ascii") as answer:  # noqa: PTH123 - a descriptor, not a path
@@ -114,7 +118,7 @@ def start_display(tree: Path, environment: Mapping[str, str]) -> dict[str, str]:
         finally:
             os.close(theirs)
         readable, _, _ = select.select([answer], [], [], DISPLAY_SECONDS)
-        # To the end of the line: Xvfb writes it in pieces, and ends if nobody reads the last.
+        # The whole line is read: Xvfb writes it in pieces, and ends if nobody reads the last.
         number = answer.readline().strip() if readable else ""
     if not number:
         raise LabError("the lab's display (Xvfb) did not start")

@@ -1,4 +1,4 @@
-"""Python packages that use DirectML, for `dmlconf capture` and `-b onnxruntime` in the lab."""
+"""Fetch ONNX Runtime for the lab, for `dmlconf capture` and `-b onnxruntime` there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["fetch_packages", "packages_directory", "search_path"]
 
 _FOLDER: Final = "packages"
 _PYTHON: Final = "311"
-"""The lab's, without the dot."""
+"""The version of the lab's Python, without the dot."""
 
 
 def packages_directory() -> Path:
@@ -29,12 +29,12 @@ def packages_directory() -> Path:
 
 
 def search_path() -> str:
-    """Return where programs in the lab find the packages; empty if they were not fetched."""
+    """Return the folder in which programs in the lab find the packages; empty if not fetched."""
     return windows(f"{INSIDE}/{_FOLDER}") if packages_directory().is_dir() else ""
 
 
 def fetch_packages(fetch: Callable[[str, str, Path], None] | None = None) -> bool:
-    """Fetch ONNX Runtime with the newest DirectML, and what builds models for it.
+    """Fetch ONNX Runtime with the newest DirectML, and the wheels that `packages.toml` lists.
 
     Args:
         fetch: puts a wheel of PyPI, by its name and SHA-256, into a folder; pip by default.
@@ -43,7 +43,7 @@ def fetch_packages(fetch: Callable[[str, str, Path], None] | None = None) -> boo
         Whether something had to be fetched.
 
     Raises:
-        LabError: it cannot be fetched, or is not the pinned file.
+        LabError: a wheel cannot be fetched, or has another SHA-256.
     """
     target = packages_directory()
     wheels = _wheels()
@@ -56,7 +56,7 @@ def fetch_packages(fetch: Callable[[str, str, Path], None] | None = None) -> boo
         for wheel, sha256 in wheels.items():
             (fetch or _download)(wheel, sha256, folder)
             _unpack(folder / wheel, sha256, unpacked)
-        # It gets its name when it is complete.
+        # The folder gets its name only when it is complete.
         if target.is_dir():
             target.rename(folder / "old")
         shutil.move(unpacked, target)
@@ -64,7 +64,7 @@ def fetch_packages(fetch: Callable[[str, str, Path], None] | None = None) -> boo
 
 
 def _wheels() -> dict[str, str]:
-    """Return the SHA-256 of each wheel, by its name."""
+    """Return the SHA-256 of each wheel, by the name of the wheel."""
     release = releases()[-1]
     others = tomllib.loads((FOLDER / "packages.toml").read_text("utf-8"))["wheels"]
     return {release.wheel: release.wheel_sha256, **others}

@@ -1,4 +1,4 @@
-"""Translate the paths in a command's arguments to what the lab sees of the machine."""
+"""Translate paths in the arguments of a command to those by which the lab sees the same files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ BETWEEN: Final = re.compile(r"([=:,])")
 
 
 def translate(argument: str, here: Path, checkout: Path) -> str:
-    """Return an argument as the lab needs it.
+    """Return an argument with its paths as the lab sees them.
 
-    Paths beneath the current directory become relative to it, others in the checkout become the
-    lab's; whatever is not absolute and does not leave the current directory stays as it is.
+    A path below the current directory becomes relative to that directory. Any other path in the
+    checkout becomes a path of the lab, such as `Z:\\checkout\\cases`. Text that is no absolute path
+    and does not leave the current directory by `..` stays as it is.
+
+    Args:
+        argument: the argument, such as `--log=FILE`.
+        here: the current directory.
+        checkout: the checkout.
 
     Raises:
-        LabError: it names a path that the lab does not see.
+        LabError: the argument names a path that the lab does not see.
     """
     return "".join(_translate(part, here, checkout) for part in BETWEEN.split(argument))
 

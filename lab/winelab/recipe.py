@@ -1,4 +1,4 @@
-"""The recipe of the lab, its digest, and where the lab lies."""
+"""The recipe of the lab, its digest, and in which folder the lab is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Recipe:
     """What the lab is made of; `recipe.toml` explains its fields.
 
     Attributes:
-        debian: the suite and the packages of the tree that holds Wine.
+        debian: the release of Debian, and its packages in the tree that holds Wine.
         python: where Windows CPython comes from.
         directml: where DirectML.dll comes from.
         wheels: SHA-256 of each file from PyPI, by its name.
@@ -41,17 +41,17 @@ class Recipe:
         return cls(**tomllib.loads((folder / "recipe.toml").read_text("utf-8")))
 
     def wheel(self, name: str) -> str:
-        """Return the name of the one file that belongs to a distribution."""
+        """Return the file from PyPI of a package, by the name with which the file begins."""
         (file,) = (file for file in self.wheels if file.startswith(f"{name}-"))
         return file
 
     def libraries(self) -> list[str]:
-        """Return the names of the files that go to site-packages."""
+        """Return the files from PyPI that are installed as Python packages."""
         apart = {self.wheel(self.python["wheel"]), self.wheel(self.directml["wheel"])}
         return [file for file in self.wheels if file not in apart]
 
     def requirements(self) -> str:
-        """Return the files as a requirements file for pip, which then checks their digests."""
+        """Return the files from PyPI as a requirements file for pip, which checks their digests."""
         lines = []
         for file, sha256 in self.wheels.items():
             name, version = file.split("-")[:2]
@@ -76,7 +76,7 @@ class Lab:
 
     @property
     def mount_point(self) -> Path:
-        """An empty directory, where each run mounts its own view of the tree."""
+        """An empty directory, in which each run mounts a writable view of the tree (`session`)."""
         return self.path / "view"
 
     @property
@@ -91,16 +91,16 @@ class Lab:
 
     @property
     def packages(self) -> Path:
-        """A list of the tree's Debian packages and their versions."""
+        """The file that lists the tree's Debian packages and their versions."""
         return self.path / "packages.txt"
 
     def is_built(self) -> bool:
-        """Whether it can be used. A lab gets its name only when it is complete."""
+        """Whether the lab can be used. A folder gets this name only when the lab is complete."""
         return self.tree.is_dir()
 
 
 def digest(folder: Path = FOLDER) -> str:
-    """Return the digest of all files that determine the lab's content."""
+    """Return the digest of the `INGREDIENTS`: 16 hexadecimal digits."""
     whole = hashlib.sha256()
     for name in INGREDIENTS:
         content = (folder / name).read_bytes()

@@ -1,4 +1,4 @@
-"""Run a program in the lab, on a view of it that is discarded afterwards."""
+"""Run a program in the lab; what it changes in the lab's own files is discarded afterwards."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ PASSED_ON: Final = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "WINEDEBUG")
 WORKER_MEMORY: Final = {
     f"DMLCONF_{command}_WORKER_MEMORY": "768" for command in ("RUN", "RECORD", "FUZZ", "CERTIFY")
 }
-"""MiB by which a worker may grow: Direct3D keeps more here than on Windows, for every operator."""
+"""MiB by which a worker may grow: for every operator, Direct3D keeps more here than on Windows."""
 
 OUTSIDE: Final = ("DMLCONF_DIRECTML", "DMLCONF_LAB", "DMLCONF_LAB_MIRROR")
-"""Variables that have a meaning only outside the lab."""
+"""Variables that have a meaning only outside the lab, and are not passed on."""
 
 
 def run(lab: Lab, script: Path, arguments: Sequence[str], version: str | None = None) -> int:
@@ -43,7 +43,7 @@ def run(lab: Lab, script: Path, arguments: Sequence[str], version: str | None = 
 
     Args:
         lab: the lab.
-        script: the script that runs `run_inside` when called with `_run`, a directory, arguments.
+        script: `lab.py`, which runs `run_inside` if its command is `_run`.
         arguments: the arguments of Windows CPython.
         version: the release of DirectML to use, or None for the lab's own.
 
@@ -81,7 +81,15 @@ def environment_for(caller: Mapping[str, str], version: str | None = None) -> di
 
 
 def run_inside(lab: Lab, version: str | None, arguments: Sequence[str]) -> int:
-    """Run Windows CPython; this process is the first of its namespace and has its own mounts."""
+    """Run Windows CPython, and return its exit code.
+
+    This process must be the first of a process namespace, with mounts of its own (`supervise`).
+
+    Args:
+        lab: the lab.
+        version: the release of DirectML to use, or None for the lab's own.
+        arguments: the arguments of Windows CPython.
+    """
     here = Path.cwd()
     view = lab.mount_point
     mount("-t", "tmpfs", "tmpfs", view)
@@ -96,7 +104,7 @@ def run_inside(lab: Lab, version: str | None, arguments: Sequence[str]) -> int:
     if releases_directory().is_dir():
         (tree / INSIDE[1:]).mkdir()
         mount("--bind", "-o", "ro", releases_directory(), tree / INSIDE[1:])
-    # Ctrl-C is for the program: this process must outlive it to return its exit code.
+    # Ctrl-C is for the program. This process must outlive the program, to return its exit code.
     signal.signal(signal.SIGINT, lambda *_: None)
     interpreter = windows(f"{PYTHON}/python.exe")
     command = in_tree(tree, "wine", interpreter, *arguments, directory=HERE)
@@ -112,7 +120,7 @@ def run_inside(lab: Lab, version: str | None, arguments: Sequence[str]) -> int:
 
 
 def _wait_for(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process, and reap all that become orphans meanwhile."""
+    """Wait for a process and return its exit code; reap all orphans that end meanwhile."""
     while True:
         pid, status = os.wait()
         if pid == process.pid:

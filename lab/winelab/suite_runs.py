@@ -15,21 +15,21 @@ from winelab.versions import Release
 __all__ = ["LOGS", "log_file", "run_suite", "suite_digest"]
 
 LOGS: Final = Path("directml-versions")
-"""Where the logs are kept unless the user names another folder, below the current directory."""
+"""The folder of the logs, below the current directory, unless the user names another one."""
 
 _TESTED: Final = ("cases", "dmlconf", "schemas", "lab/substrate.yaml")
-"""What the verdicts depend on, besides DirectML and the lab."""
+"""The files and folders of the checkout on which verdicts depend."""
 
 _SUFFIXES: Final = (".yaml", ".json", ".py", ".dmlrec")
 
 
 def log_file(logs: Path, release: Release) -> Path:
-    """Return where the log of a release is."""
+    """Return the file for the log of a release."""
     return logs / f"{release.version}.jsonl"
 
 
 def suite_digest(arguments: Iterable[str], checkout: Path = CHECKOUT) -> str:
-    """Return the digest of everything that a run's verdicts depend on.
+    """Return the digest of everything on which a run's verdicts depend, but DirectML and the lab.
 
     Args:
         arguments: the options of the run.
@@ -54,14 +54,14 @@ def run_suite(
     """Run the suite on each release that has no complete log of the same suite and options.
 
     Args:
-        releases: the releases to run it on.
+        releases: the releases.
         logs: the folder of the logs, below the current directory.
         arguments: further options of `dmlconf run`.
         dmlconf: runs dmlconf in the lab with a version of DirectML and arguments; returns its
             exit code.
 
     Returns:
-        0, or the first nonzero exit code; all releases are run in any case.
+        0, or the first nonzero exit code. A nonzero exit code does not stop the other releases.
     """
     logs.mkdir(parents=True, exist_ok=True)
     digest = suite_digest(arguments)
@@ -85,7 +85,7 @@ def run_suite(
 
 
 def _footer(log: Path) -> dict[str, object]:
-    """Return the last line of a log if it is a footer; empty for a run that died."""
+    """Return the last line of a log if it is a footer; empty for a run that ended early."""
     if not log.is_file():
         return {}
     lines = log.read_bytes().rstrip().rpartition(b"\n")
@@ -101,7 +101,7 @@ def _complete(log: Path) -> bool:
 
 
 def _exit_code(log: Path) -> int:
-    """Return the exit code of the run of a complete log."""
+    """Return the exit code that the run of a complete log had: 1 if a verdict fails it, else 0."""
     summary = _footer(log)["summary"]
     assert isinstance(summary, dict)
     return int(any(summary[status] for status in ("failed", "broken", "stale")))

@@ -1,4 +1,4 @@
-"""The releases of DirectML that the lab can run: where they come from and where they are stored."""
+"""Fetch the releases of DirectML that the lab can run, as `versions.toml` lists them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 INSIDE: Final = "/directml"
-"""Where the lab sees the libraries, read-only."""
+"""Where the lab sees the folder of releases, read-only."""
 
 _USUAL_MEMBER: Final = "onnxruntime/capi/DirectML.dll"
 
@@ -44,9 +44,9 @@ class Release:
 
     Attributes:
         version: the version of DirectML.dll.
-        wheel: the file of PyPI that it comes in.
-        wheel_sha256: that file's SHA-256.
-        sha256: SHA-256 of DirectML.dll.
+        wheel: the file on PyPI that has DirectML.dll in it.
+        wheel_sha256: the SHA-256 of the wheel.
+        sha256: the SHA-256 of DirectML.dll.
         date: when the package was built.
         member: how the library's path in the wheel ends.
     """
@@ -66,7 +66,7 @@ class Release:
 
     @property
     def file(self) -> Path:
-        """Where the library is stored, fetched or not."""
+        """Where the library is stored once it is fetched."""
         return releases_directory() / self.version / "DirectML.dll"
 
 
@@ -98,7 +98,7 @@ def library(version: str) -> str:
     """Return the path of a version's library inside the lab.
 
     Raises:
-        LabError: there is no such version, or it was not fetched.
+        LabError: there is no such version, or its library was not fetched.
     """
     [release] = chosen([version])
     if not release.file.is_file():
@@ -108,14 +108,14 @@ def library(version: str) -> str:
 
 
 def fetch(release: Release, download_with: Callable[[Release, Path], None] | None = None) -> bool:
-    """Fetch a release unless it is there; return whether it had to be fetched.
+    """Fetch a release unless it is there already; return whether it had to be fetched.
 
     Args:
         release: the release.
-        download_with: puts its wheel into a folder; pip if None.
+        download_with: puts the wheel of the release into a folder; None for `download`.
 
     Raises:
-        LabError: it cannot be fetched, or a file is not the pinned one.
+        LabError: the release cannot be fetched, or a file has another SHA-256.
     """
     if release.file.is_file():
         verified(release.file.read_bytes(), release.sha256, str(release.file))
@@ -157,10 +157,10 @@ def download_wheel(wheel: str, sha256: str, folder: Path, python: str = "") -> N
     """Put a wheel of PyPI into a folder, with pip.
 
     Args:
-        wheel: the file's name.
-        sha256: of the file.
+        wheel: the name of the file.
+        sha256: the SHA-256 of the file.
         folder: the folder.
-        python: the version of Python that it is for, such as 311; its own by default.
+        python: the version of Python to download for, such as 311; by default that in the name.
 
     Raises:
         LabError: pip is missing, or fails.

@@ -1,4 +1,4 @@
-"""`docs/versions.md` and `docs/scoreboard.md`: the suite's results on each release of DirectML."""
+"""Make `docs/versions.md` and `docs/scoreboard.md`: the suite's results on DirectML's releases."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ same logs that links to each failure.
 """
 
 _NO_CHOICE: Final = {"against", "circumstances", "compare_unfused", "substrate"}
-"""Options that affect how cases are run and judged, not which."""
+"""Options that say how cases are run and judged, but not which cases."""
 
 _FAULTS_HEAD: Final = """\
 ## Known faults
@@ -85,7 +85,7 @@ class _Run:
 
 
 def page(chosen: Sequence[Release], logs: Path) -> str:
-    """Return the page.
+    """Return the page `docs/versions.md`.
 
     Args:
         chosen: the releases to show, the oldest first.
@@ -100,7 +100,7 @@ def page(chosen: Sequence[Release], logs: Path) -> str:
 
 
 def scoreboard_page(chosen: Sequence[Release], logs: Path) -> str:
-    """Return the page of all operators and releases.
+    """Return the page `docs/scoreboard.md`, with a row for each operator and a column a release.
 
     Args:
         chosen: the releases to show, the oldest first.
@@ -144,7 +144,7 @@ def _row(cells: Iterable[object]) -> str:
 
 
 def _selection(log: RunLog) -> str:
-    """Return how the suite was filtered; empty if it was not."""
+    """Return the options that selected cases, as text; empty if the whole suite was run."""
     chosen = {name: value for name, value in log.header.options.items() if name not in _NO_CHOICE}
     parts = (
         f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
@@ -201,7 +201,7 @@ def _counts(runs: Sequence[_Run]) -> Iterator[str]:
 
 
 def _changes(runs: Sequence[_Run]) -> Iterator[str]:
-    """Yield the changes from each release to the next: level, cases that it can run, faults."""
+    """Yield a table of the changes from each release to the next: level, cases, faults."""
     yield "## What changes\n"
     yield _row(["From", "To", "Feature level", "Cases that become possible", "Fixed", "Introduced"])
     yield "|---|---|---|---:|---|---|"
@@ -240,7 +240,7 @@ def _names(faults: Iterable[KnownFault]) -> str:
 
 
 def _failures(runs: Sequence[_Run]) -> Iterator[str]:
-    """Yield the failures without an explanation, if there are any."""
+    """Yield a section on failures that no known fault explains, if there are any."""
     lines = [
         f"- {run.release.version}: `{verdict.case}`: {verdict.reason.kind}"
         for run in runs
