@@ -60,11 +60,11 @@ class Changed:
     """A case in two runs.
 
     Attributes:
-        case: its identifier.
-        operator: its operator.
-        change: the change of the case.
-        base: its verdict in the base; None if there is none.
-        new: its verdict in the new run; None if there is none.
+        case: the identifier of the case.
+        operator: the operator of the case.
+        change: how the verdict on the case changed.
+        base: the verdict of the base run; None if there is none.
+        new: the verdict of the new run; None if there is none.
     """
 
     case: str

@@ -133,7 +133,7 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
         create: create it if there is none.
 
     Raises:
-        HistoryError: it cannot be opened, is not a history, or a newer version made it.
+        HistoryError: the database cannot be opened, is no history, or a newer version made it.
     """
     named = str(default_database()) if database is None else database
     address = _address(named)
@@ -156,7 +156,7 @@ def _address(named: str) -> URL | None:
     """Return the address of a PostgreSQL; None for a file.
 
     Raises:
-        HistoryError: it is an address of something else.
+        HistoryError: the address is one of something else.
     """
     from sqlalchemy import make_url
     from sqlalchemy.exc import SQLAlchemyError

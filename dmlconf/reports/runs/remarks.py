@@ -83,9 +83,9 @@ class RoomTotals:
 
     Attributes:
         elements: elements that were compared.
-        open: those for which any number is right.
-        loose: those whose room exceeds a tenth of their output's largest number; the open ones
-            are among them.
+        open: how many of these would be right with any number.
+        loose: how many have a lowest and a highest permitted value that are further apart than a
+            tenth of their output's largest number; the open ones are among them.
     """
 
     elements: int
@@ -213,11 +213,11 @@ class FarOperator:
     """An operator that is right by the documentation, but far from the results of known devices.
 
     Attributes:
-        operator: its name.
-        cases: how many of its passing cases are far.
+        operator: the name of the operator.
+        cases: how many of the operator's passing cases are far.
         typical_margin: the error of the farthest case, in multiples of the greatest error of
             measured devices.
-        case: that case.
+        case: the identifier of the farthest case.
     """
 
     operator: str

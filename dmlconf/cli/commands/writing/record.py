@@ -163,10 +163,10 @@ def command(
 def _folder_of_operators(paths: Sequence[Path]) -> Path:
     """Return the FOLDER of paths such as `FOLDER/gather` or `FOLDER/gather/documented.yaml`.
 
-    It is relative if they are.
+    The folder is relative if the paths are.
 
     Raises:
-        click.UsageError: they are not in one folder of operators.
+        click.UsageError: the paths are not in one folder of operators.
     """
     folders: dict[Path, Path] = {}  # By their absolute paths: messages name what the user typed.
     for path in paths:
@@ -206,7 +206,7 @@ def _save(path: Path, content: bytes | None) -> None:
     """Replace the file atomically; without content, only check that this is possible.
 
     Raises:
-        click.UsageError: it is not.
+        click.UsageError: the file cannot be replaced.
     """
     try:
         if content is not None:
