@@ -1,4 +1,4 @@
-"""Facts of a case's data: which kinds of number its inputs hold, as words."""
+"""Say in words which kinds of number a case's inputs hold, such as NAN: its fact `Data`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ DATA_WORDS: Final[Mapping[str, str]] = {
     "SUBNORMAL": "a subnormal number",
     "BEYOND_HALF": "a finite number beyond half of the largest one of its data type",
 }
-"""The words of `Data`, each with what some input contains."""
+"""The words that `Data` may hold, each with what at least one input then contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
 """The largest tensor, in elements, that is examined: larger ones belong to layers, whose data are
 ordinary."""
 
 _INDICES: Final = "Indices"
-"""Parts of the names of DirectML's fields that hold indices."""
+"""What the name of each of DirectML's fields that hold indices contains."""
 
 
 def data_words(case: Case) -> tuple[str, ...]:

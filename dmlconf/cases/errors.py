@@ -37,7 +37,7 @@ class CaseError(ValueError):
 
 
 def desc_location(field: str) -> tuple[str | int, ...]:
-    """Return where a case has a field such as `InputTensors[0]`; the desc if it is empty."""
+    """Return where a case has a field such as `InputTensors[0]`; `("desc",)` for an empty name."""
     if not field:
         return ("desc",)
     tensor = TensorRef.of(field)
@@ -81,7 +81,8 @@ class CaseErrors:
         """Raise the errors as one, without those that only follow from errors reported elsewhere.
 
         Args:
-            consequence: the kind of those that follow; the first is raised if there is no other.
+            consequence: the class of the errors that only follow. If all are of this class, the
+                first is raised.
 
         Raises:
             CaseError: the first error, with the others.

@@ -167,8 +167,8 @@ def names_of_node(node: Node) -> Namespace:
 def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
     """Return the names, with their values, that a condition may use.
 
-    These are the desc's fields (None if absent; a nested operator is its name) and the terms;
-    constants such as `FLOAT16` and `BACKWARD` by name; `DataType`, of the first tensor;
+    These are the desc's fields (None if absent; a nested operator is its name); the terms of the
+    operator's entry; constants such as `FLOAT16` and `BACKWARD`; `DataType`, of the first tensor;
     `DataTypes`, of all tensors; `Rank`, the largest number of dimensions; `ElementCount`, of the
     largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are summed
     for an element of an output, 1 if none; `Packed`, `Broadcast` and `InPlace`; `Flags` of

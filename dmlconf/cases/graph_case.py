@@ -1,4 +1,4 @@
-"""A case that is a graph: from the outside, a case like any other."""
+"""A case that is a graph; it answers the same questions as the case of an operator."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class GraphCase(Case):
         return self.violations()
 
     def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:
-        """Return the graph as it is: its edges hold the descs of its tensors too."""
+        """Return the case unchanged, since nodes that share a tensor each have a desc of it."""
         return self
 
     def constraint_error(self) -> CaseError:

@@ -15,7 +15,7 @@ from typing import Final
 __all__ = ["SHORTEST", "cases_of_handle", "handles", "is_handle", "longest_handle"]
 
 SHORTEST: Final = 5
-"""Characters of a handle that no other case shares; 24 * 32^4 = 25 million differ."""
+"""The fewest characters of a handle. There are 24 * 32^4 = 25 million handles of this length."""
 
 _LONGEST: Final = 13
 _LETTERS: Final = "abcdefghijkmnpqrstuvwxyz"
@@ -36,7 +36,7 @@ def longest_handle(identifier: str) -> str:
 
 
 def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
-    """Return the handle of each case, by identifier; no two begin alike."""
+    """Return the handle of each case, by identifier; none begins with another."""
     digests = {identifier: longest_handle(identifier) for identifier in identifiers}
     in_order = sorted(set(digests.values()))
     lengths: dict[str, int] = {}
@@ -55,7 +55,7 @@ def is_handle(name: str) -> bool:
 
 
 def cases_of_handle(handle: str, identifiers: Collection[str]) -> list[str]:
-    """Return the cases whose handle this is, or begins with it."""
+    """Return the identifiers whose digest begins with a handle."""
     if not is_handle(handle):
         return []
     return [each for each in identifiers if longest_handle(each).startswith(handle)]

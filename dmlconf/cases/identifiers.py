@@ -34,7 +34,7 @@ class AmbiguousNameError(ValueError):
 
 
 def cases_digest(identifiers: Iterable[str]) -> str:
-    """Return the SHA-256 of the cases' identifiers in their order by name, in hexadecimal."""
+    """Return the SHA-256 of the sorted identifiers of cases, in hexadecimal."""
     digest = sha256()
     for identifier in sorted(identifiers):
         digest.update(identifier.encode("utf-8", "surrogatepass") + b"\n")
@@ -42,7 +42,7 @@ def cases_digest(identifiers: Iterable[str]) -> str:
 
 
 def unique_name(text: str, used: set[str]) -> str:
-    """Return a text as a name that is not used yet, as `text-2` if need be, and add it to those."""
+    """Return a text as a name that is not in `used` yet, if need be as `text-2`, and add it."""
     name, count = text, 1
     while name in used:
         count += 1

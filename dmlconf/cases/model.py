@@ -1,4 +1,4 @@
-"""The data model of cases."""
+"""What a case is, before it is built (entry and parameters) and after (desc, data, expectation)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
 
-# Cases of operators are graphs only to those that ask.
+# `Case.graph` imports the graphs that it returns when it is first used.
 if TYPE_CHECKING:
     from dmlconf.graphs.model import Graph, GraphNode
     from dmlconf.graphs.relations import Relation
@@ -48,7 +48,7 @@ DOCUMENTED_TAG: Final = "documented"
 """The tag of cases that a documentation page gives."""
 
 HALF_PRECISION_TAG: Final = "half-precision"
-"""The tag of cases that are compiled with ALLOW_HALF_PRECISION_COMPUTATION, and judged so."""
+"""The tag of cases that are compiled, and judged, with ALLOW_HALF_PRECISION_COMPUTATION."""
 
 INVALID_TAG: Final = "invalid"
 """The tag of cases that must be refused."""
@@ -84,7 +84,7 @@ class Fill:
 
 
 class _Derived(dict[str, Any]):
-    """Cached values that follow from a case's desc; another process derives them again."""
+    """Cached values that follow from a case's desc; pickling omits them."""
 
     def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
         return _Derived, ()
@@ -106,8 +106,8 @@ class ExpectedOutputs:
 
     Attributes:
         outputs: arrays by output tensor.
-        provenance: for stated outputs, whether a page gives them, a real DirectML computed them, or
-            they come from elsewhere, as the case says; otherwise where they come from.
+        provenance: where the outputs come from: a page, another source that the case states, a real
+            DirectML, the reference, or a relation.
         others: where the remaining outputs come from, if the case states only some.
         samples: the known elements of outputs that are not known as a whole.
         computed: names of the outputs that the reference of this dmlconf has just computed. Any
@@ -169,9 +169,9 @@ class About:
 class Case:
     """One use of an operator, with its input data and the expected result.
 
-    A `GraphCase` is a case of several operators. What differs between the two is said by what both
-    have: a graph, of one node for an operator, the relation to another form of it, and the forms
-    that it may have. So code that runs, judges or reduces a case need not ask which one it is.
+    A `GraphCase` is a case of several operators. Both have the attributes in which they differ: the
+    `graph`, which has one node for an operator, its `relation` to another form, and the `forms`
+    that it can have. So code that runs, judges or reduces a case need not ask which one it is.
 
     Attributes:
         identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
@@ -184,8 +184,8 @@ class Case:
         about: information for people.
         tolerances: what the case permits in addition to the operator's rules or instead, by output.
         files: SHA-256 in hexadecimal of its data files, by name.
-        disputes: what the case says is wrong where its expectation contradicts it; only `reference`
-            can be.
+        disputes: `reference` if the case says that the reference is wrong where the two contradict
+            each other; else None.
     """
 
     identifier: str
@@ -204,7 +204,7 @@ class Case:
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
-    """How many inputs the case has under circumstances, its own included."""
+    """How many sets of inputs the case runs with under circumstances, its own included."""
 
     is_compiled_as_graph: ClassVar[bool] = False
     """Whether CompileGraph compiles the case, whatever a backend does with operators."""
@@ -450,7 +450,7 @@ class CaseTemplate:
 
     @property
     def is_graph(self) -> bool:
-        """Whether its cases are graphs: such an entry has nodes, and that of an operator a desc."""
+        """Whether its cases are graphs, whose entries have nodes instead of a desc."""
         return "nodes" in self.data
 
     @property

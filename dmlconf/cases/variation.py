@@ -1,4 +1,4 @@
-"""The same case with other inputs, for consecutive dispatches."""
+"""Give a case other inputs, for dispatches that follow its first one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From the entries of a case file to the case."""
+"""Makes cases of the entries of case files."""

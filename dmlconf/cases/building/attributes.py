@@ -20,20 +20,22 @@ _WHOLE: Final[Mapping[AttributeKind, DataType]] = {
     AttributeKind.UINT: DataType.UINT32,
     AttributeKind.INT: DataType.INT32,
 }
-"""The whole numbers of a desc, and the data types that hold them."""
+"""The kinds of attribute that are whole numbers, and the data types that hold them."""
 
 _PARTS: Final[Mapping[AttributeKind, DataType]] = {
     AttributeKind.SIZE_2D: DataType.UINT32,
     AttributeKind.SCALE_BIAS: DataType.FLOAT32,
 }
-"""The structs of a desc, and the data types of their members."""
+"""The kinds of attribute that are structs, and the data types of their members."""
 
 _BYTE: Final = 8
 """Bits of the smallest scalar: 4-bit numbers are stored and passed on as bytes."""
 
 
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
-    """Return an attribute in the form of a desc, from the form of a case; arrays become tuples.
+    """Return an attribute as a desc holds it, from what a case file says.
+
+    Arrays become tuples, and constants of enums their names without the prefix.
 
     Raises:
         CaseError: the attribute cannot have this value.
@@ -47,7 +49,7 @@ def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def array_length(
     count: str, desc: Desc, arrays: Sequence[str], where: Sequence[str | int] = ("desc",)
 ) -> int:
-    """Return the length that the arrays of a count field share.
+    """Return the value of a count field: the length of its arrays, 0 if there are none.
 
     Raises:
         CaseError: their lengths differ, or the count field has another length.
@@ -100,7 +102,7 @@ def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] =
     errors = CaseErrors()
     for field in operator.fields:
         name = None if field.type_field is None else desc.get(field.type_field)
-        # DirectML reads nothing of a scalar without a data type, such as UNKNOWN.
+        # DirectML ignores a scalar whose data type is UNKNOWN.
         if name is not None and name in DataType.__members__ and desc[field.name] is not None:
             value = desc[field.name]
             negative = field.wraps and isinstance(value, int) and value < 0

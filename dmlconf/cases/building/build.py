@@ -14,13 +14,13 @@ __all__ = ["build"]
 
 
 def build(planned: PlannedCase) -> Case:
-    """Return the case.
+    """Return the case of a planned case, whether of an operator or of a graph.
 
     Raises:
         CaseError: the entry is not a valid case with these parameters.
     """
     if planned.template.is_graph:
-        from dmlconf.cases.building.graph_build import build_graph  # Few runs have graphs only.
+        from dmlconf.cases.building.graph_build import build_graph  # Many runs have no graphs.
 
         case: Case = build_graph(planned)
     else:

@@ -1,6 +1,6 @@
-"""Tensor data from NumPy files: read without pickles, in the case's folder or below.
+"""Read tensor data from NumPy files in a case file's folder or below, without pickles.
 
-Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the form.
+Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the format.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Entries of a matrix: read once, evaluated for every case.
+"""Read the expressions of a matrix's entry once, and evaluate them for each of its cases.
 
-Text that begins with `=` is an expression. Reading replaces it with a `Formula`, and marks parts
-without one as `Fixed`, so that evaluating a case touches only what differs from case to case.
+Text that begins with `=` is an expression. `prepared` replaces it with a `Formula` and wraps values
+without one in `Fixed`, so that `evaluated` computes only what differs from case to case.
 """
 
 from __future__ import annotations

@@ -39,14 +39,14 @@ __all__ = ["build_graph", "operators_in", "read_relation"]
 _Data = dict[str, Array | Fill]
 
 _Entries = dict[tuple[str, str], Any]
-"""Entries of tensors, by the part of the case, `inputs` or `constants`, and their name."""
+"""Entries of tensors by where they stand in a case, such as `("inputs", "X")`."""
 
 
 def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
     """Return the graph case.
 
     Args:
-        planned: the case.
+        planned: the graph's entry and its row of the matrix.
         wired: require that each node feeds something, and everything else that a device requires
             of the edges.
 
@@ -152,7 +152,7 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
 def _by_holder(
     written: Mapping[str, Any], names: Namespace, errors: CaseErrors
 ) -> tuple[_Entries, _Entries]:
-    """Return the entries of the inputs and of the constants, by part and name.
+    """Return the entries of the graph's inputs, and those of its constants.
 
     An input with `held: constant` is a constant, and one with `held: owned` has the flag
     OWNED_BY_DML, so that one matrix has the same graph with the data held in each way.

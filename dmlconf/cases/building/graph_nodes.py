@@ -48,9 +48,10 @@ class NodeEntry:
         name: the name of the node.
         key: the key of its entry.
         operator: the operator.
-        desc: the fields, prepared, by name.
-        names: what its expressions may use.
-        previous: the copy before it; None for the first one, and if nothing is repeated.
+        desc: the values of the fields by name, as `prepared` returns them.
+        names: the named values that its expressions may use.
+        previous: the name of the copy before it; None for the first one, and if nothing is
+            repeated.
     """
 
     name: str
@@ -66,7 +67,7 @@ def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntr
 
     Args:
         written: their entries, each with its parts prepared.
-        names: what expressions may use.
+        names: the named values that expressions may use.
 
     Raises:
         CaseError: there is no such operator, or it has no such field.
@@ -133,7 +134,7 @@ class NodeReader:
     """Reads nodes, each after those that feed it.
 
     Attributes:
-        nodes: what has been read, by name.
+        nodes: the nodes that have been read, by name.
         edges: every source of each input tensor that has been read.
     """
 
@@ -152,7 +153,7 @@ class NodeReader:
             entries: the nodes.
             inputs: the graph's inputs.
             constants: its constants.
-            files: reads what entries name.
+            files: reads the files that entries name.
             faulty: whether the case expects a rejection, so that sources need not exist.
         """
         self._entries = {entry.name: entry for entry in entries}
@@ -245,7 +246,8 @@ class NodeReader:
         """Return the desc of a source's tensor.
 
         Raises:
-            CaseError: there is no such tensor, or it depends on the node that asks.
+            CaseError: there is no such tensor, or its node cannot be read before the one that it
+                feeds, since the nodes form a cycle.
         """
         if isinstance(source, str):
             if source not in self._inputs:
@@ -264,7 +266,7 @@ class NodeReader:
         if name in self.nodes:
             return self.nodes[name]
         if name in self._failed:
-            # Its own errors are reported where it stands.
+            # What is wrong with that node is reported at its own entry.
             raise UnreadSourceError(where, f"the node {name} cannot be read")
         if name not in self._entries:
             raise CaseError(where, f"there is no node {name}")
@@ -282,7 +284,7 @@ class NodeReader:
         desc: dict[str, Any] = {}
         errors = CaseErrors()
         kinds = FieldKind.INPUT, FieldKind.ATTRIBUTE, FieldKind.OUTPUT
-        for kind in kinds:  # An output may be like an input.
+        for kind in kinds:  # An output without Sizes has those of an input.
             for field in entry.operator.of_kind(kind):
                 try:
                     desc[field.name] = self._field(entry, field, desc)
@@ -380,11 +382,11 @@ class NodeReader:
 
 
 class _NotYetReadError(Exception):
-    """A node asks for one that must be read first."""
+    """A node is fed by one that must be read first."""
 
 
 class UnreadSourceError(CaseError):
-    """A source that could not be read; its own errors are reported where it stands."""
+    """A node is fed by one that cannot be read, and that has errors at its own entry."""
 
 
 def _first_output(entry: NodeEntry) -> str:

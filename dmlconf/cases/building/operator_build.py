@@ -1,4 +1,4 @@
-"""Build the case of an operator, and what all cases share: expectation and challenged data."""
+"""Build the case of an operator; also read expectations and change seeds, for graphs as well."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def build_operator_case(planned: PlannedCase) -> Case:
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
     """Return the parts of an entry that may contain a matrix's expressions, read once.
 
-    `known` is for the fields that are the same in each case; `_known_field` fills it.
+    `known` is empty at first; `_known_field` puts into it the fields that all cases share.
     """
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
@@ -146,7 +146,7 @@ def _desc(
 
 
 _Known = dict[str, tuple[Any, _Data]]
-"""Fields of a template without expressions, each with its data."""
+"""Values of the fields that have no expressions, each with the data of its tensors."""
 
 
 def _known_field(
@@ -154,7 +154,7 @@ def _known_field(
 ) -> Any:
     """Return a field without expressions, which is read once for all cases of the template.
 
-    Files are read for each case, which notes their digests.
+    A field that names files is read for each case, so that each case has the files' digests.
     """
     if field.name not in known:
         own: _Data = {}
@@ -242,11 +242,11 @@ def read_expectation(
     """Return the outputs or the rejection that a case expects; None if it does not say.
 
     Args:
-        operator: the operator, or a graph's entry.
+        operator: the operator, or the entry whose fields are a graph's outputs.
         entry: the case's entry.
         expect: what it expects, evaluated; each output is one of the operator's fields.
         desc: the desc.
-        files: reads what the entry names.
+        files: reads the files that the entry names.
 
     Raises:
         CaseError: the values do not form the outputs.

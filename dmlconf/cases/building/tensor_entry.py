@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""The most elements of an expected output: it is created when the case is built, inputs when it
-runs."""
+"""The most elements of an expected output, which is created when the case is built already; inputs
+are created when it runs."""
 
 MOST_DIMENSIONS: Final = 32
-"""The most dimensions of a tensor with data: DirectML takes 8, arrays of NumPy 1 at most this
-many."""
+"""The most dimensions of a tensor with data: what an array of NumPy 1 may have. DirectML takes
+8."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
@@ -58,8 +58,8 @@ def read_tensor(
         written: the tensor's entry.
         name: the tensor's name; arrays as `InputTensors[0]`.
         data: the case's data by tensor.
-        files: reads what the entry names.
-        where: the keys and indices that lead to it in the case's entry.
+        files: reads the files that the entry names.
+        where: the keys and indices that lead to the tensor in the case's entry.
 
     Raises:
         CaseError: the entry is not a valid tensor.
@@ -197,7 +197,7 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
         if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
             message = f"fill {name}: {key} is {value}, but must be a whole number"
             raise CaseError((*where, name, key), message)
-    # Cases of a matrix differ in their seeds, and any small seed is as right as another.
+    # Cases of a matrix that differ in seeds share one check: any small seed is right.
     checked = {**arguments, "seed": 0} if 0 <= arguments.get("seed", -1) < _SEEDS else arguments
     wrong = _fill_error(name, tuple(checked.items()), tensor.DataType)
     if wrong:
@@ -244,7 +244,7 @@ def expected_array(
     Args:
         value: what the case says: numbers, a fill, or the name of a file.
         tensor: the output.
-        files: reads what the case names.
+        files: reads the files that the case names.
         where: the keys and indices that lead to the value in the case's entry.
 
     Raises:

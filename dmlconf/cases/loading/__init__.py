@@ -1,1 +1,1 @@
-"""From case files to planned cases: schemas, matrices, and files that were checked before."""
+"""Reads case files, checks them unless that was done before, and plans their cases."""

@@ -46,7 +46,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    return distinct(files) if len(given) > 1 else files  # No link below a path is followed.
+    return distinct(files) if len(given) > 1 else files  # No link is followed.
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
@@ -90,7 +90,7 @@ def files_under(path: Path) -> list[Path] | None:
 
 
 def _parts(path: str) -> list[str]:
-    """Return what paths are compared by, as `Path` does: part by part."""
+    """Return the parts of a path, by which paths are sorted as `Path` sorts them."""
     return os.path.normcase(path).split(os.sep)  # noqa: PTH206  # Text is faster.
 
 

@@ -1,4 +1,7 @@
-"""Expanded matrices: the values of the parameters, and for each case which values it has."""
+"""Keep the cases of a matrix in a short form, which can be stored as JSON.
+
+The form has the values of each parameter once, and for each case the indices of its values.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,8 @@ class Expansion:
 
         Args:
             stored: the expansion as JSON.
-            known: what was restored of the same file, by the `id` of the JSON; gets the rest.
+            known: values that were restored from the same file, by the `id` of their JSON; the
+                values of this expansion are added.
         """
         known = {} if known is None else known
         names, values, rows = stored

@@ -236,7 +236,7 @@ def _templates(document: Document) -> list[CaseTemplate]:
 
 
 def _file_tags(data: Mapping[str, Any]) -> list[str]:
-    """Return the tags of all cases of a file, of which some may be wrong while it is checked."""
+    """Return the tags that a file gives all of its cases, without those that are not text."""
     tags = data.get("tags", [])
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
@@ -268,7 +268,7 @@ def _desc_problems(
 def _node_problems(
     document: Document, operator: Entry, index: int, entry: Mapping[str, Any]
 ) -> Iterable[Problem]:
-    from dmlconf.cases.loading.graph_problems import node_problems  # Cached files need none.
+    from dmlconf.cases.loading.graph_problems import node_problems  # Not for cached files.
 
     return node_problems(document, index, entry)
 
@@ -324,7 +324,7 @@ def _page_problems(document: Document, operator: Entry | None) -> Iterator[Probl
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """Return the entries that are mappings; the schema has reported all others."""
+    """Return the entries; those that are no mappings, which the schema has reported, are empty."""
     cases = data.get("cases") if isinstance(data, Mapping) else None
     entries = cases if isinstance(cases, list) else []
     return [entry if isinstance(entry, Mapping) else {} for entry in entries]
@@ -381,7 +381,7 @@ def _unbuildable(
     first_cases: list[Case],
 ) -> Iterator[Problem]:
     """Yield the problems of cases that cannot be built, and collect each entry's first case."""
-    from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Cached files need none.
+    from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not for cached files.
 
     budget = MatrixBudget()
     for template in templates:
@@ -450,8 +450,8 @@ def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda cas
         recall: gives a case that was just built what an earlier run has derived from its entry.
 
     Raises:
-        InvalidFilesError: it is a case of a matrix that cannot be built, or every backend must
-            reject it, and it does not say so.
+        InvalidFilesError: the case cannot be built, or every backend must reject it, and it does
+            not say so.
     """
     try:
         case = build(planned)

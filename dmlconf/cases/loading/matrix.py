@@ -27,8 +27,8 @@ class MatrixBudget:
     """What expanding one or more matrices may cost.
 
     Attributes:
-        steps: the steps of their expressions.
-        characters: that the identifiers of their cases may still have.
+        steps: how many steps the evaluation of their expressions may still take.
+        characters: how many characters the identifiers of their cases may still have.
     """
 
     steps: Budget = field(default_factory=lambda: Budget(MOST_MATRIX_STEPS))
@@ -51,7 +51,7 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
 
     Args:
         template: the entry.
-        budget: what this and other matrices may cost together; by default this one alone.
+        budget: what this and other matrices may cost together; None if this one has its own.
 
     Raises:
         CaseError: a parameter's values cannot be determined, or there are none or too many.
@@ -133,7 +133,7 @@ def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) -> Iterator[Row]:
-    """Multiply a row by the parameters whose values depend on the others."""
+    """Yield the row with each value of the parameters whose values depend on the others."""
     if not computed:
         yield row
         return
@@ -192,7 +192,7 @@ def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
         yield from _products(values)
         return
     counts = [len(values[name]) for name in names]
-    # One bit per value of a parameter, by a value of another: the pairs in no row yet.
+    # [a, i, b]: which values of parameter b no row has together with value i of a; a bit for each.
     missing = {
         (a, i, b): (1 << counts[b]) - 1
         for a in range(len(names))

@@ -41,8 +41,8 @@ class Source:
     """Where a rewrite is from.
 
     Attributes:
-        url: where it can be read, such as `https://github.com/openxla/xla/issues/42732`; None of
-            what was measured.
+        url: where it can be read, such as `https://github.com/openxla/xla/issues/42732`; None if
+            it was measured.
         says: what is found there, or what was measured; None if the URL says it all.
     """
 

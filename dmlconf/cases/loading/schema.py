@@ -1,4 +1,4 @@
-"""The part of the case schema that depends on the operator, derived from the catalogue."""
+"""JSON Schemas of case files: what depends on the operator is derived from the catalogue."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def desc_checker(operator: str, *, matrix: bool) -> Checker:
 def desc_schema(
     operator: Operator, *, matrix: bool, tensors: tuple[_Schema, _Schema] | None = None
 ) -> _Schema:
-    """Return the JSON Schema of the operator's desc in the form of a case.
+    """Return the JSON Schema of the operator's desc as case files write it.
 
     In a matrix case any value may be an expression. Count fields may be left out.
 

@@ -30,7 +30,7 @@ def may_hold(
     """
     if not operators and not files:
         return True
-    # First the line that nearly every file has near its beginning: no valid file has both.
+    # Nearly every file has `operator:` near its beginning, and no valid file has `operators:` too.
     line = _first_line(_OPERATOR_LINE, content, b"operator:")
     if line is None:
         several = shared_operators(content)

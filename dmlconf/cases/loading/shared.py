@@ -128,7 +128,7 @@ def entry_problems(
 
 
 def page_of(data: Mapping[str, Any], operator: str) -> str:
-    """Return the page of a file's entries as one of its operators has them."""
+    """Return the page of a file's entries: the one that the file names, else the operator's."""
     known = data.get(KNOWN_PAGES, {}).get(operator)
     return str(data.get("page") or known or catalogue.entry_of(operator).page)
 
@@ -185,8 +185,8 @@ def _operators_of(file: Path) -> frozenset[str]:
 def in_order(templates: Iterable[CaseTemplate]) -> tuple[CaseTemplate, ...]:
     """Return entries in the order of their files, shared ones among those of their operator.
 
-    They come where a file of their name would stand in the operator's folder. An operator without
-    files of its own has them where the shared file stands.
+    Shared entries come where a file of the same name would stand in the operator's folder. An
+    operator without files of its own has them where the shared file stands.
     """
     listed = list(templates)
     own: dict[str, list[tuple[str, int]]] = {}

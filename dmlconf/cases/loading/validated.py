@@ -1,7 +1,7 @@
-"""A cache of checked case files, and what its entries depend on.
+"""A cache of checked case files, so that an unchanged file is not checked again.
 
-An entry belongs to the bytes of one case file, checked by these sources of dmlconf against these
-schemas. If any of them differs, so does the key, so that the entry is never looked up.
+The key of an entry is a digest of the case file's bytes, of the sources of dmlconf that check it,
+and of the schemas. If any of them changes, so does the key, and the entry is never looked up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SOURCES: Final = (
     "limits.py",
     "resources.py",
 )
-"""What decides whether a file is valid and what it contains."""
+"""The sources that decide whether a file is valid and what it contains."""
 
 _MOST_CASES: Final = 50_000
 """The matrices of a file with more cases are expanded again each time."""
@@ -56,7 +56,7 @@ class CheckedFile:
     valid: frozenset[CaseTemplate] = frozenset()
 
     def only(self, operators: Collection[str]) -> CheckedFile:
-        """Return the file without the templates that other operators have of shared entries."""
+        """Return the file without templates of shared entries for operators other than these."""
         own = (t for t in self.templates if not t.shared or t.operator_name in operators)
         return replace(self, templates=tuple(own))
 
@@ -125,7 +125,7 @@ class Validated:
         """
         checked = CheckedFile(tuple(templates))
         if any(case.files for case in first_cases):
-            return checked  # The contents of other files are checked each time.
+            return checked  # The data files that it names are checked each time.
         try:
             expansions = [_expansion(template) for template in templates]
             lines = [template.about.location.line for template in templates]

@@ -1,1 +1,1 @@
-"""Choosing cases."""
+"""Chooses cases: by what users ask for, or few that cover many."""

@@ -19,7 +19,7 @@ _TOKEN: Final = re.compile(
 _SPACE: Final = re.compile(r"\s*")
 
 _STRENGTH: Final = {"(": 0, "or": 1, "and": 2, "not": 3}
-"""How strongly operators bind; what a parenthesis holds ends only with the parenthesis."""
+"""How strongly operators bind: `(` least, so that only `)` ends what it begins."""
 
 
 class KeywordError(ValueError):

@@ -1,11 +1,11 @@
 """Choose few cases that cover many: each operator, kind, data type and value of an attribute.
 
-A case is what its entry says and the parameters of its matrix, so nothing is built. Each case has
-*features*. Some are demanded: another case is taken as long as one of them is missing. The others
-decide between cases with equally many missing ones: combinations of a data type with an entry or a
-value, and the ends of numeric ranges, the greatest first. With a matrix of 3 data types, 2 layouts
-and sizes 1 to 4, five values are demanded, and three cases of size 4 have them all: FLOAT32 packed,
-FLOAT16 padded, and INT32.
+No case is built: what its entry says and the parameters of its matrix are its *features*. Some are
+demanded: another case is taken as long as one of them is missing. The others decide between cases
+with equally many missing ones: combinations of a data type with an entry or a value, and the ends
+of numeric ranges, the greatest first. With a matrix of 3 data types, 2 layouts and sizes 1 to 4,
+five values are demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16 padded,
+and INT32.
 
 Operators are independent of each other, and nothing is random: the same cases of an operator are
 chosen with `-o` as without it, each time.
@@ -33,7 +33,7 @@ _SIZES: Final = "sizes"
 """The kind whose every entry is demanded: each is for a size at which kernels change."""
 
 _OF_MANY_CASES: Final = ("matrix", _SIZES)
-"""Kinds whose entries stand for many cases each; each is demanded in FLOAT16."""
+"""Kinds whose entries stand for many cases each; a FLOAT16 case of each entry is demanded."""
 
 _HALF: Final = ("type", "FLOAT16")
 
@@ -58,7 +58,7 @@ _MAGNITUDES: Final = (
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )
-"""Sizes at which kernels switch to other code, and the least and the greatest size."""
+"""Ranges of magnitudes that kernels often get wrong: a word, the least, and the end (excluded)."""
 
 _TYPES: Final = frozenset(DataType.__members__)
 
@@ -240,7 +240,10 @@ _Ends = Mapping[tuple[Any, str], tuple[float, float]]
 
 
 def _ends(cases: Sequence[PlannedCase]) -> _Ends:
-    """Return the least and the greatest number of each parameter, in the operator and by entry."""
+    """Return the least and the greatest number of each parameter, of all entries and of each.
+
+    Keys are the entry's identifier, or None for all entries, and the parameter's name.
+    """
     ends: dict[tuple[Any, str], tuple[float, float]] = {}
     for case in cases:
         for name, value in case.parameters.items():

@@ -39,7 +39,7 @@ CAPTURED_TAG: Final = "captured"
 """The tag of cases from what applications gave to DirectML."""
 
 CAPTURED_NOTE: Final = "Captured from {}."
-"""The note of the suite's own captured cases, with the models' names between commas."""
+"""The note of the suite's own captured cases; `{}` stands for the models' names, with commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ class Selection:
         operators: names in the catalogue; graphs that contain one of them are taken as well.
         tags: a case must have one of them.
         identifiers: identifiers of cases, or patterns with `*` and `?`.
-        lists: lists of these; a case must be in each list.
+        lists: lists of such identifiers and patterns; a case must be in each list.
         where: a condition over descs, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
-        quick: whether to take only as many of them as cover each operator, kind and data type.
+        quick: whether to take only as many cases as cover each operator, kind and data type.
         without_tags: a case must have none of them.
     """
 

@@ -1,1 +1,1 @@
-"""From cases to case files."""
+"""Makes case files of cases."""

@@ -1,4 +1,4 @@
-"""Descs in the form of case files."""
+"""Write descs, tensors and attributes as case files have them."""
 
 from __future__ import annotations
 

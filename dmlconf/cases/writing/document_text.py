@@ -1,4 +1,4 @@
-"""The text of a case file."""
+"""Write a case file as YAML that is easy to read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""Characters of a tensor that is written in one line, as Python shows it, with its quotes."""
+"""The most characters that `str` of a tensor may have for the tensor to be written in one line."""
 
 _WIDTH: Final = 160
 

@@ -53,7 +53,7 @@ def export_case(
         expectation: what is expected of it, by the case itself or by a recording.
         inputs: the data, by tensor.
         listed: inputs of at most this many elements are lists in the case file.
-        note: what the file says about the case; by default, that it is like the given one.
+        note: what the file says about the case; by default `As IDENTIFIER.`.
     """
     folder = path.with_suffix("")
     entry: dict[str, Any] = {"name": path.stem, "note": note or f"As {case.identifier}."}

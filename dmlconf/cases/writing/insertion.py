@@ -75,7 +75,7 @@ def with_expectations(document: Document, lines: Mapping[int, Sequence[str]]) ->
         lines: the lines to add, by the index of the entry.
 
     Raises:
-        UnsuitableLayoutError: an entry is not a block of lines, or its end is not plain.
+        UnsuitableLayoutError: lines cannot be added at the end of an entry.
     """
     break_ = "\r\n" if "\r\n" in document.text else "\n"
     parts = _LINE.split(document.text)
@@ -128,7 +128,7 @@ def _last_line(node: Any, lines: Sequence[str]) -> int:
         node = last[1] if isinstance(last, tuple) else last
     line = int(node.end_mark.line) + 1
     if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
-        line = int(node.end_mark.line)  # Its end is where the next line begins.
+        line = int(node.end_mark.line)  # Such text ends where the next line begins.
         if node.end_mark.column:
             line += 1
         while not lines[line - 1].strip():
