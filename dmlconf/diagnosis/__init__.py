@@ -1,1 +1,1 @@
-"""Find what failures of a run share: the shortest conditions over facts of their cases' descs."""
+"""Explain failures: the conditions that those of a run share, and what is to blame for one."""

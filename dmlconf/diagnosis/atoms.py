@@ -24,6 +24,8 @@ MOST_BOUNDS: Final = 16
 _NEGATION: Final = 1.0
 _FAR_BOUND: Final = 1.5
 _REMAINDER: Final = 2.5
+"""Bits that an atom has besides those of its expression: a negation, a bound other than 0 and 1, a
+remainder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class TableBuilder:
         self.add(f"not {text}", bits, ~holds)
 
     def constants(self, text: str, bits: float, column: Column) -> None:
-        """Add atoms for the constants that a fact may be."""
+        """Add atoms that a fact is, or is not, each of the constants that it is in some case."""
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
             return
@@ -235,7 +237,7 @@ _Relation = tuple[str, float, float]
 
 
 def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Relation]:
-    """Return the relations to a bound, and their bits, of values up to low and from high."""
+    """Return the relations, with their bits, that hold for values up to low, and from high on."""
     if low < 0 <= high:
         return ("<", 0.0, 0.1), (">" if high else ">=", 0.0, 0.0)
     bound = round_number(low, high, whole=whole)

@@ -69,7 +69,7 @@ class Bench:
         return [*declined, *(self._judged(tested, *each) for each in outcomes)]
 
     def breaks_down(self, cases: Sequence[Case], kind: ReasonKind) -> bool:
-        """Return whether a new process breaks down in one way when it runs cases in their order.
+        """Return whether a new process that runs cases in their order breaks down in this way.
 
         Raises:
             BackendError: the backend cannot be used.

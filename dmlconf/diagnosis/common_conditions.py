@@ -21,7 +21,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""Expressions that are combined to pairs, `A and B`: those that hold for the most failures."""
+"""How many expressions are combined to pairs, `A and B`: those that hold for most failures."""
 
 _NEARLY: Final = 0.9
 """Share of a group's failures that a condition must meet to explain nearly all of them."""
@@ -42,7 +42,7 @@ class SharedGroups:
 
     Attributes:
         groups: the groups.
-        text: the condition as an expression; empty if it is every case.
+        text: the condition as an expression; empty if every case meets it.
         failures: how many failures of the groups meet it.
         passes: how many of the passes that they are compared with meet it.
     """

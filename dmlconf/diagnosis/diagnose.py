@@ -107,7 +107,7 @@ def diagnose(
         seconds: how long the reduction may take.
         others: backends on which to run the smallest case as well.
         on_smaller: called with each smaller case that fails.
-        own: the rewritten graph that the case has.
+        own: the mutant of the rewrite that the case tests; None if it tests none.
 
     Raises:
         BackendError: the backend under test cannot be used.
@@ -192,7 +192,11 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 
 
 class _Again:
-    """Checks whether a case fails like the first one, if it runs as often and in such a batch."""
+    """Checks whether a case fails as the diagnosed one did.
+
+    A case runs several times if that one failed intermittently, and in a batch if it failed only
+    among others.
+    """
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
         self._bench = bench

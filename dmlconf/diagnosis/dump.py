@@ -31,7 +31,7 @@ def dump_cases(
         folder: a folder for the case files; it is created.
         cases: the cases.
         backend: runs them.
-        against: gives what they do not state.
+        against: gives the expected outcome of cases that state none.
 
     Returns:
         the case files.

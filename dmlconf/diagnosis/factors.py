@@ -1,7 +1,7 @@
-"""Factors: a failing case with one thing changed at a time, and the culprit that this reveals.
+"""Change one factor of a failing case at a time, to see which one is the culprit.
 
-The culprit is the factor whose change makes the case pass: with `metacommands=off` it is the
-metacommand.
+The culprit is the factor whose change makes the case pass: if it passes with `metacommands=off`,
+the metacommand is to blame.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
 
 
 def _of_graph(case: Case) -> Iterator[Experiment]:
-    """Yield a graph in other forms, and owned inputs for its constants or inputs not owned."""
+    """Yield a graph in other forms, and with owned inputs as constants, or with none owned."""
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return
     for form, (factor, change, blame) in _FORMS.items():

@@ -26,9 +26,9 @@ class Mutant:
     """What a compiler may run instead of a graph.
 
     Attributes:
-        what: what it does wrongly, as the end of a sentence that begins with "if".
+        what: what the compiler does wrongly, as the end of a sentence that begins with "if".
         rewrite: the name of the rewrite in the catalogue.
-        graph: what it runs.
+        graph: the graph that it runs.
         data: the data of its inputs; None if they are the given graph's.
     """
 
@@ -264,7 +264,7 @@ def _left_out(graph: Graph) -> Iterator[Mutant]:
 
 
 def _reused(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which a node reads another tensor, of the same form and in its buffer."""
+    """Yield graphs in which a node reads another tensor, as if that had overwritten its operand."""
     nodes = graph.by_name
     slots = [(node.name, name) for node in graph.operator_nodes for name in node.outputs]
     for link in graph.intermediate_edges:

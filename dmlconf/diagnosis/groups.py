@@ -39,8 +39,8 @@ class Group:
         failures: the verdicts.
         explanation: what separates them from passes; None if nothing does.
         compared: how many passes they were compared with.
-        failing: their indices among the operator's verdicts.
-        passing: the indices of the passes.
+        failing: the indices of the failures among the operator's verdicts.
+        passing: the indices of the passes that they were compared with.
         variants: the only variants of the backend that fail; empty if all do.
     """
 
@@ -117,7 +117,7 @@ def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
     """Return the indices of the passes that a class of failures is compared with.
 
     A pass that was rejected as expected says nothing about values or crashes, and vice versa. So
-    where every valid case of an operator fails, there are none, whatever invalid cases pass.
+    where every valid case of an operator fails, no pass is compared, whatever invalid cases pass.
     """
     passing = [at for at, verdict in enumerate(verdicts) if verdict.status is Status.PASSED]
     ran = name != "rejection"

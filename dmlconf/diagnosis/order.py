@@ -143,8 +143,8 @@ def minimal(
     """Return a smallest part of a failing sequence that still fails, in the same order.
 
     Args:
-        items: a sequence with which it fails; with an empty one it does not.
-        fails: whether it fails with a part of it.
+        items: a sequence that fails; an empty sequence does not.
+        fails: whether a part of the sequence fails.
         until: when to stop, by `time.monotonic`.
 
     Returns:
@@ -176,7 +176,7 @@ class _Sequences:
     """Runs sequences of cases, each in a new process.
 
     Attributes:
-        runs: how many.
+        runs: how many sequences have run.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class _Sequences:
         self.runs = 0
 
     def fail(self, names: Sequence[str]) -> bool:
-        """Return whether it fails again with a sequence: the last case, or else the process."""
+        """Return whether a sequence shows the symptom again: in its last case, or its process."""
         self.runs += 1
         cases = [valid_case(self._plan[name]) for name in names]
         with open_bench(
@@ -265,6 +265,6 @@ def search_order(
 
 
 def _alike(one: Verdict, other: Verdict) -> bool:
-    """Return whether two failures are of one kind."""
+    """Return whether two failures have the same status and kind of reason."""
     kinds = [each.reason and each.reason.kind for each in (one, other)]
     return one.status is other.status and kinds[0] == kinds[1]

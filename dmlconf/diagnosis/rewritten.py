@@ -25,12 +25,12 @@ _MOST_RUNS: Final = 12
 """The most mutants that are tried on the device, node by node."""
 
 _NEAR: Final = 0.02
-"""The most by which the reference's outputs of a mutant that is tried on the device may differ from
-the device's, as a share of the largest output."""
+"""A mutant is tried on the device if what the reference computes for it differs from the device's
+outputs by at most this share of the largest output."""
 
 
 def own_mutant(planned: PlannedCase) -> Mutant | None:
-    """Return the rewritten graph that a case has; None if it has none."""
+    """Return the mutant of the rewrite that a case tests; None if it tests none."""
     rewrite = case_rewrite(planned.template)
     if rewrite is None:
         return None
@@ -53,8 +53,8 @@ def same_as_rewritten(
         case: the graph, with its data.
         outputs: the outputs of the device.
         own: the mutant of the case itself, which is tried first.
-        one_by_one: runs the nodes of a graph one by one on the device, whose exponentials are not
-            those of the reference.
+        one_by_one: runs the nodes of a graph one by one on the device. Its exponentials, for
+            example, differ from the reference's in their last bits.
     """
     mutants: Iterable[Mutant] = mutants_of(case.graph)
     candidates = [*([own] if own is not None else []), *islice(mutants, _MOST_MUTANTS)]

@@ -29,7 +29,8 @@ EXACT_BONUS: Final = 10.0
 """The number of bits by which an exact condition may be longer than one with exceptions."""
 
 _NEARLY: Final = 0.9
-"""A condition has few exceptions if it holds for this share of the failures and few passes."""
+"""A condition has few exceptions if it holds for this share of the failures, and for a tenth as
+many passes at most."""
 
 _FEW: Final = 0.05
 """Nearly every case fails if there are at most this many passes for each failure: 20 for 400."""
@@ -57,7 +58,7 @@ class Explanation:
 
     @property
     def text(self) -> str:
-        """The condition as an expression; empty if it is every case."""
+        """The condition as an expression; empty if every case meets it."""
         return " and ".join(term.text for term in self.terms)
 
     @property

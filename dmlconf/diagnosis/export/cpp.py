@@ -21,7 +21,7 @@ from dmlconf.tensors.scalar import scalar_bytes
 __all__ = ["MOST_BYTES", "cpp_program"]
 
 MOST_BYTES: Final = 1 << 18
-"""The most bytes of a case's buffers in a program, which more would make hard to compile."""
+"""The most bytes that a case's buffers may have; larger programs are hard to compile."""
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "case.cpp"
 _PER_LINE: Final = 16

@@ -47,9 +47,9 @@ def write_model(
 ) -> None:
     """Write the model, and a file `TENSOR.dat` for each input.
 
-    The JSON cannot express the nodes and edges of a graph: there, a graph is a binary file that
-    ONNX Runtime serialized (the guide's "DML Serialized Graph Dispatchable"). So the nodes of a
-    graph are dispatched one after another. A graph of one node is compiled as a graph.
+    The JSON cannot express the nodes and edges of a graph: DxDispatch reads graphs only from binary
+    files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). So the nodes of
+    a graph are dispatched one after another. A graph of one node is compiled as a graph.
 
     Args:
         path: the JSON file.
@@ -186,7 +186,7 @@ def _desc(operator: Operator, desc: Desc) -> dict[str, Any]:
 
 
 def _scalar(value: float, data_type: str) -> Any:
-    """Return a scalar union: a number, or a member if JSON cannot express the number."""
+    """Return a scalar union: a number, or one named member if JSON cannot express the number."""
     if isinstance(value, int) or math.isfinite(value):
         return value
     if data_type == "FLOAT16":

@@ -1,4 +1,4 @@
-"""Simpler descs: the changes that passes try on an operator's case and on the nodes of a graph."""
+"""Make descs simpler: the changes that passes try on an operator's case and on a graph's nodes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _packed(tensor: TensorDesc) -> TensorDesc:
 
 
 PLAINER: Final[tuple[Callable[[TensorDesc], TensorDesc], ...]] = (_plain, _unflagged, _packed)
-"""The parts to leave out of a tensor: all but its data type and Sizes, or flags, or the layout."""
+"""What makes a tensor plainer: no more than a data type and Sizes, no flags, or no layout."""
 
 
 def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int) -> dict[str, Any]:
@@ -87,8 +87,9 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
     Args:
         operator: the operator.
         desc: its desc.
-        dimension: which one; tensors and attributes of fewer dimensions lack the first ones.
-        rank: how many dimensions there are.
+        dimension: its index in a tensor of all dimensions; tensors and attributes with fewer lack
+            the first ones.
+        rank: the number of all dimensions.
     """
     lower: dict[str, Any] = {}
     for field in operator.fields:

@@ -1,4 +1,4 @@
-"""The data of a reduced case: what remains in smaller tensors, and simpler values."""
+"""Choose the data of a reduced case: the elements that smaller tensors keep, and simpler values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
         part: which elements stay.
 
     Returns:
-        arrays by input; None if no other part differs from the first.
+        arrays by input; None if the special elements are wanted, and all are ordinary.
     """
     fitting: dict[str, Array] = {}
     special = False
@@ -114,7 +114,7 @@ def _cast(values: Array, data_type: DataType) -> Array:
 
 
 def indexed_count(desc: Desc) -> int:
-    """Return how many elements an index may choose from: along Axis, or in every dimension."""
+    """Return how many elements an index may choose from: along Axis, or along any dimension."""
     tensor = next(value for value in desc.values() if isinstance(value, TensorDesc))
     axis = desc.get("Axis")
     if isinstance(axis, int) and 0 <= axis < len(tensor.Sizes):

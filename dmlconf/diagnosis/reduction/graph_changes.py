@@ -22,7 +22,7 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["INPUT", "changed_graph", "graph_tensors", "with_graph_tensors", "with_node_tensor"]
 
 INPUT: Final = "<input>"
-"""Replaces a node's name if a tensor is an input of the graph."""
+"""Stands for a node's name where a tensor is an input of the graph."""
 
 _OUTPUT: Final = "<output>"
 _MOST_STEPS: Final = 12
@@ -68,8 +68,8 @@ def changed_graph(
         permitted: names of constraints that may be broken.
 
     Returns:
-        None if no such graph was found. The caller must check whether the graph is valid:
-        layouts may no longer fit.
+        The graph; None if no such graph was found. The caller must check whether it is valid, since
+        layouts may not fit the new sizes.
     """
     change = _Change(graph, changes, fixed, permitted)
     return change.graph() if change.spread() else None
@@ -170,7 +170,7 @@ def with_node_tensor(node: Node, name: str, tensor: TensorDesc) -> Desc:
 
 
 def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> TensorDesc | None:
-    """Return the new other end of an edge after one end changed; None if there is none."""
+    """Return the tensor at one end of an edge after the other end changed; None if none fits."""
     sizes: tuple[int, ...] | None = changed.Sizes
     if tensor.Sizes != before.Sizes:
         sizes = _viewed(tensor.Sizes, before, changed.Sizes)

@@ -172,7 +172,7 @@ def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
 
 
 def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterator[Graph]:
-    """Yield graphs with another size: of one tensor, of those alike, of all equal sizes."""
+    """Yield graphs with another size: of one tensor; of equal sizes in the same dimension; of all."""
     graph = _graph(search)
     tensors = graph_tensors(graph)
     size = tensors[slot].Sizes[dimension]
@@ -256,7 +256,7 @@ def _lower_ranks(graph: Graph) -> Iterator[Graph]:
 
 
 def _reduce_tensors(search: Search) -> None:
-    """Leave optional fields out, then constants, layouts and flags."""
+    """Leave optional fields out, make constants inputs, then leave layouts and flags out."""
     for node in _graph(search).operator_nodes:
         for field in node.operator.fields:
             if field.optional:

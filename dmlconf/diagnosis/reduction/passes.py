@@ -61,7 +61,7 @@ def _reduce_size(search: Search, ref: NumberRef) -> bool:
 
 
 def _resized(search: Search, ref: NumberRef, size: int, target: int) -> Iterator[Desc]:
-    """Yield valid descs with another number where a reference points."""
+    """Yield valid descs in which a size, alone or with equal and dependent ones, is the target."""
     operator, desc = search.case.operator, search.case.desc
     if search.rejected:
         yield with_number(desc, ref, target)

@@ -354,6 +354,8 @@ def _named(target: ast.expr, value: ast.expr) -> dict[str, ast.expr]:
 
 
 class _Bound(ast.NodeTransformer):
+    """Replaces the names of a loop by what they mean in one iteration."""
+
     def __init__(self, bound: Mapping[str, ast.expr]) -> None:
         self._bound = bound
 

@@ -19,7 +19,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Fails", "OutOfTime", "Search"]
 
 Fails = Callable[[Case], bool]
-"""Returns whether a case fails in the same way as the first one."""
+"""Returns whether a case fails in the same way as the one that is reduced."""
 
 
 class OutOfTime(Exception):
