@@ -1,4 +1,4 @@
-"""Defects of the computation: the reference computes another case instead, such as another axis."""
+"""Defects of the computation: the reference computes with, for example, one index wrong."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Defects of graph compilers, injected into graphs, and legitimate differences.
 
 A defect yields the outputs of a wrong graph; a legitimate difference those of a right one.
-Both are computed by the reference, so that they can be had for every graph.
+The reference computes both, so every graph can have them.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class GraphSite:
 
 
 Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]
+"""Yields changed outputs of a graph, each with a note that says where the change was made."""
 
 
 def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:

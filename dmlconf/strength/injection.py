@@ -1,4 +1,4 @@
-"""Defects, and the outputs of cases into which they are injected."""
+"""What a defect is, and the output of a case into which it is injected."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ class Tally:
     """The results of all cases for one mutant.
 
     Attributes:
-        injected: cases whose output the defect put outside the rule.
+        injected: cases whose output the defect changes to one that the rule does not permit.
         caught: cases among these that fail.
-        within: cases whose output it changed within the rule.
+        within: cases whose output it changes to one that the rule permits.
         hidden: cases to which the defect applies, but whose output it does not change.
         missed: the first case that should have caught it and did not.
     """
@@ -122,7 +122,7 @@ class Strength:
     Attributes:
         mutants: the tally of each mutant.
         legitimate: how many legitimate differences were tried, by operator and name.
-        refused: how many legitimate differences failed.
+        refused: the legitimate differences that failed.
         cases: how many cases were used.
         unused: cases whose right outputs have no independent expectation or do not pass.
         noticed: what each case noticed, by identifier.

@@ -26,7 +26,7 @@ _Result = TypeVar("_Result", bound=Addable)
 
 Measure = Callable[[Sequence[PlannedCase], Against], _Result]
 """Builds cases and returns the tally of what they notice. The second argument gives the expected
-outcome of cases that state none. Processes import the function: it stands at a module's top."""
+outcome of cases that state none. Processes import the function, so a module must define it."""
 
 
 def measured_in_processes(

@@ -149,12 +149,12 @@ class PerturbationTally:
 
 @dataclass(frozen=True, slots=True)
 class Exceptional:
-    """A lower target of one kind, for all operators together.
+    """A lower target for the share of one kind of perturbation that is caught in all operators.
 
     Attributes:
         target: the share in percent.
         reason: why it is lower.
-        operators: the operators that lower it; the others together have the usual target.
+        operators: the operators that lower the share; the others must reach the usual target.
     """
 
     target: float

@@ -1,4 +1,4 @@
-"""Defects of the values themselves, which change a right result."""
+"""Defects that change the values of a right output, such as a rounding or a swap of axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects of defects of attributes: a kernel ignores one, or uses another instead."""
+"""Effects of driver defects on attributes: a kernel ignores one, or uses another value."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def exchanged(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _value(desc: Mapping[str, Any], name: str, value: Any) -> Any:
+    """Return what an attribute becomes: `value`, or what it makes of the right one."""
     old = desc[name]
     if isinstance(value, Mapping):
         [(change, operand)] = value.items()

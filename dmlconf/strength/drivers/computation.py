@@ -43,7 +43,7 @@ class Computation:
         return self.case.desc
 
     def tensor(self, name: str) -> TensorDesc:
-        """Return the desc of an input or output by the name that arrays have.
+        """Return the desc of an input or output by its name, in arrays such as `InputTensors[0]`.
 
         Raises:
             KeyError: there is no such tensor.

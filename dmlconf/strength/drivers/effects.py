@@ -51,7 +51,7 @@ def _packed(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _narrow(right: Computation, settings: Settings) -> Arrays | None:
-    """Round inputs before use; settings: `type` or `bits` of fraction, `inputs` or all."""
+    """Round inputs before use; settings: `type`, or `bits` of the fraction; `inputs` (all)."""
     chosen = settings.get("inputs", list(right.inputs))
     changed = {
         name: _rounded(right.inputs[name], settings)
@@ -142,6 +142,7 @@ def _words(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _high_word(right: Computation, settings: Settings) -> Arrays | None:
+    """Set a bit in the high words of 64-bit integers, as if these words were not written."""
     return {
         name: array | array.dtype.type(1 << 32)
         for name, array in right.outputs.items()
@@ -218,6 +219,7 @@ def _grouped(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _heads(right: Computation, settings: Settings) -> Arrays | None:
+    """Write the result of the first head for all heads."""
     array = right.outputs["OutputTensor"]
     heads = right.desc.get("HeadCount") or right.desc["QueryHeadCount"]
     if heads < 2 or array.shape[-1] % heads:
@@ -264,6 +266,7 @@ def _other_operator(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _lowest_bit(right: Computation, settings: Settings) -> Arrays | None:
+    """Read only the lowest bit of UINT8 inputs."""
     inputs = {n: a & a.dtype.type(1) for n, a in right.inputs.items() if a.dtype == np.uint8}
     return right.again(inputs) if inputs else None
 
@@ -312,6 +315,7 @@ _SPOILED: Final[Mapping[str, Callable[[Array], Array]]] = {
 
 
 def _second_output(right: Computation, settings: Settings) -> Arrays | None:
+    """Write the first output in place of the others."""
     first, *others = right.outputs
     return {
         name: right.outputs[first]

@@ -41,7 +41,7 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
-    """Return the outputs with some elements of others; settings: which, as in `_chosen`."""
+    """Return the outputs with some elements from `other`; settings: which, as in `_chosen`."""
     changed = {}
     for name, array in other.items():
         if name in right.outputs and right.outputs[name].shape == array.shape:
@@ -114,10 +114,11 @@ def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
 
 
 def _chosen(settings: Settings, length: int, start: int) -> Array:
-    """Return the indices along the axis, or all.
+    """Return the indices of the chosen elements along the axis; all if no setting limits them.
 
-    Settings: `from`, `last`, `first`, `tile` (what whole tiles leave over), `last_tile` (whole or
-    not, where it is not the only one), `edge` (the last element of the last whole group), `every`.
+    Settings: `from`, `last`, `first`, `tile` (the elements after the last whole tile), `last_tile`
+    (the last of several tiles, whole or not), `edge` (the last element of the last whole group),
+    `every`, `second_half`.
     """
     indices = np.arange(length)
     if "last_tile" in settings:
@@ -147,7 +148,7 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
 def _laid_out(
     right: Computation, array: Array, settings: Settings
 ) -> tuple[Array, Callable[[Array], Array]]:
-    """Return an array as rows along the axis in question, and the way back."""
+    """Return an array as rows along the axis that settings name, and what undoes that."""
     shape = array.shape
     if settings.get("flat"):
         return array.reshape(1, -1), lambda rows: rows.reshape(shape)
@@ -218,7 +219,7 @@ def _smallest(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -
 
 
 def _worst(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
-    """A value below the maximum or, in the other direction, above the minimum."""
+    """Return the lowest number where a maximum is sought, and the highest for a minimum."""
     info = np.finfo(rows.dtype) if rows.dtype.kind == "f" else np.iinfo(rows.dtype)
     lowest = desc.get("AxisDirection", "DECREASING") == "DECREASING"
     return np.array(info.min if lowest else info.max, rows.dtype)

@@ -1,4 +1,4 @@
-"""Alternative formulas of element-wise functions and conversions."""
+"""Effects of driver defects: element-wise functions and casts by other formulas than the right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alternative formulas of integers and quantized numbers."""
+"""Effects of driver defects: wrong formulas for integers and quantized numbers."""
 
 from __future__ import annotations
 
@@ -197,4 +197,4 @@ INTEGER_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | 
     "smallest_saturates": _smallest_saturates,
     "words_exchanged": _words_exchanged,
 }
-"""Effects of integers by name."""
+"""Effects on integers by name."""

@@ -158,7 +158,7 @@ def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed:
 
 
 def _with_other_data(right: Computation) -> Computation | None:
-    """Return the computation of random numbers, most of which differ."""
+    """Return the case with random numbers, most of which differ, and their right outputs."""
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}
     outputs = right.again(inputs)

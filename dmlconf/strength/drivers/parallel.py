@@ -39,7 +39,7 @@ def measure_drivers(
     A driver defect is caught if one case notices it, and well covered if `FEW` cases do. A defect
     that fewer cases of its sample notice is tried on all other cases too, unless the catalogue
     explains why. If the sample is smaller than `FEW`, that is done only for defects that no case
-    notices. For defects of size, each case of the sample counts.
+    notices. Defects that the caller gives are tried on their samples alone.
 
     Args:
         plan: the cases.
@@ -79,7 +79,7 @@ def _measured(
     Args:
         mapped: applies a function in the processes.
         plan: the cases.
-        by_case: the defects to try, by the number of a case in the plan.
+        by_case: the defects to try, by the index of a case in the plan.
     """
     tries = [(plan[index], pairs) for index, pairs in by_case.items()]
     chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]

@@ -1,4 +1,4 @@
-"""Alternative formulas of operators on whole tensors."""
+"""Effects of driver defects: wrong formulas of normalizations, softmax, scatters and others."""
 
 from __future__ import annotations
 

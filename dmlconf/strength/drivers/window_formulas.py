@@ -1,4 +1,4 @@
-"""Alternative formulas of operators with sliding windows."""
+"""Effects of driver defects: wrong formulas of operators with sliding windows."""
 
 from __future__ import annotations
 
