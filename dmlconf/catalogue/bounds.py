@@ -17,9 +17,9 @@ class Bounds:
         high: the highest value, over the desc's fields and terms.
         low: the lowest value.
         from_end: whether negative values of signed types count from the end, down to `-high - 1`.
-        writes: the tensor whose elements are written where the values, as indices, point, so that
-            for equal values it is undefined which element stays; None if elements are only
-            read there.
+        writes: for indices of what is written, the tensor whose elements are written there, such as
+            UpdatesTensor. Where indices are equal, it is undefined which element stays. None if
+            elements are only read.
     """
 
     high: Expression

@@ -165,7 +165,7 @@ def _unmet(require: Expression, names: Namespace) -> str:
         (left, _, value), (right, _, other) = compared
         named = right.names and len(str(right)) <= _LONGEST_SIDE
         return f"{left} is {_shown(value)}, {f'but {right} is' if named else 'not'} {_shown(other)}"
-    if len(compared) == 1 and compared[0][1]:  # It asks that all of these are equal.
+    if len(compared) == 1 and compared[0][1]:  # `same` asks that all are equal.
         return f"`{require}` does not hold: {_shown(compared[0][2])}"
     if not compared or any(isinstance(value, bool) for _, _, value in compared):
         compared = [(path, *_value(path, names)) for path in paths(require)]

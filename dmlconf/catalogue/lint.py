@@ -1,4 +1,4 @@
-"""Check what JSON Schema cannot in the catalogue's files: whether their parts fit together."""
+"""Check in the catalogue's files what JSON Schema cannot: whether their parts fit together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dmlconf.resources import schemas_directory
 __all__ = ["lint_catalogue", "lint_common", "lint_operator"]
 
 LONGEST_EXPRESSION: Final = 200
-"""The most characters that stay readable."""
+"""The most characters of an expression that people can read at once."""
 
 
 def lint_catalogue() -> list[Problem]:

@@ -44,7 +44,7 @@ class PrecisionRule:
         typical: the largest share of the limit that measured devices use; None if it is unknown,
             or no smaller than the limit itself.
         absolute: for `relative`, an error that is permitted in addition to that share of the value.
-        signed_zeros: whether -0 is not +0, as it never is under `exact`.
+        signed_zeros: whether -0 and +0 are different numbers; under `exact` they always are.
     """
 
     kind: RuleKind
@@ -92,7 +92,7 @@ class PrecisionEntry:
         flushed_by: the input field whose data type decides that, as for an index, which is never
             subnormal itself; None if the output's own data type decides.
         typical: how much of the limit real devices use, if that is far less than all.
-        signed_zeros: whether -0 is not +0.
+        signed_zeros: whether -0 and +0 are different numbers.
     """
 
     kind: RuleKind

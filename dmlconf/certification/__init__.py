@@ -1,1 +1,1 @@
-"""Self-certification: the cases that need verdicts in a certificate, and the allowed verdicts."""
+"""Certificates: profiles say what they must hold; they are made, signed and verified."""

@@ -36,7 +36,9 @@ def device_environment(record: Mapping[str, Any]) -> Mapping[str, Any]:
 def log_bytes(
     header: Header, verdicts: Mapping[str, Verdict], plan: Sequence[PlannedCase], finished: str
 ) -> bytes:
-    """Return the run log of a certificate, in the order of the plan, with only two times.
+    """Return the run log of a certificate, in the order of the plan.
+
+    Its only times are those when the run began and ended.
 
     Args:
         header: its first line.

@@ -150,7 +150,7 @@ class Journal:
             outcome = restored(record["line"], contents)
         except (LookupError, AttributeError, TypeError, ValueError, zlib.error, RefusedError):
             return
-        if "breakdown" not in outcome.line:  # The machine may have caused it.
+        if "breakdown" not in outcome.line:  # The machine may have caused a breakdown.
             self.outcomes[outcome.line["case"]] = outcome
 
     def _error(self, reason: str) -> CertificationError:

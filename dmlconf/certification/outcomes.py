@@ -51,7 +51,7 @@ SAMPLED_BYTES: Final = 1 << 16
 """An output of at least this size is kept as a digest and a sample."""
 
 SAMPLE: Final = 4096
-"""Elements of a sample: it misses 0.1% wrong elements once in 60 times, and 1% never."""
+"""Elements of a sample. If 0.1% of an output is wrong, 1 in 60 samples has no wrong element."""
 
 _FORMAT: Final = 1
 _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")

@@ -288,7 +288,7 @@ def _problems(document: Document) -> list[Problem]:
 def profile_digest(profile: Profile) -> str:
     """Return the SHA-256 of which cases and verdicts a profile demands, in hexadecimal.
 
-    How many may be waived is not among them: each verifier may have a limit of their own.
+    The limits of waived and declined cases are not part of it: verifiers may have their own.
     """
     statuses = {
         str(status): None if kinds is None else sorted(kinds)

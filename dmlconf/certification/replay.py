@@ -134,7 +134,7 @@ def judge_again(
             if isinstance(result, Breakdown):
                 yield judge(
                     valid_case(planned), result, no_expectation
-                )  # Waivers do not apply to this machine.
+                )  # Waivers are for the certified device, not for this machine.
             else:
                 yield result
 

@@ -312,7 +312,7 @@ def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
 
 
 def _placed(waiver: Waiver, name: str) -> Waiver:
-    """Return a waiver that is said to be in a member, not in the folder where it was read."""
+    """Return a waiver with the member as its location, not the folder where it was read."""
     at = waiver.location
     return waiver if at is None else replace(waiver, location=replace(at, path=Path(name)))
 

@@ -1,4 +1,4 @@
-"""The number or share of cases that the sender's waivers may excuse."""
+"""The number or share of cases that a certificate may have waived or declined."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FORM: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,6})?)(?P<percent>%?)", r
 
 @dataclass(frozen=True, slots=True)
 class WaivedLimit:
-    """The most cases that waivers of the sender may excuse in a certificate.
+    """The most cases that waivers of the sender may excuse, or that the backend may decline.
 
-    Known faults of DirectML and limits of a substrate do not count: the verifier has the former,
-    and gives the latter.
+    Cases that a known fault of DirectML or a limit of a substrate excuses do not count: the
+    verifier has the former, and gives the latter.
 
     Attributes:
         number: a number of cases, or a percentage.
