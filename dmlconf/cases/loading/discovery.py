@@ -46,7 +46,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    return distinct(files) if len(given) > 1 else files  # No link is followed.
+    return distinct(files) if len(given) > 1 else files  # No links inside.
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:

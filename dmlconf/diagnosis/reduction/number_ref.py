@@ -19,7 +19,7 @@ class NumberRef:
     Attributes:
         field: the field's name.
         index: for an array of tensors or of numbers, which item; None if it is not an array.
-        dimension: for a tensor, which of its Sizes, or None for its DataType; None for an attribute.
+        dimension: for a tensor, which of its Sizes; None for its DataType, and for an attribute.
     """
 
     field: str
