@@ -47,7 +47,7 @@ class CapturedCoverage:
     Attributes:
         models: their names.
         cases: how many captured cases there are.
-        uses: how each feature is used that captured cases have.
+        uses: how each feature of the captured cases is used.
     """
 
     models: frozenset[str]

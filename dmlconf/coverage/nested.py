@@ -22,7 +22,7 @@ _MOST_SLOTS: Final = 8
 
 
 def nested_operators(operator: Operator) -> Iterator[str]:
-    """Yield operators that another may nest, such as `ActivationDescs[1] ACTIVATION_TANH`."""
+    """Yield each slot with each operator that it may hold: `ActivationDescs[1] ACTIVATION_TANH`."""
     for field in operator.fields:
         if not field.is_tensor and field.attribute_kind is AttributeKind.OPERATOR:
             permitted = [name for name in operator_names() if _permitted(operator, field, name)]

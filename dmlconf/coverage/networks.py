@@ -1,4 +1,4 @@
-"""The layers of published networks that a suite has, by the notes of its cases of models."""
+"""Count the layers of published networks that a suite has, by the notes of its model cases."""
 
 from __future__ import annotations
 

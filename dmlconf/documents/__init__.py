@@ -1,1 +1,1 @@
-"""YAML files that people write: reading, checking, and errors that point at the line."""
+"""Reads files of strangers within limits, checks them, and points at the line of each problem."""

@@ -42,7 +42,7 @@ def resolved(path: Path) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; not one that cannot be looked up.
+    """Return whether a path is a folder; False if it cannot be looked up.
 
     The name may be too long, or, before Python 3.14, the folder above may not be searched.
     """
@@ -88,7 +88,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
     """
     descriptor, size = _opened(path)  # A suite has a thousand files: streams take twice the time.
     try:
-        # Reading allocates as much as it is asked for, so the limit only if the file grows.
+        # `os.read` allocates as many bytes as it may return, so the limit would be too many.
         content = os.read(descriptor, min(size, limit) + 1)
         while len(content) <= limit and (more := os.read(descriptor, _rest(content, limit))):
             content += more

@@ -1,8 +1,9 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 Nearly all files fit, and jsonschema, which can explain, takes many times as long to find that out.
-Here a schema is compiled to functions, once. They know the keywords below, which are those of case
-files. For a schema with any other keyword they never report a fit, so that jsonschema decides.
+Here a schema is compiled to functions, once. They know the keywords of `_MAKERS`, which the schema
+of case files has. For a schema with any other keyword they never report a fit, so that jsonschema
+decides.
 """
 
 from __future__ import annotations
@@ -238,7 +239,7 @@ def _dependent_required(
 
 
 def _refuse_guesses(part: Any) -> None:
-    """Raise for a schema whose check may wrongly return False where the result is negated."""
+    """Raise for a schema whose check may return False for data that fits; negated, it would lie."""
     if isinstance(part, Mapping):
         if "uniqueItems" in part:
             raise _UnknownError("uniqueItems under a condition")

@@ -61,8 +61,8 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# What the parser treats as a line break, and the characters that it rejects: a pattern that takes
-# long to compile, and that hardly any file needs.
+# What the parser treats as a line break, and a character that it rejects. The latter pattern takes
+# long to compile, and hardly any file needs it.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 __all__ = ["with_repeats", "without_repeats"]
 
 _NEAR: Final = 10
-"""Lists and objects among this many parts before are counted from behind: that compresses best."""
+"""A list or object that is one of the last parts, up to this many, is counted from behind: that
+compresses best."""
 
 
 def without_repeats(tree: Any) -> list[Any]:

@@ -24,9 +24,9 @@ _DAMAGES: Final = (
     EOFError,
     LookupError,
     MemoryError,
-    OSError,  # An offset in it is negative.
+    OSError,  # An offset in the archive is negative.
     OverflowError,
-    RuntimeError,  # It is encrypted, or uses a method that is not implemented.
+    RuntimeError,  # A member is encrypted, or uses a method that is not implemented.
     TypeError,
     ValueError,
     lzma.LZMAError,

@@ -1,1 +1,1 @@
-"""Pairs of values of an operator's parameters that a suite covers, such as FLOAT16 and padded."""
+"""Measure which pairs of values of an operator's parameters a suite has: FLOAT16 and padded."""

@@ -53,7 +53,7 @@ def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
 
 
 def data_class(case: Case) -> str | None:
-    """Return the class of the data of a case's first input; None for zeros and large inputs."""
+    """Return the class of the first input's data; None for zeros, or more than `MOST_ELEMENTS`."""
     data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
     first = ((name, tensor) for name, field, tensor in inputs if field.name == data_name)

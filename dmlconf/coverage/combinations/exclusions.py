@@ -1,6 +1,6 @@
-"""Why two values cannot go together: the catalogue, what a layout is, or what a family's file says.
+"""Say why two values of parameters cannot go together, such as an absent tensor and its layout.
 
-Nothing is excluded without a reason.
+The reason is what the values mean, a family's file in `schemas/combinations/`, or the catalogue.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
             return why
         tensor = name.removeprefix(_DATA_TYPE)
         absent = name.startswith(_DATA_TYPE) and values.get(tensor) == ABSENT
-        # Tensors that must have this tensor's data type have this one.
+        # If other tensors are tied to it, they have the data type although it is absent.
         if absent and tied(operator, "DataType")[tensor] == (tensor,):
             return "an absent tensor has no data type"
     data = data_input(operator)

@@ -32,7 +32,7 @@ PRESENT: Final = "present"
 
 _LAYOUTS: Final = ("packed", "padded", "transposed", "channels-last")
 _CHANNELS: Final = 3
-"""Dimensions that a tensor must be able to have, to have channels."""
+"""How many dimensions a tensor must be able to have for the layout `channels-last`."""
 
 Read = Callable[[Case, Namespace], str | None]
 
@@ -43,8 +43,8 @@ class Parameter:
 
     Attributes:
         name: what to call it, such as `layout of OutputTensor`.
-        values: those that matter, such as `padded`.
-        read: gives the value of a case, or None if it has none of them.
+        values: the values that matter, such as `padded`.
+        read: returns the value of a case, or None if it has none of these.
         assigned: what each value says about a desc.
     """
 

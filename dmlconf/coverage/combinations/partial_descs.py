@@ -84,7 +84,7 @@ class _Tensor(_Unknown):
 
 @lru_cache(maxsize=65_536)
 def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | None:
-    """Return the entry of the catalogue that excludes some parts of a desc; None if none does."""
+    """Return why the catalogue lets no desc have these parts; None if a desc may have them."""
     if not assigned:
         return None
     known = _known(operator, assigned)
@@ -273,6 +273,7 @@ def _open(operator: Operator, field: Field) -> Any:
 
 
 def _known(operator: Operator, assigned: Iterable[Assignment]) -> Mapping[str, Any] | None:
+    """Return the known values by field; None if a required tensor would be absent."""
     parts: dict[str, dict[str, Any]] = {}
     known: dict[str, Any] = {}
     for each in assigned:

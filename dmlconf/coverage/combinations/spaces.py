@@ -29,7 +29,7 @@ class FamilyParameter:
 
     Attributes:
         name: what to call it.
-        value: over the desc's fields; it cannot be evaluated where a desc lacks the parameter.
+        value: an expression over the desc's fields, which fails if a desc lacks the parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
@@ -70,7 +70,7 @@ class Exclusion:
     """Values that cannot go together, or a value that is impossible.
 
     Attributes:
-        when: patterns of values by pattern of parameter, one or two.
+        when: one or two pairs of patterns, of a parameter's name and of its value.
         because: the reason.
     """
 
