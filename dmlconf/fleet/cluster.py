@@ -147,7 +147,7 @@ class Cluster:
             self._release()
             if not isinstance(error, Exception):
                 raise
-            # Whatever Dask raises here, it cannot be used.
+            # Whatever Dask raises here, the scheduler cannot be used.
             reason = str(error) or type(error).__name__
             raise BackendError(f"the scheduler {self._address} cannot be used: {reason}") from error
         in_thread(self._refresh_on)
@@ -376,7 +376,7 @@ def in_thread(function: Callable[[], None]) -> None:
 
 
 def within(seconds: float, function: Callable[[], _Result]) -> _Result:
-    """Return a function's result within a time limit; past it, the function keeps its own thread.
+    """Return a function's result within a time limit; after it, the function's thread goes on.
 
     Raises:
         TimeoutError: it takes longer than that many seconds.

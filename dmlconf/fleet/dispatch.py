@@ -195,7 +195,7 @@ class Fleet:
             if batch:
                 names = [planned.identifier for planned in batch]
                 call = self._cluster.call(address, run_cases, self._job.identifier, names)
-                # A case may take its time twice, if it is retried alone.
+                # A case that is retried alone may take its time limit twice.
                 patience = _SPARE_SECONDS + 2 * self._job.limits.timeout * len(batch)
                 run.busy[address] = call, monotonic(), monotonic() + patience
 
@@ -231,7 +231,7 @@ class Fleet:
         if member is None or run.busy.get(answer.worker, (0,))[0] != answer.call:
             return
         if answer.lost:
-            if answer.done:  # Its cases did not end it.
+            if answer.done:  # The worker finished its cases, so they did not end it.
                 run.assignments.give_back(answer.worker)
             why = "cannot be reached" if answer.done else "is gone"
             yield from self._reassign(run, member, waivers, why)
@@ -300,7 +300,15 @@ class Fleet:
 
 
 class _Pass:
-    """The state of one pass over a plan."""
+    """The state of one pass over a plan.
+
+    Attributes:
+        assignments: the cases that have no verdict yet.
+        members: the workers that run them, by address.
+        device: the environment that workers must have, as a log's header has it.
+        busy: for each worker at work, the number of its call, its start and its deadline.
+        with_workers: when the pass last had a worker, by `time.monotonic`.
+    """
 
     def __init__(self, assignments: Assignments, members: dict[str, Member]) -> None:
         self.assignments = assignments

@@ -55,7 +55,7 @@ class Job:
         backend: the backend that runs the cases.
         against: the source of expected values that cases do not state.
         limits: the limits of a worker.
-        substrate: the platform below DirectML.
+        substrate: the layers below DirectML.
         waivers: accepted failures.
         compare_unfused: whether each graph's nodes also run one by one, as `compares_unfused`
             takes it.

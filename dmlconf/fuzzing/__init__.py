@@ -1,1 +1,1 @@
-"""Generate random cases: descs and graphs, from the catalogue alone."""
+"""Generates random cases: valid descs, descs that break a constraint, and graphs."""

@@ -24,7 +24,7 @@ class Chance:
     __slots__ = ("_state",)
 
     def __init__(self, *names: str | int) -> None:
-        """Start at the offset that these names determine; other names start at another offset."""
+        """Start a sequence of numbers that these names determine; other names give another one."""
         digest = sha256("\0".join(map(str, names)).encode("utf-8")).digest()
         self._state = int.from_bytes(digest[:8], "little")
 

@@ -1,4 +1,7 @@
-"""The random initial values of a desc's fields, and how often each is chosen."""
+"""Choose the random values with which a desc's fields begin.
+
+Tables pair values with weights: a size of 3 is chosen five times as often as one of 8.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ def attribute(field: Field, operator: Operator, chance: Chance) -> Any:
         case AttributeKind.INT:
             return chance.weighted(_SIGNED)
         case AttributeKind.FLOAT:
-            # Not in an array: scales and offsets that are not finite test nothing.
+            # Arrays get no extreme numbers: scales and offsets that are not finite test nothing.
             return chance.weighted(_REALS) if field.is_array else _real(chance)
         case AttributeKind.BOOL:
             return bool(chance.below(2))

@@ -259,7 +259,7 @@ class Drafts:
             if field.type_field is None or draft[field.name] is None:
                 continue
             if draft[field.type_field] not in list(DataType):
-                continue  # DirectML reads nothing of a scalar without a data type.
+                continue  # DirectML ignores a scalar whose data type is UNKNOWN.
             data_type = _type_named(draft[field.type_field])
             if not draft.get(field.name) or not domains.scalar_fits(draft[field.name], data_type):
                 draft[field.name] = domains.scalar(data_type, self._chance)

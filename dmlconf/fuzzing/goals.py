@@ -26,7 +26,7 @@ __all__ = ["Goal", "Part", "goals_of"]
 _NO_GOAL: Final = "any"
 
 _LAYOUTS: Final = tuple(name for name in LAYOUTS if name != "channels-last")
-"""All layouts but the one that was added last, so that a seed still gives the same cases."""
+"""All layouts but one: with it, a seed would give other cases than in earlier versions."""
 
 
 class Part:
@@ -69,7 +69,7 @@ class Goal:
         return True
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc reaches the goal; layouts and flags are handled later."""
+        """Return whether a desc reaches the goal; for a layout or a flag, whether it can later."""
         value = desc.get(self.field) if self.field else None
         match self.part:
             case Part.DATA_TYPE:

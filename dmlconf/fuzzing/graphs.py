@@ -178,8 +178,8 @@ class _Growth:
         """Add the node, with graph inputs for tensors that no node feeds.
 
         Returns:
-            whether it was added: not if several of the feeder's elements would be written to one
-            address, which leaves open what it holds.
+            whether it was added. It is not if several of the feeder's elements would be written to
+            one address, since it is then undefined which one stays.
         """
         node = f"n{len(self.nodes)}"
         data = data_of(operator, desc, self.chance)

@@ -1,4 +1,4 @@
-"""A random walk from a desc to one that meets all constraints."""
+"""Walk at random from a desc to one that meets all constraints."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ __all__ = ["MOST_ELEMENTS", "valid_desc"]
 _STEPS: Final = 60
 _CHANGES: Final = 20
 _NOISE: Final = 10
+"""Once in so many steps, any change is taken instead of the best one."""
 
 MOST_ELEMENTS: Final = 6000
 """The most elements of a tensor; most defects show in small ones, and small ones are quick."""
 
 _LONG_AXIS: Final = 1 << 16
-"""A tensor along one axis may have about as many elements: a dispatch has fewer groups."""
+"""A tensor along one axis may have about as many elements: more than the 65,535 thread groups that
+Direct3D permits along a dimension of a dispatch."""
 
 
 def valid_desc(
@@ -48,7 +50,7 @@ def valid_desc(
         table: the table of support from which the tensors' data types and ranks come.
         chance: makes the choices.
         goal: what else the desc must meet.
-        begin: returns changes of the first desc that lead to the goal.
+        begin: returns the first desc with changes that lead to the goal.
         broken: the name of a constraint to break while all others hold.
     """
     drafts = Drafts(operator, table, chance)
@@ -69,6 +71,8 @@ def valid_desc(
 
 
 class _Walk:
+    """The walk: in each step, the change that leaves the fewest constraints broken."""
+
     def __init__(
         self,
         operator: Operator,
