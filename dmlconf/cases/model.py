@@ -272,7 +272,7 @@ class Case:
 
     @property
     def lowest_level(self) -> FeatureLevel:
-        """Lowest feature level that has all parts of the desc, but for tensors that no page lists."""
+        """Lowest feature level that has all parts of the desc; no page need list its tensors."""
         level: FeatureLevel = self.once("lowest_level", lambda: highest_level(self.level_needs))
         return level
 

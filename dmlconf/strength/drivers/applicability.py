@@ -58,7 +58,7 @@ class Applicability:
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return, as `chosen` does, those of these pairs to try with the cases that it leaves out."""
+        """Return those of these pairs to try with each case that `chosen` leaves out."""
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
             tried = set(_sample(pair, self.met[pair], sample, seed))
