@@ -89,7 +89,7 @@ class Profile:
         if self.operators is not None and template.operator_name not in self.operators:
             return False
         if "relation" in template.data:
-            return False  # Outputs alone do not prove it, so nobody could verify it.
+            return False  # Outputs alone do not prove a relation, so nobody could verify it.
         named = not self.left_out.isdisjoint(template.tags)
         if named:
             return False

@@ -23,9 +23,9 @@ class NetworkCoverage:
 
     Attributes:
         network: its name.
-        layers: how many different layers.
+        layers: how many of its layers the suite has.
         operators: how many operators they use.
-        cases: how many cases.
+        cases: how many cases they have.
     """
 
     network: str

@@ -50,7 +50,7 @@ class Question:
     Attributes:
         name: what to call it.
         asks: the question, as a sentence.
-        because: what was once wrong.
+        because: what was once wrong: the name of a known fault, or a sentence.
         operators: the only operators to ask; None for all.
         has_field: one of these fields is needed; empty for none.
         inputs: the inputs whose data decide whether a case asks the question.

@@ -133,7 +133,7 @@ class TableBuilder:
         self.add(f"not {text}", bits, ~holds)
 
     def constants(self, text: str, bits: float, column: Column) -> None:
-        """Add atoms that a fact is, or is not, each of the constants that it is in some case."""
+        """Add `text == VALUE` and `text != VALUE` for each constant that the fact is in a case."""
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
             return

@@ -123,7 +123,7 @@ def _before(log: RunLog, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _before_all(log: RunLog, breakdown: UnexplainedBreakdown) -> tuple[str, ...]:
-    """Return the cases that had an outcome of a process before it broke down, in their order."""
+    """Return the cases whose outcomes a process gave before it broke down, in their order."""
     own = sorted(
         (each.execution.sequence or 0, each.case)
         for each in log.verdicts

@@ -239,7 +239,7 @@ def _dependent_required(
 
 
 def _refuse_guesses(part: Any) -> None:
-    """Raise for a schema whose check may return False for data that fits; negated, it would lie."""
+    """Raise for a schema whose check may return False for data that fits: negated, it is True."""
     if isinstance(part, Mapping):
         if "uniqueItems" in part:
             raise _UnknownError("uniqueItems under a condition")

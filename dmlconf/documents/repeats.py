@@ -11,8 +11,8 @@ from typing import Any, Final
 __all__ = ["with_repeats", "without_repeats"]
 
 _NEAR: Final = 10
-"""A list or object that is one of the last parts, up to this many, is counted from behind: that
-compresses best."""
+"""A list or object among the last parts, up to this many, has a negative index, which compresses
+best."""
 
 
 def without_repeats(tree: Any) -> list[Any]:

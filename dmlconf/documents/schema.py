@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 _ValidationError = Any
-"""jsonschema's; its stubs declare every attribute as possibly unset, which it never is here."""
+"""jsonschema's error; its stubs declare every attribute as possibly unset, but here none is."""
 
 __all__ = [
     "Checker",

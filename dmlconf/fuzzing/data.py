@@ -82,7 +82,7 @@ def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     if kind == 0:
         return {"ends": {"seed": seed % 64}}
     if kind < 3:
-        # The more ordinary numbers lie between, the rarer are the special ones.
+        # With `every: 7`, each seventh number is special, and those between are ordinary.
         every = chance.pick((1, 2, 3, 7, 16))
         return {"specials": {"seed": seed % 64, "every": every}}
     if not data_type.is_float:

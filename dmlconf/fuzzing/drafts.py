@@ -33,7 +33,7 @@ class Drafts:
     """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Prepare.
+        """Choose what the initial tensors share: sizes, a data type and a rank.
 
         Args:
             operator: the operator.

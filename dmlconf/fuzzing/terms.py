@@ -2,7 +2,7 @@
 
 `trace` evaluates an expression as `Expression.evaluate` does, but its result remembers how each
 value was computed: `OutputTensor.Sizes[1]` is the value at a path in the desc, and `A * B` consists
-of two terms. To make a condition hold, `solving` reads there which value of the desc to change: for
+of two terms. To make a condition hold, `solving` finds in it which value of the desc to change: for
 `OutputTensor.Sizes[1] == 2 * Axis` with an Axis of 3, it may set `OutputTensor.Sizes[1]` to 6.
 """
 

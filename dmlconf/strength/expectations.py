@@ -42,7 +42,7 @@ class ExpectationTally:
 
     Attributes:
         tried: how many expected outputs were changed.
-        noticed: how many of these cases fail.
+        noticed: how many of these changes make their case fail.
         permitted: how many changed outputs the rule permits, by the source that says so.
         missed: the first changes that neither a case noticed nor a rule permits, as case and
             output.

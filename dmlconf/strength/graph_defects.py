@@ -104,7 +104,7 @@ Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]
 
 
 def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """An edge reads the buffer of another edge of the same form."""
+    """An edge reads the buffer of another edge, whose tensor has an equal desc."""
     graph = site.case.graph
     for number, edge in enumerate(graph.input_edges):
         for other, tensor in graph.inputs.items():
@@ -190,7 +190,7 @@ def _more_roundings(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """A node's inputs of the same form are exchanged."""
+    """Two inputs of a node that have equal descs are exchanged."""
     graph = site.case.graph
     for node in graph.operator_nodes:
         names = list(node.inputs)
@@ -259,7 +259,7 @@ def _computed_in_float32(
     rounded: Callable[[Array, np.dtype[Any]], Array],
     held: Collection[Slot] = (),
 ) -> Outputs:
-    """Return the outputs where each node computes in FLOAT32 and rounds in this way.
+    """Return the outputs if each node computes in FLOAT32 and then rounds its FLOAT16 outputs.
 
     Args:
         site: the graph.

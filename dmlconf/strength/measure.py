@@ -34,7 +34,7 @@ class Mutant:
 
     Attributes:
         operator: its name.
-        defect: the defect's name, with what tells several apart.
+        defect: the defect's name, with a note if it can be injected in several ways.
         output: the output's field.
         data_type: the output's data type.
     """

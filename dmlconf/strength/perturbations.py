@@ -1,4 +1,4 @@
-"""A small change of one element of a right output: the finest defect a verdict can notice."""
+"""Change one or two elements of a right output, the finest defects that verdicts can notice."""
 
 from __future__ import annotations
 

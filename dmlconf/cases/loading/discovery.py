@@ -46,7 +46,8 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    return distinct(files) if len(given) > 1 else files  # No links inside.
+    # Under one path each file is found once: links to folders are not followed.
+    return distinct(files) if len(given) > 1 else files
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
@@ -65,8 +66,8 @@ def files_under(path: Path) -> list[Path] | None:
     """Return the case files of a folder, or a file itself; None if there is neither.
 
     Raises:
-        OSError: the path or a folder below it cannot be looked up, as when a name is too long. From
-            Python 3.14 on, `Path.exists` and its like say that there is nothing.
+        OSError: the path or a folder below it cannot be looked up, as when a name is too long.
+            `Path.exists` of Python 3.14 would say that there is nothing.
     """
     try:
         mode = path.stat().st_mode

@@ -30,7 +30,7 @@ _COSTLY: Final = frozenset({"model", "large", "slow"})
 """Tags of cases that are left out where there are others: they take long or need much memory."""
 
 _SIZES: Final = "sizes"
-"""The kind whose every entry is demanded: each is for a size at which kernels change."""
+"""The kind whose every entry is demanded: each has sizes at which kernels switch to other code."""
 
 _OF_MANY_CASES: Final = ("matrix", _SIZES)
 """Kinds whose entries stand for many cases each; a FLOAT16 case of each entry is demanded."""
@@ -58,7 +58,7 @@ _MAGNITUDES: Final = (
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )
-"""Ranges of magnitudes that kernels often get wrong: a word, the least, and the end (excluded)."""
+"""Ranges of unusual magnitudes: a word, the least magnitude, and the end, which is excluded."""
 
 _TYPES: Final = frozenset(DataType.__members__)
 

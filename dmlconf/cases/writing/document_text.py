@@ -24,7 +24,7 @@ class _Dumper(yaml.SafeDumper):
     def represent_mapping(
         self, tag: str, mapping: Any, flow_style: bool | None = None
     ) -> yaml.MappingNode:
-        """Return a tensor, or anything else, as a node."""
+        """Return a mapping as a YAML node, in one line if it is a short tensor."""
         is_tensor = isinstance(mapping, Mapping) and {"Sizes", "DataType"} <= mapping.keys()
         if is_tensor and len(str(mapping)) <= _LONGEST_TENSOR:
             flow_style = True

@@ -82,7 +82,7 @@ def graph_parts(
 
 
 def reference(node: str, tensor: str) -> str:
-    """Return a case file's reference to a node's output; that to a constant has no tensor."""
+    """Return a case file's reference to a node's output: `NODE.TENSOR`, or a constant's name."""
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 
 

@@ -54,7 +54,7 @@ def is_block(document: Document, index: int) -> bool:
 
 
 def number_text(number: Any) -> str:
-    """Return a NumPy number as the shortest text that a case file gives back as the same number."""
+    """Return the shortest text that, in a case file, is read as the same NumPy number."""
     if not isinstance(number, np.floating):
         return str(int(number))
     value = float(number)

@@ -67,7 +67,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
 
 
 def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
-    """Return why no output shares the buffer of an input, given the other value."""
+    """Return why no output shares the buffer of an input, given the pair's other value."""
     sources = {pair.input for pair in operator.in_place}
     inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
     if len(sources) == 1 and values.get(f"{_LAYOUT}{next(iter(sources))}") == "broadcast":
@@ -80,7 +80,7 @@ def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
 def _without_layout(
     operator: Operator, name: str, layout: str, values: Mapping[str, str]
 ) -> str | None:
-    """Return why a tensor cannot have a layout, given the other value."""
+    """Return why a tensor cannot have a layout, given the pair's other value."""
     tensor = name.removeprefix(_LAYOUT)
     if values.get(tensor) == ABSENT:
         return "an absent tensor has no layout"

@@ -34,10 +34,10 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
-"""The answers that all open values share; `possible` resets them for each condition."""
+"""The answers that all values of `open_numbers` share. `possible` resets them for a condition."""
 
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
-"""Properties that a layout implies, by layout; each is also not packed."""
+"""Properties that a layout implies besides not being packed, by layout."""
 
 _NO_TABLE: Final = "no table of tensor support lists them together"
 
@@ -253,7 +253,7 @@ def _not_of_class(operator: Operator, assigned: Assignment, known: Mapping[str, 
 
 
 def _opened(operator: Operator, name: str, value: Any) -> Any:
-    """Return a value; in a tensor, the data type and sizes that are not known become open."""
+    """Return a value; a tensor's unknown data type and sizes become values of `open_numbers`."""
     if not isinstance(value, _Tensor):
         return value
     unknown = {
@@ -266,7 +266,7 @@ def _opened(operator: Operator, name: str, value: Any) -> Any:
 
 @cache
 def _open(operator: Operator, field: Field) -> Any:
-    """Return an open value for a field that is present and otherwise unknown."""
+    """Return a value of `open_numbers` for a field that is present and otherwise unknown."""
     if field.is_array:
         return _Tensor()
     return _opened(operator, field.name, _Tensor()) if field.is_tensor else OpenNumber(_ANSWERS)

@@ -90,7 +90,7 @@ class Space:
     """The parameters of a family of operators, besides those that follow from the catalogue.
 
     Attributes:
-        operators: patterns of names; empty for all with the fields.
+        operators: patterns of names; empty for all operators with the fields.
         has_fields: fields that an operator of the family must have.
         parameters: the parameters of the family.
         excluded: values that cannot go together.

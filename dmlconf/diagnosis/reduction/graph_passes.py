@@ -1,4 +1,4 @@
-"""The passes over a graph: nodes first, then the properties of all nodes' tensors."""
+"""The passes that reduce a graph: first its nodes, then the descs of the nodes that are left."""
 
 from __future__ import annotations
 

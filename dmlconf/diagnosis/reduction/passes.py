@@ -1,4 +1,4 @@
-"""The passes over an operator's case; each tries changes until no more are kept."""
+"""The passes that reduce an operator's case; each tries changes until none is kept any more."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def reduce_case(
     stopped: Callable[[], bool] = lambda: False,
     on_smaller: Callable[[Case], None] = lambda case: None,
 ) -> Reduced:
-    """Return the smallest case found that fails like the first one.
+    """Return the smallest case found that fails like the given one.
 
     An interrupt ends the reduction; the smallest case so far is returned.
 

@@ -330,7 +330,7 @@ def _clamp(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _wrap(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace saturated values by the other limit of the type."""
+    """Replace saturated values by numbers near the other limit of the type."""
     changed = {}
     for name, array in right.outputs.items():
         if array.dtype.kind in "iu":
@@ -341,7 +341,7 @@ def _wrap(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
-    """Return numbers in the array's order with ties broken."""
+    """Return each element's rank, FLOAT32; of equal elements, the last or the first is greater."""
     flat = array.ravel()
     indices = np.arange(flat.size)
     order = np.lexsort((indices if last_is_greater else -indices, flat))

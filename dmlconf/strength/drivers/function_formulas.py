@@ -1,4 +1,4 @@
-"""Effects of driver defects: element-wise functions and casts by other formulas than the right."""
+"""Effects of driver defects: wrong formulas of element-wise functions and casts."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["DriverStrength", "DriverTally", "measure_case"]
 
 _NOT_NUMBERS = ("Ind", "Length", "Mask", "Step", "State", "ZeroPoint")
-"""Inputs whose integers are indices or counts, so that not every number is valid."""
+"""Parts of the names of inputs that hold indices or counts, for which not every number is valid."""
 
 
 @dataclass(slots=True)
