@@ -49,7 +49,9 @@ def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def array_length(
     count: str, desc: Desc, arrays: Sequence[str], where: Sequence[str | int] = ("desc",)
 ) -> int:
-    """Return the value of a count field: the length of its arrays, 0 if there are none.
+    """Return the value of a count field: the length that its arrays share.
+
+    Without arrays it is the count that the case gives, else 0.
 
     Raises:
         CaseError: their lengths differ, or the count field has another length.
