@@ -1,7 +1,8 @@
-"""Write cases for pairs that no case of an operator has to `cases/OPERATOR/combinations.yaml`.
+"""Add cases for missing pairs of values to `cases/OPERATOR/combinations.yaml`.
 
-Entries are added at its end, and no identifier changes: `python -m tests.combinations gemm reduce`.
-Then record the cases in the Wine lab.
+A pair, such as `Axis = last` with `DataType = INT8`, is missing if no case of the operator has it.
+`python -m tests.combinations gemm reduce` adds entries at the end of two files and changes no
+identifier. Record the new cases in the Wine lab afterwards.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tests.combinations.search import covering
 from tests.combinations.writing import case_entries
 
 _MOST = 220
+"""Cases that one call makes for an operator at most."""
+
 _NUMBER = re.compile(r"^  - name: pairs-(\d+)$", re.MULTILINE)
 _HEAD = """\
 # yaml-language-server: $schema=../../schemas/case.schema.json
@@ -28,7 +31,7 @@ _HEAD = """\
 
 
 def make(folder: str) -> None:
-    """Write the file of one operator, and say what is still missing."""
+    """Write the file of one operator, and print which pairs are still missing."""
     begun = time.monotonic()
     path = cases_directory() / folder / "combinations.yaml"
     entry = operator(folder)

@@ -1,7 +1,7 @@
-"""Variants of MULTIHEAD_ATTENTION descs: other tensors and sizes that fit together.
+"""Change a MULTIHEAD_ATTENTION desc to other tensors and sizes that fit together.
 
-All sizes follow from a few numbers: 2 batches of 3 queries with 2 heads of 4 numbers are a
-QueryTensor of 2x3x8, or a part of a StackedQueryKeyTensor of 2x3x2x2x4.
+All sizes follow from a few numbers: 2 batches of 3 queries with 2 heads of 4 elements give a
+QueryTensor of 2x3x8, or a StackedQueryKeyTensor of 2x3x2x2x4.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _FORMS: Final = (
     ("ValueTensor", "StackedQueryKeyTensor"),
     ("StackedQueryKeyValueTensor",),
 )
-"""Tensors that hold queries, keys and values."""
+"""Sets of tensors, each of which holds all queries, keys and values."""
 
 _PAST: Final = {"PastKeyTensor", "PastValueTensor"}
 _PRESENT: Final = {"OutputPresentKeyTensor", "OutputPresentValueTensor"}
 MOST_SCORES: Final = 1_100_000
-"""The scores of 1031 queries and keys; with more, judging takes more than 250 MiB."""
+"""A little more than 1031 queries with 1031 keys; judging more takes more than 250 MiB."""
 
 _LENGTHS: Final = "PastSequenceLengthsTensor"
-"""All are 0, since keys fill the present tensors: what these held before belongs to no case."""
+"""Made cases have lengths of 0: with others, kernels would read keys that no case has written."""
 
 _POSITIONS: Final = "RelativePositionBiasTensor"
 _OF_HEADS: Final = (_POSITIONS, *sorted(_PAST | _PRESENT))
@@ -57,24 +57,24 @@ _HEADS: Final = {
     "tile + 1": ((1, 17), (3, 11)),
     "large": ((1, 1024), (2, 512)),
 }
-"""Numbers of heads, and sizes of one, that together give a size of the output."""
+"""By class of the output's last size: a number of heads, and the elements of each head."""
 
 
 @dataclass(frozen=True)
 class _Attention:
-    """What decides the sizes of all tensors.
+    """The numbers from which the sizes of all tensors follow.
 
     Attributes:
         form: the tensors that hold queries, keys and values.
         others: the other tensors, apart from the mask.
-        mask: its type.
-        rank: the dimensions of the output.
-        batches: how many there are.
-        queries: how many in a batch.
-        keys: how many in a batch, apart from those of the past.
-        past: how many keys of the past.
-        heads: how many heads the queries have.
-        shared: heads of keys and values, each of which several heads of queries share.
+        mask: the value of MaskType.
+        rank: the number of dimensions of the output.
+        batches: the number of batches.
+        queries: the number of queries in a batch.
+        keys: the number of keys in a batch, without those of PastKeyTensor.
+        past: the number of keys in PastKeyTensor.
+        heads: the number of heads of the queries.
+        shared: the number of heads of keys and values; `heads` or a divisor of it.
         head: elements of a query in a head.
         value: elements of a value in a head.
     """
@@ -114,7 +114,8 @@ def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> I
     """Yield descs in which a parameter may have a value; the caller checks that it has."""
     yield from _of_other_sizes(operator, desc, name, value)
     if value in ("1", "channels-last"):
-        # Of a single head these are channels-last only if the second of five sizes is the batches.
+        # The channels are the second size. With one head that is 1, and no layout differs from
+        # packed; with five sizes the number of batches is the second.
         for each in _of_other_sizes(operator, desc, name, value):
             yield {**each, **{tensor: _of_five_sizes(each.get(tensor)) for tensor in _OF_HEADS}}
 
@@ -171,7 +172,8 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
     elif name == "batches":
         yield replace(now, batches=1 if value == "1" else 3)
     elif name == "queries":
-        # Stacked tensors have as many keys, and a bias or a mask a number for each query and key.
+        # Stacked tensors need as many keys as queries. A position bias or a mask has an element
+        # for each pair of these, and is soon too large.
         few = replace(now, batches=1, heads=1, shared=1, head=2, value=2)
         lean = replace(few, others=now.others - {"BiasTensor", _POSITIONS})
         for size in _SIZES[value]:
@@ -185,7 +187,7 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
 
 
 def _with(now: _Attention, tensor: str) -> Iterator[_Attention]:
-    """Yield descs that have a tensor."""
+    """Yield sizes of descs that have a tensor."""
     forms = [form for form in _FORMS if tensor in form]
     for form in (now.form,) if now.form in forms else forms:
         yield replace(now, form=form)
@@ -203,7 +205,7 @@ def _with(now: _Attention, tensor: str) -> Iterator[_Attention]:
 
 
 def _without(now: _Attention, tensor: str) -> Iterator[_Attention]:
-    """Yield descs that lack a tensor."""
+    """Yield sizes of descs that lack a tensor."""
     if tensor in now.form:
         for form in _FORMS:
             if tensor not in form:
@@ -218,7 +220,7 @@ def _without(now: _Attention, tensor: str) -> Iterator[_Attention]:
 
 
 def _fitting(operator: Operator, now: _Attention) -> _Attention:
-    """Return sizes that stacked tensors have in common made equal."""
+    """Make sizes equal that one size of a stacked tensor stands for, such as keys and queries."""
     fitting = now
     if "StackedQueryKeyTensor" in now.form or len(now.form) == 1:
         fitting = replace(fitting, keys=fitting.queries, shared=fitting.heads)
@@ -315,7 +317,7 @@ def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
 
 
 def mask_values(desc: Desc) -> dict[str, Any]:
-    """Return what a case file says of the data of a mask: not all keys are seen."""
+    """Return the entry of a case file for the data of a mask that hides some keys."""
     now = _read(desc)
     batches, total = now.batches, now.total
     fewer = [max(1, total - at % 3) for at in range(batches)]

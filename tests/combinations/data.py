@@ -1,4 +1,4 @@
-"""Fills whose data are of a class, such as large or special numbers."""
+"""Choose the fill that gives a tensor data of a class, such as large or special numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dmlconf.coverage.combinations.classes import LARGE
 __all__ = ["fill_of"]
 
 _FEW: Final = 25
+"""Tensors with fewer elements take their special numbers from `_FROM_INFINITY` on."""
+
 _FROM_INFINITY: Final = 4
-"""The seed with which the first special number is an infinity, so that few elements have one."""
+"""The seed with which the first special number is an infinity, so that small tensors have one."""
 
 
 def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[str, Any]:
@@ -19,10 +21,11 @@ def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[s
 
     Args:
         tensor: the tensor.
-        data_class: the class.
-        mild: more than 0 if it is to be special in fewer elements, hardly large, and not
-            symmetrical; 2 if only the first of 997 elements is special, an infinity.
-        seed: that of the fill.
+        data_class: `special`, `all -infinity`, `fractions`, `small`, `large`; others give integers.
+        mild: 0 for all of the class; 1 for fewer special elements (one of 23 instead of 5), large
+            numbers that are less large, and bounds that are not symmetrical; 2 for one special
+            element in 997, an infinity.
+        seed: the seed of the fill.
     """
     data_type = tensor.DataType
     signed = data_type.is_signed

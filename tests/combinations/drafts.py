@@ -1,4 +1,4 @@
-"""Drafts of cases: a desc and its data, and how one value of a parameter is changed."""
+"""Change one parameter of a case that is being made (a draft), and make a case of the draft."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 MOST_ELEMENTS: Final = 100_000
-"""Elements of all tensors of a made case together: it is to be quick."""
+"""All tensors of a made case have no more elements together, so that it is quick."""
 
 _WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
 INFINITE: Final = ("special", "all -infinity")
@@ -55,8 +55,10 @@ INFINITE: Final = ("special", "all -infinity")
 
 _CIRCUMSTANCES: Final = "owned inputs", "base alignment", "in place"
 _LISTED: Final = 64
+"""Data of a case with more elements are made anew rather than listed in its drafts."""
+
 _FROM_ONE: Final = "ELEMENT_WISE_ACOSH"
-"""An operator that gives NaN for what is below 1."""
+"""An operator that gives NaN for inputs below 1."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,11 @@ class Draft:
 
     Attributes:
         desc: its desc.
-        data: what a case file says of the data of inputs other than the one that counts.
-        data_class: the data class of the input that the draft varies.
+        data: the entries of a case file for the data of inputs, apart from the one of `data_class`.
+        data_class: the class of the data of the operator's data input (`data_input`).
         in_place: whether outputs share the buffers of inputs.
-        mild: more than 0 if data are special in fewer elements, hardly large, and not symmetrical,
-            so that less of the outputs overflows, is open or lies on a tie.
+        mild: more than 0 for fewer special elements and smaller numbers (`fill_of`), so that fewer
+            elements of the outputs overflow, are open or lie on a tie.
     """
 
     desc: Desc
@@ -81,11 +83,11 @@ class Draft:
 
 @dataclass(frozen=True)
 class Pool:
-    """Values of fields that cases of the operator have, to choose from.
+    """What cases of the operator have in their fields, and drafts may take.
 
     Attributes:
-        values: the values, by field.
-        nested: descs of nested operators, by name.
+        values: values of attributes, by the attribute's name.
+        nested: descs of nested operators, by the operator's name.
     """
 
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -93,7 +95,7 @@ class Pool:
 
 
 def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
-    """Return what a case file says of the data of each input."""
+    """Return the entry of a case file for the data of each input."""
     counts = data_input(operator)
     entries: dict[str, dict[str, Any]] = {}
     for seed, (name, each, tensor) in enumerate(
@@ -109,7 +111,7 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
                 raise ValueError("integers are whole and finite")
             entries[name] = {"fill": fill_of(tensor, draft.data_class, draft.mild, seed)}
         elif draft.data_class == "all -infinity" and name in _WEIGHTS:
-            # Products with weights of both signs are infinite both ways, and their sum is NaN.
+            # With weights of both signs, products are infinities of both signs, whose sum is NaN.
             entries[name] = {"fill": {"uniform": {"low": 0.25, "high": 1, "seed": seed}}}
         elif kept is not None and (
             "fill" not in kept or tensor.DataType.is_float or "uniform" not in kept["fill"]
@@ -122,7 +124,7 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
 
 
 def _repeated(entry: Mapping[str, Any], tensor: TensorDesc) -> dict[str, Any]:
-    """Return listed data in which elements that share an address have the same value."""
+    """Return an entry's data, with one value for all listed elements that share an address."""
     listed = entry.get("values")
     if listed is None or not tensor.OverlappingStrides or len(listed) != tensor.ElementCount:
         return dict(entry)
@@ -138,7 +140,7 @@ def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
 
 
 def _kind_and_arguments(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the parts of an entry such as `sequence` or `{integers: {low: 0, high: 9}}`."""
+    """Return the name and the arguments of a fill: of `sequence`, or of `{integers: {low: 0}}`."""
     if isinstance(entry, str):
         return entry, {}
     [(kind, arguments)] = entry.items()
@@ -148,7 +150,7 @@ def _kind_and_arguments(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, 
 def _indices(
     operator: Operator, desc: Desc, each: Field, tensor: TensorDesc, kept: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the data of indices or lengths: what they were if it is within bounds, or others."""
+    """Return the entry for indices or lengths: `kept` if it is within bounds, or a new one."""
     assert each.bounds is not None
     if each.bounds.writes is not None:
         return distinct_indices(operator, desc, tensor)
@@ -165,7 +167,7 @@ def _indices(
 def _fitting(
     entry: Mapping[str, Any] | None, each: Field, tensor: TensorDesc
 ) -> Mapping[str, Any] | None:
-    """Return listed data, or None if they are of another size and any other would do as well."""
+    """Return the entry, or None for a list of another length for a filter or a bias."""
     listed = entry is not None and "values" in entry
     free = each.name in ("FilterTensor", "BiasTensor")
     if entry is not None and listed and free and len(entry["values"]) != tensor.ElementCount:
@@ -177,7 +179,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
     """Return the draft as a case.
 
     Raises:
-        ValueError: its numbers do not fit its tensors or scalars.
+        ValueError: numbers of the draft do not fit its tensors or scalars.
     """
     require_scalars(operator, draft.desc)
     data: dict[str, Any] = {}
@@ -200,10 +202,10 @@ def case_of(operator: Operator, draft: Draft) -> Case:
 
 
 def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
-    """Return drafts of the operator's cases without layouts and flags, and what else these have.
+    """Return a draft of each case, without layouts and flags, and what drafts may take from cases.
 
-    Of their data only those with infinities or NaN stay of their class: where a case of the suite
-    has an output that shows mistakes in these, a draft of it may do so too.
+    A draft keeps the class of its case's data only if they have infinities or NaN: where outputs of
+    a case of the suite show mistakes in these, those of a draft may do so, too.
     """
     drafts: list[Draft] = []
     values: dict[str, dict[str, Any]] = {}
@@ -231,7 +233,7 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
 
 
 def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
-    """Return drafts to take data types and flags from: of real numbers, with many tensors."""
+    """Return the draft from which `starts` takes data types: real numbers, and many tensors."""
 
     def rank(draft: Draft) -> tuple[bool, int]:
         tensors = [tensor for _, _, tensor in tensors_of(operator, draft.desc)]
@@ -241,6 +243,7 @@ def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _kept(case: Case, name: str) -> dict[str, Any] | None:
+    """Return the entry of a case file for an input's data; None if there are too many to list."""
     data = case.data[name]
     if isinstance(data, Fill):
         return {"fill": {data.name: dict(data.arguments)} if data.arguments else data.name}
@@ -253,7 +256,7 @@ def _kept(case: Case, name: str) -> dict[str, Any] | None:
 def changes(
     operator: Operator, draft: Draft, parameter: Parameter, value: str, pool: Pool
 ) -> Iterator[Draft]:
-    """Yield drafts in which a parameter may have a value; the caller checks that it has."""
+    """Yield drafts in which a parameter may have a value; the caller checks which of them do."""
     name, desc = parameter.name, draft.desc
     if _sizes_follow(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
         yield from _sized(operator, draft, name, value, pool)
@@ -317,6 +320,7 @@ def _sized(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) 
 
 
 def _sizes_follow(operator: Operator) -> bool:
+    """Return whether a module of this folder computes all sizes of the operator (`_sized`)."""
     named = is_recurrent(operator) or is_attention(operator) or moves_windows(operator)
     return named or operator.name == "SCATTER_ND"
 
@@ -341,6 +345,7 @@ def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
 
 
 def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> Draft:
+    """Return the draft with a layout of one tensor, and of those that share its buffer."""
     names = {tensor}
     if draft.in_place:
         pairs = shared_buffers(operator, draft.desc).items()
@@ -353,7 +358,7 @@ def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> 
 
 
 def _resized_alone(operator: Operator, draft: Draft, name: str, layout: str) -> Iterator[Draft]:
-    """Yield drafts in which one tensor has other sizes than before, and a layout."""
+    """Yield drafts in which one tensor has other sizes, and the given layout."""
     tensor = draft.desc.get(name)
     if isinstance(tensor, TensorDesc):
         for rank in dict.fromkeys((tensor.DimensionCount, 3, 4, 2, 1)):
@@ -365,9 +370,9 @@ def _resized_alone(operator: Operator, draft: Draft, name: str, layout: str) -> 
 
 
 def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
-    """Return the outputs of a desc that may share the buffer of an input, by output.
+    """Return which input's buffer each output of a desc may share, by output.
 
-    Both have the same strides, which lead to no element twice.
+    Both tensors have the same strides, by which no two elements share an address.
     """
     pairs: dict[str, str] = {}
     for pair in operator.in_place:
@@ -382,7 +387,7 @@ def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
 
 
 def _of_one_layout(operator: Operator, draft: Draft) -> Iterator[Draft]:
-    """Yield the draft in place, an output with the strides of an input, or the other way."""
+    """Yield the draft in place, with the output's strides for the input and the other way round."""
     for pair in operator.in_place:
         output, source = draft.desc[pair.output], draft.desc[pair.input]
         if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
@@ -394,7 +399,7 @@ def _of_one_layout(operator: Operator, draft: Draft) -> Iterator[Draft]:
 def _reshaped(
     operator: Operator, draft: Draft, rank: int | None = None, last: Sequence[int] = ()
 ) -> Iterator[Draft]:
-    """Yield the draft with other sizes in the layouts that it has."""
+    """Yield the draft with other sizes, in its present layouts."""
     for desc in with_other_shapes(operator, draft.desc, rank, last):
         yield replace(draft, desc=with_tensors(operator, desc, partial(_laid_out, draft.desc)))
 
@@ -409,11 +414,11 @@ _CHOICES: Final = {
     "packed": ("implicit",),
     "padded": ("padded", "spread"),
 }
-"""Layouts that may be of a class: a padded row of 7 elements is spread."""
+"""Layouts to try for a layout class; a tensor of one row of 7 elements is `padded` by `spread`."""
 
 
 def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
-    """Return a tensor whose sizes have changed in the layout that it had before."""
+    """Return a tensor of new sizes with the layout that the field has in the desc `before`."""
     value = before.get(each.name)
     if value is None:
         return tensor
@@ -422,14 +427,14 @@ def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
 
 
 def layout_name(tensor: TensorDesc) -> str:
-    """Return the name of a tensor's layout."""
+    """Return the name of a tensor's layout, such as `implicit` or `spread`."""
     if tensor.Strides is None:
         return "implicit"
     return next(k for k, make in _LAYOUTS.items() if make(tensor.Sizes) == tensor.Strides)
 
 
 def may_have(draft: Draft, name: str, value: str) -> bool:
-    """Return whether a parameter is a layout that its tensor has with other strides."""
+    """Return whether a parameter is a layout that its tensor can have without other sizes."""
     value_of = draft.desc.get(name.removeprefix("layout of "))
     tensor = value_of[0] if isinstance(value_of, tuple) and value_of else value_of
     if not name.startswith("layout of ") or not isinstance(tensor, TensorDesc):
@@ -439,7 +444,7 @@ def may_have(draft: Draft, name: str, value: str) -> bool:
 
 
 def _owners(operator: Operator, desc: Desc) -> list[set[str]]:
-    """Return inputs that DirectML may own: all but the first, or one of these."""
+    """Return sets of inputs for DirectML to own: all but the first, or one of these alone."""
     names = [TensorRef.of(name).field for name, _, _ in tensors_of(operator, desc, FieldKind.INPUT)]
     others = names[1:] or names
     return [set(others), *({each} for each in others)]
@@ -498,10 +503,11 @@ def _element(draft: Draft, slot: TensorRef, value: str, pool: Pool) -> Iterator[
 
 
 def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:
+    """Yield drafts for a parameter that `schemas/combinations/` computes from several fields."""
     if name == "axes":
         yield from _reduced(operator, draft, value)
     if has_windows(operator):
-        # Sizes of outputs follow from windows, and DirectML does not refuse others.
+        # Sizes of outputs follow from the windows; DirectML does not refuse wrong ones.
         for desc in with_other_windows(operator, draft.desc, name, value):
             other = replace(
                 draft, desc=with_tensors(operator, desc, partial(_laid_out, draft.desc))
@@ -541,7 +547,7 @@ def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool)
 
 
 def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
-    """Yield drafts with other axes, with outputs of size 1 along these and without."""
+    """Yield drafts with other axes, along which outputs have size 1 or the size of the input."""
     source = next(t for _, _, t in tensors_of(operator, draft.desc))
     rank = source.DimensionCount
     axes = {
@@ -570,6 +576,14 @@ def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
 def _resized(
     operator: Operator, draft: Draft, sizes: Sequence[int], leading: int | None = None
 ) -> Iterator[Draft]:
+    """Yield drafts with one size replaced: in one dimension of all tensors, or wherever it occurs.
+
+    Args:
+        operator: the operator.
+        draft: the draft.
+        sizes: the sizes to try.
+        leading: how many dimensions to try, from the first; by default all.
+    """
     tensors = [t for _, _, t in tensors_of(operator, draft.desc)]
     seen: set[tuple[Any, ...]] = set()
     places = {

@@ -1,4 +1,4 @@
-"""Other shapes of slices and padded tensors, with windows and padding that fit.
+"""Give slices and padded tensors other shapes, with windows and padding that fit.
 
 A slice of 2x5 elements that begins at the second column and takes every element needs an input of
 2x6; a tensor of 2x5 elements with one element of padding before each row gives 2x6.
@@ -35,7 +35,7 @@ def moves_windows(operator: Operator) -> bool:
 
 
 def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs in which a parameter may have a value; the caller checks that it has."""
+    """Yield descs in which a parameter may have a value; the caller checks which of them do."""
     first, second = _tensors(operator, desc)
     now = desc[second].Sizes
     rank = int(value) if name == "dimensions" else len(now)
@@ -50,7 +50,7 @@ def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> I
 
 
 def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:
-    """Return the larger tensor of a slice, or the input of padding, and the other one."""
+    """Return the names of the tensor that is sliced, or padded, and of the one that results."""
     if operator.name == "SLICE_GRAD":
         return "OutputGradientTensor", "InputGradientTensor"
     return "InputTensor", "OutputTensor"

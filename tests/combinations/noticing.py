@@ -16,16 +16,17 @@ from dmlconf.strength.expectations import measure_expectations
 __all__ = ["notices", "notices_gross_mistakes"]
 
 _SEEDS: Final = 3
-"""How often each output is changed in each way, each time at other elements."""
+"""How often each perturbation is tried, each time at other elements."""
 
 _LEAST: Final = 0.95
+"""The share of perturbations that a case must notice."""
 
 
 def notices(case: Case) -> bool:
-    """Return whether a case notices all but a few changed elements of its outputs.
+    """Return whether a case notices nearly all perturbations of its outputs.
 
-    It does not if most elements are open, as beside infinities, or if sums leave small rests.
-    What the source of a rule permits does not count.
+    A case does not if most of its elements are open, as beside infinities, or if the terms of its
+    sums cancel each other, so that their error scale is much larger than the result.
     """
     counted = noticed = 0
     for seed in range(_SEEDS):
@@ -40,8 +41,8 @@ def notices(case: Case) -> bool:
 def notices_gross_mistakes(case: Case) -> bool:
     """Return whether the case fails if all elements of an output are 0, are 1, or are NaN.
 
-    Infinities may leave nothing but NaN, or a scale besides open numbers: a case of that still
-    says whether a kernel accepts them, and where it must give NaN or what is finite.
+    One output is enough. Where infinities give NaN in all elements but a few, such a case still
+    shows whether a kernel accepts infinities, and which elements are NaN.
     """
     right = evaluate(case)
     recorded = Recorded(Outputs(right))
@@ -50,7 +51,7 @@ def notices_gross_mistakes(case: Case) -> bool:
     def passes(name: str, value: float) -> bool:
         wrong = np.full_like(right[name], value)
         if np.array_equal(wrong, right[name], equal_nan=wrong.dtype.kind == "f"):
-            return False  # It is no mistake.
+            return False  # This value is right, so it is no mistake that passes.
         outputs = Outputs({**right, name: wrong})
         verdict = judge(case, outputs, lambda _: recorded, allowances=allowances)
         return not verdict.status.fails_run

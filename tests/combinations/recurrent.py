@@ -1,7 +1,7 @@
-"""Other sizes, directions and optional tensors of GRU, LSTM and RNN, with sizes that fit.
+"""Give GRU, LSTM and RNN other sizes, directions and optional tensors that fit together.
 
-All sizes follow from five numbers: an LSTM in two directions with 4 nodes for 3 inputs has a weight
-of 1x2x16x3, since it has four gates.
+All sizes follow from those of `_Network`: an LSTM in two directions with a hidden size of 4 and 3
+inputs has a WeightTensor of 1x2x16x3, since it has four gates.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def is_recurrent(operator: Operator) -> bool:
 
 
 def with_other_networks(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs in which a parameter may have a value; the caller checks that it has."""
+    """Yield descs in which a parameter may have a value; the caller checks which of them do."""
     network = _read(desc)
     tensors = {each.name for each in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT)}
     if name in tensors:
@@ -75,7 +75,7 @@ def _read(desc: Desc) -> _Network:
 
 
 def _with_sizes(operator: Operator, desc: Desc, network: _Network, added: set[str]) -> Desc:
-    """Return the desc with these sizes, and with tensors that it lacks."""
+    """Return the desc with a network's sizes, and with the tensors of `added` that it lacks."""
     gates, count = _GATES[operator.name], network.directions
     state = (1, count, network.batches, network.hidden)
     sizes = {

@@ -1,6 +1,7 @@
-"""Indices that lead to no element twice, and other sizes of SCATTER_ND, with sizes that fit.
+"""Make indices that write no element twice, and give SCATTER_ND other sizes that fit.
 
-Of an input of 4x3x5 elements, six tuples of two indices each choose a row of five.
+In an input of 4x3x5 elements a tuple of two indices chooses a row of five; six tuples of indices
+are a tensor of 6x2, and their updates one of 6x5.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from tests.combinations.sizes import SIZES
 __all__ = ["distinct_indices", "with_other_tuples"]
 
 _MOST_LISTED: Final = 96
-"""Indices that are listed; more of them count up."""
+"""More indices than these are not listed but filled with a sequence."""
 
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
 _OWN: Final = (1, 2, 3)
-"""Sizes of updates that have a number of dimensions of their own."""
+"""Sizes of updates that have another number of dimensions than the input."""
 
 _TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2), ())
-"""Sizes of indices before the size of a tuple."""
+"""Sizes of the tensor of indices before its last one, which is the length of a tuple."""
 
 
 def distinct_indices(operator: Operator, desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
-    """Return what a case file says of indices that lead to no element twice.
+    """Return the entry of a case file for indices that write no element twice.
 
     Raises:
-        ValueError: there are none, or too many to list.
+        ValueError: there are no such indices, or too many to list.
     """
     count = tensor.ElementCount
     if operator.name == "SCATTER_ND":
@@ -82,7 +83,7 @@ def _along_the_axis(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
 
 
 def with_other_tuples(desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs of SCATTER_ND in which a parameter may have a value."""
+    """Yield descs of SCATTER_ND in which a parameter may have a value; the caller checks."""
     sizes = desc["InputTensor"].Sizes
     rank = int(value) if name == "dimensions" else len(sizes)
     lasts = SIZES[value] if name == "last size" else dict.fromkeys((sizes[-1], 5, 7))
@@ -107,8 +108,9 @@ def _with_sizes(
         desc: the desc.
         shape: the shape of the input.
         indices: the sizes of the indices.
-        count: the dimensions of the input that matter if all of these are chosen, where indices and
-            updates have numbers of dimensions of their own; by default all matter.
+        count: InputDimensionCount, if a tuple has an index for each of these dimensions, and
+            indices and updates have as many dimensions as they need; by default all dimensions of
+            the input count, and leading sizes of 1 give all tensors as many.
     """
     chosen = indices[-1]
     if count is None:

@@ -1,8 +1,9 @@
-"""Choose cases one at a time, each with as many missing pairs as can be found.
+"""Choose cases one at a time, each of which covers as many missing pairs as can be found.
 
-A missing pair is put into a case of the suite, since most of a desc is fixed: sizes follow from
-each other. Then the other parameters take the values that bring most missing pairs, as long as the
-catalogue permits the desc. The same suite gives the same cases: nothing is random.
+Each starts from a case of the suite, since the sizes of a desc depend on each other. It is changed
+to have one missing pair. Then the other parameters take the values that cover the most missing
+pairs, as long as the catalogue permits the desc. Nothing is random: a suite gives the same cases
+each time.
 """
 
 from __future__ import annotations
@@ -35,18 +36,22 @@ from tests.judging.wrong_results import CHANGES, fails_wrong_results
 __all__ = ["covering"]
 
 _BASES = 40
+"""Drafts that are tried for a pair, those first that have most of it already."""
+
 _VALUES = 3
+"""Values of each other parameter that are tried, those first that cover most missing pairs."""
+
 _VARIED = 3
-"""Drafts with a pair whose other parameters are tried one by one if none of them does."""
+"""If no draft with a pair will do, of this many drafts each other parameter is changed."""
 
 _MOST_TRIED = 200
-"""Drafts in which a value that no draft has is tried."""
+"""Drafts in which `add_rare_values` tries a value that no draft has."""
 
 _FAILURES = 6
-"""After this many pairs without a case, a value that no case has is not tried again."""
+"""A value that no case has is given up after this many of its pairs have got no case."""
 
 _TELLING: Final = ("special", "fractions", "large", "whole")
-"""Classes of data that are tried where those of a draft give outputs that say nothing."""
+"""Classes of data to try where the outputs of a draft show no mistakes."""
 
 _Values = tuple[str | None, ...]
 
@@ -58,7 +63,7 @@ class _Made:
     Attributes:
         draft: the draft.
         values: the values of all parameters.
-        gross: whether its outputs show only gross mistakes.
+        gross: whether its outputs show only gross mistakes (`notices_gross_mistakes`).
     """
 
     draft: Draft
@@ -86,7 +91,7 @@ class _Search:
         self.add_rare_values()
 
     def values(self, draft: Draft) -> _Values | None:
-        """Return the values of a draft; None if the catalogue refuses it or it is too large."""
+        """Return a draft's values; None if the catalogue refuses the draft or it is too large."""
         try:
             case = case_of(self.operator, draft)
             tensors = tensors_of(self.operator, draft.desc)
@@ -101,7 +106,7 @@ class _Search:
             return None
 
     def add_rare_values(self) -> None:
-        """Add a draft with each value that misses pairs and that no draft has, if one is found."""
+        """Add a draft for each value of a missing pair that no draft has, where one is found."""
         wanted = dict.fromkeys(each for pair in self.missing for each in pair)
         for name, value in wanted:
             at = self.at[name]
@@ -114,10 +119,11 @@ class _Search:
                     break
 
     def pairs(self, pair: Combination, made: _Made) -> list[Combination]:
-        """Return the missing pairs of values that a case made for one of them is to cover.
+        """Return which missing pairs count as covered by a case that was made for `pair`.
 
-        What only -infinity gives is often NaN in every element, where nothing else shows: other
-        pairs get other data. Where only gross mistakes show, all others get other cases.
+        Data of -infinity alone often give NaN in every element, which shows no other mistake: only
+        pairs with these data count. Where only gross mistakes show, only `pair` counts, or the
+        pairs with its data.
         """
         names = (each.name for each in self.parameters)
         present = [(name, v) for name, v in zip(names, made.values, strict=True) if v]
@@ -130,7 +136,7 @@ class _Search:
     def changed(
         self, draft: Draft, values: _Values, parameter: Parameter, value: str, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return a draft with another value, whose values of some parameters stay the same."""
+        """Return the draft with another value of a parameter; those in `kept` do not change."""
         for other in changes(self.operator, draft, parameter, value, self.pool):
             found = self.values(other)
             if found is None or found[self.at[parameter.name]] != value:
@@ -140,9 +146,9 @@ class _Search:
         return None
 
     def made(self, pair: Combination) -> _Made | None:
-        """Return a draft that has a missing pair, and others besides.
+        """Return a draft that has a missing pair, and as many others as can be found.
 
-        One whose outputs show only gross mistakes does if there is no other.
+        If there is no other, the draft is one whose outputs show only gross mistakes.
         """
         wanted = dict(pair)
         gross: _Made | None = None
@@ -186,7 +192,7 @@ class _Search:
     def having(
         self, draft: Draft, values: _Values, wanted: Mapping[str, str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with some values; those that it has stay if the others let them."""
+        """Return the draft with the wanted values; it keeps those that it has, if that works."""
         had = {name for name, value in wanted.items() if values[self.at[name]] == value}
         for kept in (had, set[str]()) if had else (had,):
             current: tuple[Draft, _Values] | None = draft, values
@@ -202,7 +208,7 @@ class _Search:
     def varied(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> Iterator[tuple[Draft, _Values]]:
-        """Yield drafts that differ from one in one more parameter."""
+        """Yield drafts that differ from the given one in one parameter that is not in `kept`."""
         for parameter in self.parameters:
             now = values[self.at[parameter.name]]
             if parameter.name not in kept and not parameter.name.startswith("layout of "):
@@ -218,7 +224,7 @@ class _Search:
     def with_other_data(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with data that its outputs tell apart, as IS_NAN does only NaN."""
+        """Return the draft with data whose outputs show mistakes; IS_NAN needs NaN for that."""
         parameter = next((each for each in self.parameters if each.name == "data"), None)
         for value in _TELLING if parameter is not None else ():
             if parameter is not None and value in parameter.values:
@@ -230,7 +236,7 @@ class _Search:
     def judges(self, draft: Draft) -> bool:
         """Return whether the data of a draft fit its tensors, and a case of it notices mistakes.
 
-        A tenth more than infinity, or than the lowest number, is as right as that.
+        Infinite results stay the same when they are scaled, so that change shows nothing.
         """
         case = case_of(self.operator, draft)
         try:
@@ -242,7 +248,7 @@ class _Search:
         return not judges_nothing(case) and fails_wrong_results(case, changes) and notices(case)
 
     def shows_gross_mistakes(self, draft: Draft) -> bool:
-        """Return whether the data of a draft fit its tensors, and gross mistakes show."""
+        """Return whether the data of a draft fit its tensors, and it shows gross mistakes."""
         try:
             case = case_of(self.operator, draft).with_inputs()
         except (ValueError, OverflowError):
@@ -250,7 +256,7 @@ class _Search:
         return not judges_nothing(case) and notices_gross_mistakes(case)
 
     def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
-        """Give the other parameters the values that bring most missing pairs."""
+        """Give parameters that are not in `kept` the values that cover most missing pairs."""
         for parameter in self.parameters:
             if parameter.name in kept:
                 continue
@@ -279,7 +285,7 @@ class _Search:
     def gain(
         self, parameter: Parameter, value: str, others: Sequence[tuple[str, str | None]]
     ) -> int:
-        """Return how many missing pairs a value makes with others."""
+        """Return how many missing pairs a value of a parameter makes with the other values."""
         place = self.at[parameter.name]
         count = 0
         for name, other in others:
@@ -293,7 +299,7 @@ class _Search:
 def covering(
     coverage: CombinationCoverage, drafts: Sequence[Draft], pool: Pool, most: int
 ) -> tuple[list[Draft], list[Combination]]:
-    """Return drafts that cover missing pairs, and the pairs for which none was found."""
+    """Return at most `most` drafts that cover missing pairs, and the pairs that got none."""
     search = _Search(coverage, drafts, pool)
     found: list[Draft] = []
     failed: list[Combination] = []

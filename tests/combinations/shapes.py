@@ -1,6 +1,6 @@
-"""Other sizes for descs whose tensors all have the same sizes, such as element-wise operators.
+"""Give other sizes to descs whose tensors all have the same, such as element-wise operators.
 
-Of a desc of 2x3x5 elements, each tensor has these sizes, or one element, such as a scale.
+In a desc of 2x3x5 elements each tensor has these sizes, or one element, as a scale may have.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _LEADING: Final = (
     (1, 3, 1, 1, 1, 1, 1),
     (1, 1, 1, 1, 1, 1, 1),
 )
-"""Sizes before the last one, the first that fit: channels are the second."""
+"""Sizes to try before the last one; a desc takes as many as it needs, from the left."""
 
 
 def with_other_shapes(
     operator: Operator, desc: Desc, rank: int | None = None, last: Sequence[int] = ()
 ) -> Iterator[Desc]:
-    """Yield the desc with other sizes, if all its tensors have the same.
+    """Yield the desc with other sizes; nothing if its tensors have different ones.
 
     Args:
         operator: the operator.
         desc: the desc.
-        rank: how many sizes; by default as many as it has.
-        last: the last sizes to try; by default the one that it has, or another one.
+        rank: the number of dimensions; by default that of the desc.
+        last: the last sizes to try; by default the one that the desc has, and 5.
     """
     tensors = [tensor for _, _, tensor in tensors_of(operator, desc)]
     shapes = {tensor.Sizes for tensor in tensors if tensor.ElementCount > 1}

@@ -1,4 +1,4 @@
-"""Sizes of each class that `schemas/combinations/common.yaml` lists, the first ones best."""
+"""Sizes of each class in `schemas/combinations/common.yaml`, in the order to try them."""
 
 from __future__ import annotations
 

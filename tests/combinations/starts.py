@@ -1,8 +1,8 @@
-"""Starting points of the search: valid descs whose sizes no change of one parameter reaches.
+"""Give the search descs to start from whose sizes no change of one parameter reaches.
 
-A TOP_K along the last of seven axes, with 1031 elements, needs outputs of K elements there. Each
-operator says how its sizes follow from the sizes of one tensor. The catalogue refuses what does not
-hold, so that they need not be right in every rare case.
+A TOP_K along the last of seven axes, with 1031 elements, needs outputs of K elements there. For
+each operator a function yields sizes of all tensors that fit each other. It need not be right in
+every rare case, since the search leaves out descs that the catalogue refuses.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ __all__ = ["starts"]
 
 _Sizes = tuple[int, ...]
 _Sized = tuple[Mapping[str, _Sizes], Mapping[str, Any]]
-"""Sizes of tensors, and values of other fields."""
+"""Sizes of tensors by name, and values of other fields; arrays of tensors are among the latter."""
 
 _LEADING: Final = (2, 3, 2, 1, 1, 1, 1)
+"""Sizes before the last one."""
+
 _LASTS: Final = (5, 1, 7, 15, 16, 17, 1031)
+"""Last sizes: one or more of each class of `SIZES`."""
 
 
 def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
-    """Yield descs with other sizes, layouts aside; some may be invalid.
+    """Yield descs with other sizes and no strides, some of which may be invalid.
 
     Args:
-        operator: the operator; most have none.
-        desc: a desc of it, whose data types and further fields stay.
+        operator: the operator; for most of them there are none.
+        desc: a desc of the operator, whose data types and other fields stay the same.
     """
     make = _STARTS.get(operator.name)
     if make is None:
@@ -58,6 +61,7 @@ def _first(value: Any) -> TensorDesc | None:
 
 
 def _shapes(most: int = 8, least: int = 1) -> Iterator[_Sizes]:
+    """Yield shapes of `least` to `most` dimensions, with each last size."""
     for rank, last in product(range(least, most + 1), _LASTS):
         yield (*_LEADING[: rank - 1], last)
 
@@ -122,7 +126,7 @@ def _scatter_elements() -> Iterator[_Sized]:
 
 
 def _tuples() -> Iterator[_Sized]:
-    """Yield sizes of GATHER_ND: a tuple of two indices chooses a row, or one index."""
+    """Yield sizes of GATHER_ND, whose tuples of indices choose elements, rows or more."""
     for rank, last in product(range(1, 9), _LASTS):
         for lead in ((3, *(1,) * (rank - 4), 2)[: max(0, rank - 2)], (2, 3), (3,), (2, 1, 3), ()):
             for source in ((4, 3, last), (4, last), (last,)):
@@ -144,6 +148,7 @@ def _tuples() -> Iterator[_Sized]:
 
 
 def _right(shape: _Sizes, rank: int) -> _Sizes:
+    """Return a shape with leading sizes of 1, so that it has `rank` dimensions."""
     return (*(1,) * (rank - len(shape)), *shape)
 
 
@@ -261,7 +266,7 @@ def _unfolded(whole: str, columns: str) -> Callable[[], Iterator[_Sized]]:
 
 
 def _nonzero() -> Iterator[_Sized]:
-    # The last size is of the first output, which is a scalar, so that of the input counts.
+    # `last size` is the input's, since the first output has one element. Further rows have only it.
     rows = [(*(1,) * (rank - 1), last) for rank, last in product(range(2, 9), _LASTS)]
     for shape in (*_shapes(), *rows):
         for rank, columns in product((2, 3, 4), range(1, len(shape) + 1)):
@@ -279,7 +284,7 @@ def _nonzero() -> Iterator[_Sized]:
 
 
 def _channels(*names: str, most: int = 4, least: int = 4) -> Callable[[], Iterator[_Sized]]:
-    """Return a maker of sizes that tensors share, with few elements for each channel."""
+    """Return a function that yields sizes for tensors with equal ones, with other channels."""
 
     def make() -> Iterator[_Sized]:
         for rank, last, channels, batch in product(range(least, most + 1), _LASTS, _LASTS, (2, 1)):
@@ -341,7 +346,10 @@ def _unpooled() -> Iterator[_Sized]:
 
 
 def _matrices() -> Iterator[_Sized]:
-    """Yield sizes of products of integers, with a scale for all or one for each row and column."""
+    """Yield sizes of integer products, with one scale for a tensor or one for each row or column.
+
+    A is `rows` x `inner`, B is `inner` x `last`.
+    """
     for rank, rows, inner, last in product((4, 3, 2), _LASTS, _LASTS, _LASTS):
         if sorted((rows, inner, last))[1] > 7 or rows * inner * last > 60_000:
             continue
@@ -391,7 +399,7 @@ _SINGLE: Final = (
 
 
 def _convolved() -> Iterator[_Sized]:
-    """Yield sizes of convolutions of one spatial dimension, which the descs call two."""
+    """Yield sizes of convolutions of one spatial dimension, whose descs have DimensionCount 2."""
     for last, inputs, outputs, groups in product(
         _LASTS, _LASTS, (3, 6, 128, *_LASTS), (1, 3, 5, 7, 11, 17, 31, 64)
     ):

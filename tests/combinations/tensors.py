@@ -1,4 +1,4 @@
-"""Descs whose input and output tensors are all changed by one function."""
+"""Change all input and output tensors of a desc by one function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
 def with_tensors(
     operator: Operator, desc: Desc, change: Callable[..., TensorDesc]
 ) -> dict[str, Any]:
-    """Return the desc with each tensor, also of an array, as `change(field, tensor)` returns it."""
+    """Return the desc with each tensor replaced by `change(field, tensor)`, also in arrays."""
     changed = dict(desc)
     for each in operator.of_kind(*KINDS):
         value = desc.get(each.name)

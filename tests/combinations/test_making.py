@@ -1,6 +1,6 @@
-"""Cases that are made to cover missing pairs of values, by `python -m tests.combinations`.
+"""`python -m tests.combinations` makes valid cases that cover missing pairs of values.
 
-They load, cover the pairs for which they were made, and are the same each time.
+The cases load, cover the pairs for which they were made, and are the same each time.
 """
 
 from __future__ import annotations
@@ -102,13 +102,13 @@ cases:
 
 
 def test_data_that_leave_outputs_open_make_no_case(tmp_path: Path) -> None:
-    """If the range of the data is infinite, the scale is defined, and the zero point is not."""
+    """With infinite data the scale is infinite, and any zero point is right."""
     path = tmp_path / "one.yaml"
     path.write_text(QUANTIZE, encoding="utf-8")
     finite, infinite = (valid_case(each) for each in load_suite([path]).plan())
     assert notices(finite)
     assert not notices(infinite)
-    # Its scale is infinite, and neither 0 nor 1 nor NaN.
+    # A scale of 0, 1 or NaN is wrong, as it must be infinite.
     assert notices_gross_mistakes(infinite)
 
 
@@ -174,12 +174,13 @@ def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
 
 
 def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
+    """Return the value of each parameter that a draft has, by the parameter's name."""
     names = [each.name for each in parameters_of(entry)]
     return dict(zip(names, values_of(case_of(entry, draft), parameters_of(entry)), strict=True))
 
 
 def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) -> Draft | None:
-    """Return a draft changed to have all these values, one by one; None if none is valid."""
+    """Return the draft changed to have all these values; None if no such draft is valid."""
     if not values:
         return draft
     parameters = {each.name: each for each in parameters_of(entry)}

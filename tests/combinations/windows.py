@@ -1,7 +1,8 @@
-"""Other windows, strides, padding and channels of convolutions and poolings, with sizes that fit.
+"""Give convolutions and poolings other windows, strides, padding and channels that fit.
 
-Windows of size W move over `wide` elements in steps of the stride S and give `narrow` ones: of 7
-elements, W = 3 and S = 2 give 3. A convolution backward gives the wide tensor.
+A window of W elements moves over `wide` elements in steps of the stride S, and each position gives
+one of the `narrow` elements: 7 wide elements, W = 3 and S = 2 give 3 narrow ones. With Direction
+BACKWARD the input is the narrow tensor, and the output the wide one.
 """
 
 from __future__ import annotations
@@ -46,14 +47,16 @@ _SIZES: Final[Mapping[str, _Sizes]] = {
 }
 _GROUPS: Final = (1, 2, 4, 3, 5, 7, 15, 16, 31, 32, 64)
 _USUAL: Final = (1, 2, 4, 8, 16, 32)
+"""Numbers of groups that `groups: unusual` leaves out."""
+
 _CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 128, 64, 1024, 1)
 _MOST_CHANNELS: Final = 120
-"""Choices of channels and groups that are tried."""
+"""Choices of channels and groups that are tried, those first that change least."""
 
 
 @dataclass(frozen=True)
 class _Windows:
-    """The choices for each spatial dimension; windows move over `wide` elements."""
+    """A window and its moves; each field has a number for each spatial dimension."""
 
     wide: _Sizes
     window: _Sizes
@@ -64,17 +67,17 @@ class _Windows:
 
     @property
     def reach(self) -> _Sizes:
-        """The elements from the first to the last of a window."""
+        """How many elements a window extends over: a window of 3 with a dilation of 2, over 5."""
         return tuple((w - 1) * d + 1 for w, d in zip(self.window, self.dilations, strict=True))
 
     @property
     def narrow(self) -> _Sizes:
-        """How many windows there are."""
+        """The number of positions of the window."""
         ends = zip(self.wide, self.start, self.end, self.reach, self.strides, strict=True)
         return tuple((n + s + e - reach) // step + 1 for n, s, e, reach, step in ends)
 
     def wide_of(self, narrow: _Sizes) -> _Sizes:
-        """Return the elements that this number of windows needs, at least one."""
+        """Return how many elements, at least 1, this number of positions needs."""
         ends = zip(narrow, self.start, self.end, self.reach, self.strides, strict=True)
         return tuple(max(1, (n - 1) * step + reach - s - e) for n, s, e, reach, step in ends)
 
@@ -86,12 +89,12 @@ def has_windows(operator: Operator) -> bool:
 
 
 def with_other_windows(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs in which a parameter may have a value; the caller checks that it has."""
+    """Yield descs in which a parameter may have a value; the caller checks which of them do."""
     rank = int(value) if name == "dimensions" else _wide(operator, desc).DimensionCount
     changed = _of_rank(operator, desc, rank)
     windows = _read(operator, changed)
     if len({len(each) for each in vars(windows).values()}) > 1:
-        return  # Fewer numbers than spatial dimensions.
+        return  # The desc has fewer strides or paddings than spatial dimensions.
     for other in _windows(windows, name, value):
         fitting = other
         if min(other.narrow) < 1:
@@ -128,6 +131,7 @@ def _windows(windows: _Windows, name: str, value: str) -> Iterator[_Windows]:
 
 
 def _of_last_size(windows: _Windows, size: int) -> Iterator[_Windows]:
+    """Yield windows for which the last size of the output, or else of the input, may be `size`."""
     few = (1,) * (len(windows.wide) - 1)
     for leading in dict.fromkeys((windows.narrow[:-1], few)):
         if min(leading, default=1) > 0:
@@ -145,6 +149,7 @@ def _of_last_size(windows: _Windows, size: int) -> Iterator[_Windows]:
 
 
 def _roles(desc: Desc) -> tuple[set[str], set[str]]:
+    """Return the names of the wide and of the narrow tensors."""
     if desc.get("Direction") == "BACKWARD":
         return {"OutputTensor"}, {"InputTensor"}
     return _WIDE, _NARROW
@@ -167,7 +172,7 @@ def _read(operator: Operator, desc: Desc) -> _Windows:
 
 
 def _written(operator: Operator, desc: Desc, windows: _Windows) -> dict[str, Any]:
-    """Return the desc with these windows, and with the sizes that they give."""
+    """Return the desc with these windows, and with tensors of the sizes that follow."""
     wide_names, narrow_names = _roles(desc)
     wide = windows.wide
     if desc.get("Direction") == "BACKWARD":
@@ -180,7 +185,7 @@ def _written(operator: Operator, desc: Desc, windows: _Windows) -> dict[str, Any
         "EndPadding": windows.end,
         "OutputPadding": (0,) * len(wide),
     }
-    # Convolutions of integers have numbers for two spatial dimensions also where there is one.
+    # Descs of convolutions of integers have two strides also for one spatial dimension.
     more = max(0, len(desc["Strides"]) - len(wide))
     values = {
         name: (*value, *((0 if "Padding" in name else 1,) * more)) for name, value in values.items()
@@ -198,7 +203,7 @@ def _written(operator: Operator, desc: Desc, windows: _Windows) -> dict[str, Any
 
 
 def _of_rank(operator: Operator, desc: Desc, rank: int) -> dict[str, Any]:
-    """Return the desc with another number of dimensions; what is added has size 1."""
+    """Return the desc with another number of dimensions; added ones have size 1."""
     before = _wide(operator, desc).DimensionCount
     changed = dict(desc)
     if rank == before:
@@ -217,6 +222,7 @@ def _of_rank(operator: Operator, desc: Desc, rank: int) -> dict[str, Any]:
 
 
 def _ranked(sizes: _Sizes, rank: int, at: int, added: int) -> _Sizes:
+    """Return `rank` sizes: with `added` inserted at index `at`, or with sizes removed there."""
     more = rank - len(sizes)
     if more >= 0:
         return (*sizes[:at], *(added,) * more, *sizes[at:])
@@ -224,7 +230,7 @@ def _ranked(sizes: _Sizes, rank: int, at: int, added: int) -> _Sizes:
 
 
 def _channels(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield the desc with other channels and groups if the parameter is one of these."""
+    """Yield the desc with other channels and groups if the parameter is one of the two."""
     if name not in ("groups", "input channels", "output channels") or "GroupCount" not in desc:
         yield desc
         return

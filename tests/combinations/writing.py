@@ -1,4 +1,4 @@
-"""Write drafts as few entries with long matrices: what differs between cases is a column."""
+"""Write drafts as few entries of a case file: what differs between cases is a matrix column."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _WHOLE = ("Sizes", "Strides", "Flags", "fill", "values", "DataType", "layout")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes nothing twice by a reference."""
+    """Writes equal values in full instead of as YAML aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def case_entries(operator: Operator, drafts: Sequence[Draft], first: int) -> str:
-    """Return entries of a case file as text, a row of a matrix in each line.
+    """Return entries of a case file as text, with one line for each row of a matrix.
 
     Args:
         operator: the operator.
-        drafts: its cases.
-        first: the number of the first entry.
+        drafts: the drafts to write.
+        first: the number in the name of the first entry: 7 for `pairs-7`.
     """
     lines = []
     for entry in entries(operator, drafts, first):
@@ -56,7 +56,7 @@ def _flow(value: Any) -> str:
 
 
 def entries(operator: Operator, drafts: Sequence[Draft], first: int) -> list[dict[str, Any]]:
-    """Return entries of a case file, one for each set of fields that drafts have."""
+    """Return entries of a case file; drafts that have the same fields share one."""
     groups: dict[str, list[_Leaves]] = {}
     for draft in drafts:
         leaves = dict(_leaves((), _entry(operator, draft)))
@@ -80,7 +80,7 @@ def _entry(operator: Operator, draft: Draft) -> dict[str, Any]:
 
 
 def _uniform(operator: Operator, name: str, tensor: dict[str, Any]) -> None:
-    """Give a tensor all the keys that others may have."""
+    """Give a tensor the keys that other tensors have, so that drafts differ in values only."""
     strides = tensor.pop("Strides", None)
     sizes = tensor["Sizes"]
     names = [k for k, make in LAYOUTS.items() if make(sizes) == tuple(strides or ())]
@@ -94,6 +94,7 @@ def _uniform(operator: Operator, name: str, tensor: dict[str, Any]) -> None:
 
 
 def _leaves(place: tuple[str | int, ...], value: Any) -> Any:
+    """Yield each value of an entry that a column may hold, after the path that leads to it."""
     if isinstance(value, Mapping) and not (place and place[-1] in _WHOLE):
         if "operator" in value and "desc" not in value and len(place) > 1:
             yield place, value
@@ -108,6 +109,7 @@ def _leaves(place: tuple[str | int, ...], value: Any) -> Any:
 
 
 def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
+    """Return one entry for drafts with the same fields, with a matrix if there are several."""
     if len(rows) == 1:
         return {"name": f"pairs-{number}", **_nest(rows[0])}
     columns: dict[str, str] = {}
@@ -144,6 +146,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _nest(leaves: _Leaves) -> dict[str, Any]:
+    """Return the nested dictionaries and lists whose leaves these are."""
     root: dict[str, Any] = {}
     for place, value in leaves.items():
         node: Any = root
