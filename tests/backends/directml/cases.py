@@ -1,4 +1,4 @@
-"""Small cases for tests of the binding."""
+"""Small cases, for tests of how tensors are bound and descs are compiled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tile(in_place: Mapping[str, str] | None = None, **desc: Any) -> Case:
 
 
 def gather(**desc: Any) -> Case:
-    """Return a case of GATHER."""
+    """Return a case of GATHER that takes five of four elements."""
     default = {
         "InputTensor": TensorDesc(DataType.FLOAT32, (4,)),
         "IndicesTensor": TensorDesc(DataType.UINT32, (5,)),

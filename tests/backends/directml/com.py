@@ -10,14 +10,14 @@ from dmlconf.backends.directml.api.vtable import ComObject, Interface, prototype
 
 
 class FakeCom(ComObject):
-    """An object whose methods are functions; those that have none must not be called."""
+    """An object whose methods are Python functions; a method without one must not be called."""
 
     def __init__(self, interface: Interface, **methods: Callable[..., Any]) -> None:
         """Lay out the table of functions.
 
         Args:
-            interface: what the object is.
-            methods: the methods, by name; each gets the arguments after `this`.
+            interface: the interface of the object, which names its methods.
+            methods: the functions, by the method's name; each gets the arguments after `this`.
         """
         table = (ctypes.c_void_p * interface.length)()
         self._alive: list[Any] = [table]

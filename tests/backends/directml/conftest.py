@@ -1,4 +1,4 @@
-"""Libraries that stand in for DirectML's on Linux, built with g++ once for all tests."""
+"""Build libraries that stand in for DirectML's on Linux, with g++, once for all tests."""
 
 from __future__ import annotations
 

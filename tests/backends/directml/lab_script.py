@@ -1,4 +1,4 @@
-"""Run a script on Microsoft's DirectML in the lab, and take what it prints."""
+"""Run a Python script on Microsoft's DirectML in the Wine lab, and return what it prints."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LAB: Final = Path(__file__).parents[3] / "lab" / "lab.py"
 
 
 def printed_in_lab(folder: Path, script: str, cases: str, name: str) -> Any:
-    """Return the JSON that a script prints whose working directory has a file of cases.
+    """Return the JSON that a script prints; its working directory has a file of cases.
 
     Args:
-        folder: an empty one.
-        script: Python.
-        cases: the text of a case file.
-        name: the name of that file.
+        folder: an empty folder, which becomes the working directory.
+        script: the script's text.
+        cases: the text of the case file.
+        name: the name of the case file.
     """
     (folder / name).write_text(cases, encoding="utf-8")
     (folder / "script.py").write_text(script, encoding="utf-8")

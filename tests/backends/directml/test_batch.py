@@ -1,4 +1,4 @@
-"""The memory of cases that run together does not overlap."""
+"""A batch gives each of its cases memory of its own, and takes only what fits into it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def prepared(
     descriptors: int = 3,
     alignment: int = 0,
 ) -> Prepared:
+    """Return a compiled TILE; its initialiser needs 7 bytes of temporary memory."""
     result = tile(
         InputTensor=TensorDesc(
             DataType.FLOAT32, (elements,), GuaranteedBaseOffsetAlignment=alignment

@@ -30,6 +30,7 @@ TENSOR = TensorDesc(DataType.FLOAT32, (2, 3), (4, 1), ("OWNED_BY_DML",), 64, 256
 
 
 def form(value: Any) -> Any:
+    """Return a value in the one form that equal descs have, however they were written."""
     if isinstance(value, TensorDesc):
         layout = value.DataType, value.Sizes, value.Strides, frozenset(value.Flags)
         return (*layout, value.TotalTensorSizeInBytes, value.GuaranteedBaseOffsetAlignment)
@@ -43,7 +44,7 @@ def form(value: Any) -> Any:
 
 
 def floats(desc: Desc) -> dict[str, Any]:
-    """The desc with numbers as FLOAT32, and tensors with their whole size."""
+    """Return the desc with numbers as FLOAT32, and tensors with TotalTensorSizeInBytes."""
     return {name: form(value) for name, value in desc.items()}
 
 
@@ -90,12 +91,12 @@ def test_the_first_case_of_each_entry_of_the_suite_is_read_back(name: str) -> No
         seen.add(planned.template)
         case = build(planned)
         if any(isinstance(case.desc.get(f.name), int) for f in entry.fields if is_enum(f)):
-            # A case that must be refused for a number that no constant of the header has.
+            # DirectML must refuse this case for a number that no constant of the header has.
             with pytest.raises(UnknownDescError, match="has no constant"):
                 read_back(entry, case.desc)
             continue
         unread = {f.name for f in entry.fields if case.desc.get(f.type_field or "") == "UNKNOWN"}
-        # An unsigned number that is written as a negative one is read back as what it wraps to.
+        # A negative value of an unsigned field is read back as a large one: -1 as 2^32 - 1.
         unread |= {f.name for f in entry.fields if f.wraps}
         expected, actual = floats(case.desc), floats(read_back(entry, case.desc))
         assert {k: v for k, v in actual.items() if k not in unread} == {

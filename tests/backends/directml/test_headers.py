@@ -1,8 +1,8 @@
-"""The binding against the official headers: sizes, offsets, constants, slots and IIDs.
+"""Structures, constants, slots of vtables and IIDs agree with Microsoft's headers.
 
-Needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
-another folder of them can be given by DMLCONF_DIRECTX_HEADERS. For Windows the same is compiled
-where MinGW's C compiler is installed, with the headers that it has.
+This needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
+DMLCONF_DIRECTX_HEADERS can name another folder of them. Where MinGW's C compiler is installed, the
+same is compiled for Windows with MinGW's headers.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ ENUMS: Final[Mapping[type[Enum], str]] = {
 
 
 def structures(*modules: ModuleType) -> Iterator[Any]:
+    """Yield the structures and unions that modules export."""
     for module in modules:
         for name in module.__all__:
             result = getattr(module, name)
@@ -73,12 +74,14 @@ def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
 
 
 def constants(enums: list[type[Enum]]) -> Iterator[tuple[str, int]]:
+    """Yield names of C constants with the values that they must have."""
     for enum in enums:
         for each in enum:
             yield ENUMS[enum] + each.name, each.value
 
 
 def asserts(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
+    """Return C assertions that each expression has its value; `keyword` asserts statically."""
     return "\n".join(f'{keyword}({text} == {value}, "{text}");' for text, value in expected)
 
 
@@ -175,7 +178,7 @@ def test_probe_notices_a_difference(compile_probe: Any) -> None:
 
 
 def test_slots_are_those_of_the_headers(compile_probe: Any) -> None:
-    # A pointer to a virtual member function holds 1 plus the offset of its slot, in this ABI.
+    # In g++'s ABI a pointer to a virtual member function is 1 plus the offset of its slot.
     lines = [
         "template <class T> void tell(const char *name, T method) {",
         "  long offset; std::memcpy(&offset, &method, sizeof offset);",

@@ -1,4 +1,4 @@
-"""HRESULTs: their names, their meanings, and which of them say that the device was removed."""
+"""HRESULTs have names and meanings, and some mean a removed device; GUIDs are read and stored."""
 
 from __future__ import annotations
 

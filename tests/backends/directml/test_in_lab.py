@@ -81,7 +81,7 @@ backend.close()
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The outcomes of the cases on DirectML, and the calls that were made."""
+    """The outcomes of the cases on DirectML, and how often some methods were called."""
     return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "many.yaml")
 
 

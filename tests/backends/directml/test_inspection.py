@@ -1,4 +1,4 @@
-"""Faults that are found in memory after a dispatch, such as a touched guard band."""
+"""Faults are found in memory after two dispatches, such as a touched guard band."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ MIB = 1 << 20
     ],
     ids=["steady", "grows-at-first", "up-and-down", "a-little"],
 )
-def test_no_leak(sizes: list[int]) -> None:
+def test_memory_that_hardly_grows_or_stops_growing_is_no_leak(sizes: list[int]) -> None:
     assert leak(sizes) == ()
 
 

@@ -1,4 +1,4 @@
-"""DirectML's library is found, and a message says what to do if it is not."""
+"""DirectML's library is found and loaded, or a message says what to do."""
 
 from __future__ import annotations
 

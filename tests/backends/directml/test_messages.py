@@ -1,4 +1,4 @@
-"""Messages of debug layers: errors are faults of a case, and warnings are kept."""
+"""Messages of debug layers reach verdicts and reports: errors as faults, warnings as warnings."""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ def attribute(name: str, c_type: str, **more: Any) -> Field:
 
 
 def invented(*fields: Field) -> Operator:
-    """An invented operator, with the kinds of fields that no operator of the catalogue has."""
+    """Return an invented operator, with fields of whatever kinds a test needs."""
     return replace(operator("TILE"), struct="DML_INVENTED_DESC", fields=fields)
 
 
 def members(made: NativeDesc, entry: Operator) -> Any:
-    """The operator's own structure, read back from memory."""
+    """Return the operator's own structure, read back from memory."""
     held: Any = operator_structure(entry).from_address(made.structure.Desc)
-    held.kept = made  # The memory lives as long as the desc does.
+    held.kept = made  # Keeps alive the desc that owns the memory.
     return held
 
 

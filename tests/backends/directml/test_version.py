@@ -1,4 +1,4 @@
-"""The version of DirectML is read from its file: a resource, or names of operators in it."""
+"""The version of DirectML is read from its file: from a resource, or from names that it holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dmlconf.backends.directml.api.library import native_version
 
 
 def shared_object(*names: str) -> bytes:
-    """Return the names in a shared object that identify its version, each after another text."""
+    """Return an ELF file that holds these names, each after some other text."""
     return b"\x7fELF" + bytes(60) + b"".join(f"text\0{name}\0".encode() for name in names)
 
 

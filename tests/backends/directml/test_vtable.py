@@ -1,4 +1,4 @@
-"""Methods of COM objects are called through their vtables, on a stand-in library in C."""
+"""Methods of COM objects are called through their vtables, on a stand-in library in C++."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-// Stands in for DXCore, Direct3D 12 and DirectML on Linux, for their ABI only: methods return
-// structures of several sizes and pass back what they are given. No operator's result is from here.
+// Stands in for DXCore, Direct3D 12 and DirectML on Linux, to test how they are called: methods
+// return structures of several sizes, and their arguments. No operator is computed here.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
-// Each library keeps to its own, although dmlconf opens some of them for all to see.
+// Without external linkage, so that each library uses its own, although dmlconf opens some of them
+// with RTLD_GLOBAL.
 namespace {
 
 using HRESULT = int32_t;
@@ -125,7 +126,7 @@ struct Factory final : Object<IDXCoreAdapterFactory> {
     }
 };
 
-// A library that ends the process when it is loaded, where a test asks for it.
+// Ends the process as soon as the library is loaded, if a test asks for it.
 struct Loaded {
     Loaded() { if (getenv("STANDIN_LIBRARY_DIES")) _Exit(9); }
 } loaded;
@@ -140,7 +141,7 @@ HRESULT DXCoreCreateAdapterFactory(const GUID &, void **out) {
     return 0;
 }
 HRESULT D3D12CreateDevice(void *adapter, UINT, const GUID &, void **) {
-    // A driver that ends the process, where a test asks for it.
+    // Ends the process as a broken driver does, for the adapter that a test names.
     const char *dies = getenv("STANDIN_DRIVER_DIES");
     char name[32] = "";
     static_cast<IDXCoreAdapter *>(static_cast<IUnknown *>(adapter))->GetProperty(2, sizeof name, name);
