@@ -1,4 +1,4 @@
-"""Checks of findings: their examples fail as they say, and excuse nothing else."""
+"""Check findings in a runtime: their examples fail as they say, and they excuse nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ COMPANIONS = (
     "element_wise_add/combinations/pairs-9[Values=2x3x7xFLOAT32x1:5xtransposedx0:100:3]",
     "element_wise_add/combinations/pairs-6[Values=5x1x1x32xFLOAT32x1:5xpaddedx0:100:4]",
 )
-"""Cases of the same batch, since OpenVINO's provider takes some operators in no smaller model."""
+"""Cases that run in one batch with each example, which becomes one model.
+
+OpenVINO's provider takes some operators only in a model of several nodes.
+"""
 
 
 def findings_in(runtime: str, **details: str) -> Findings:
@@ -64,7 +67,7 @@ class FindingChecks:
         assert _names(reached, finding) or is_fixed, reached
 
     def check_defects(self, finding: Finding) -> None:
-        """Check that no finding explains another wrong element besides those of this finding."""
+        """Check that a wrong element beside those of the finding fails and is not called known."""
         of = case(finding.example)
         outcome, right = self._outcome(of), run_case(of)
         assert isinstance(outcome, Outputs)
@@ -75,9 +78,9 @@ class FindingChecks:
                 alone = {**right.arrays, output: defect(right.arrays[output], index)}
                 reached = self._verdict(of, Outputs(alone))
                 if not reached.status.fails_run:
-                    continue  # The rule leaves this element open.
+                    continue  # The element is open.
                 if finding.wrong.formula is None and _names(reached, finding):
-                    continue  # So does the finding.
+                    continue  # The finding permits any value of this element.
                 defects += 1
                 together = {**outcome.arrays, output: defect(array, index)}
                 reached = self._verdict(of, replace(outcome, arrays=together))
@@ -96,6 +99,7 @@ class FindingChecks:
 
 
 def _names(verdict: Verdict, finding: Finding) -> bool:
+    """Return whether a verdict is a failure that names the finding as known."""
     message = verdict.reason.message if verdict.reason else ""
     named, _, _ = message.partition(": ")
     return (
@@ -106,7 +110,7 @@ def _names(verdict: Verdict, finding: Finding) -> bool:
 
 
 def defect(array: Array, index: int) -> Array:
-    """Return the array with one element changed: 21 added, or 9."""
+    """Return the array with 21 added to one element, or with 9 there if that changes nothing."""
     changed = array.copy()
     number = changed.reshape(-1)[index]
     with np.errstate(over="ignore"):

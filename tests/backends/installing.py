@@ -1,4 +1,4 @@
-"""Install plugins as `pip` does, for processes that find them in a folder."""
+"""Install plugins into a folder as `pip` does, for processes that have it on their path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["install_plugin", "plugin"]
 
 
 def plugin(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> Path:
-    """Install a plugin for this test's processes, and return the folder that has it."""
+    """Install a plugin for this test and its processes, and return the folder that has it."""
     folder = directory / "plugin"
     install_plugin(folder, name, code=code)
     monkeypatch.syspath_prepend(folder)
@@ -33,7 +33,7 @@ def install_plugin(
     Args:
         folder: the folder, which PYTHONPATH must name.
         name: the backend's name.
-        module: the module whose function `create` makes it; by default, the backend's name.
+        module: the module whose function `create` makes the backend; by default, its name.
         code: the text of that module; None if it exists.
         distribution: the distribution's name; by default, the backend's.
         version: the distribution's version.

@@ -1,4 +1,4 @@
-"""Small recordings, and files that are almost valid recordings."""
+"""Make small recordings for tests, and files that are almost valid recordings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ def recording(
     digests: Mapping[str, str] | None = None,
     **environment: Any,
 ) -> Recording:
-    """Return a recording of these outcomes."""
+    """Return a recording of these outcomes.
+
+    Args:
+        entries: the outcomes, by the case's identifier.
+        digests: the digests of cases; by default zeros.
+        environment: values of the environment that differ from `ENVIRONMENT`.
+    """
     described = {**ENVIRONMENT, **environment}
     return Recording(
         dmlconf="0.1.0",
@@ -60,7 +66,7 @@ def packed(path: Path, members: Mapping[str, bytes]) -> Path:
 
 
 def changed(path: Path, content: bytes, **values: Any) -> Path:
-    """Write a recording whose manifest has other values."""
+    """Write a recording's file with other values in its manifest."""
     members = unpacked(content)
     manifest = json.loads(members["recording.json"]) | values
     return packed(path, {**members, "recording.json": json.dumps(manifest).encode()})

@@ -1,4 +1,4 @@
-"""Cases made of another project's tests, with the outputs that these state."""
+"""Make cases of another project's tests (ONNX's, WebNN's), with the outputs that these state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NoCaseError(Exception):
     """
 
     def __init__(self, message: str, operator: str = "") -> None:
-        """Take the reason."""
+        """Take the reason, and an operator that has no case at all."""
         super().__init__(message)
         self.operator = operator
 
@@ -59,17 +59,17 @@ def stated_case(
     """Return a case of an operator.
 
     Args:
-        origin: whose test it is: the tag of the case.
+        origin: the project whose test it is, which becomes the tag of the case.
         name: the name of the test.
         operator: the operator of DirectML.
         inputs: the inputs, by field; those that are None are absent.
         outputs: the outputs that the test states, by field.
         fields: the desc's other fields; those that are not named are absent.
-        types: the data types of 4 bits, by field.
-        owned: the inputs that are constants of the graph.
+        types: the data types of tensors with 4 bits for an element, by field.
+        owned: the inputs that are constants in the other project; they get OWNED_BY_DML.
 
     Raises:
-        NoCaseError: DirectML must refuse it.
+        NoCaseError: the desc is one that DirectML must refuse.
     """
     data = {field: tensor_of(each) for field, each in inputs.items() if each is not None}
     expected = {field: tensor_of(each) for field, each in outputs.items()}
@@ -103,7 +103,7 @@ def tensor_of(array: Array) -> Array:
     """Return an array as DirectML has it: BOOL is UINT8, and a scalar has one dimension.
 
     Raises:
-        NoCaseError: DirectML has no such tensors.
+        NoCaseError: DirectML has no tensor of this data type or these sizes.
     """
     if array.dtype == np.bool_:
         array = array.astype(np.uint8)
@@ -125,17 +125,19 @@ def data_type(array: Array) -> DataType:
 
 
 def with_rank(array: Array, rank: int) -> Array:
-    """Return the array with dimensions of 1 before its own."""
+    """Return the array with `rank` dimensions, by sizes of 1 before its own."""
     return array.reshape(*(1,) * (rank - array.ndim), *array.shape)
 
 
 def along_axes(output: Array, sizes: Sequence[int], axes: Collection[int]) -> Array:
-    """Return an output with dimensions of 1 for the axes along which these sizes are reduced."""
+    """Return a reduction's output with sizes of 1 for its axes; `sizes` are those of the input."""
     return output.reshape([1 if axis in axes else size for axis, size in enumerate(sizes)])
 
 
 def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the tensors of a field that is an array, by element, and the desc's fields for them.
+    """Return the tensors of a field that is an array by name, and the desc's fields for them.
+
+    The names are `InputTensors[0]`, `InputTensors[1]` and so on.
 
     Args:
         field: `InputTensors` or `OutputTensors`.
@@ -151,5 +153,5 @@ def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], 
 
 
 def by_channel(values: Array, rank: int) -> Array:
-    """Return one value for each channel as a tensor, whose second dimension has the channels."""
+    """Return a value for each channel as a tensor of `rank` dimensions, such as 1x3x1x1."""
     return values.reshape(1, -1, *(1,) * (rank - 2))

@@ -1,4 +1,4 @@
-"""The example plugin in docs/backends.md works."""
+"""The example plugin in docs/backends.md runs cases and passes, and a mistake in it fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ CHOICE = "FLOAT32 and (layouts or documented)"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
-def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_documented_plugin_passes_and_a_mistake_in_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert code.startswith('"""my_package.py: ')
     folder = tmp_path / "plugin"

@@ -1,4 +1,4 @@
-"""Errors of backends have a text for people and fields for programs, also in other processes."""
+"""Errors of backends have a text for people and fields for programs, which pickling keeps."""
 
 from __future__ import annotations
 

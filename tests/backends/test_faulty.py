@@ -1,4 +1,4 @@
-"""The backend `faulty`, whose wrong results test runners and plugins."""
+"""The backend `faulty` gives the wrong results that its options ask for."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def test_rejects_a_factor_that_makes_no_sense(argument: str) -> None:
 
 
 def test_the_old_name_stays_in_what_a_run_says() -> None:
-    # Logs and certificates that name it are read, resumed and compared as before.
+    # Logs and certificates that name `miniature`, an old name of `faulty`, must still be read,
+    # resumed and compared.
     for name in ("miniature", "faulty"):
         backend = registry.create(registry.parse(f"{name}:zeros"))
         assert backend.environment().backend == name

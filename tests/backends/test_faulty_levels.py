@@ -46,7 +46,7 @@ OPERATORS = (
 
 @cache
 def sample() -> tuple[Case, ...]:
-    """Return every 7th case of operators that have levels of each kind."""
+    """Return every 7th case of OPERATORS, which have needs of a feature level of each kind."""
     plan = bundled(*OPERATORS).plan()
     return tuple(map(build, list(plan)[::7]))
 
@@ -65,9 +65,10 @@ def test_no_case_fails_for_what_a_newer_level_introduced(level: FeatureLevel) ->
 
 
 def _known(level: FeatureLevel, case: Case) -> bool:
-    """Return whether the level computes the case, and that is known from the level before it.
+    """Return whether the level computes the case, and checking its values would show nothing new.
 
-    Values do not depend on the level, and of a network's layer none is stated.
+    Values do not depend on the level: where the level before computes the case, they are checked
+    there. Cases of models state no values.
     """
     if refusal(level, case) is not None:
         return False
@@ -77,7 +78,7 @@ def _known(level: FeatureLevel, case: Case) -> bool:
 
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
 def test_a_device_of_the_level_lacks_what_is_unsupported_there(level: FeatureLevel) -> None:
-    """The faulty backend's walk over the tables and the catalogue's levels agree."""
+    """The faulty backend refuses a case exactly if the catalogue says it needs a later level."""
     for case in sample():
         if case.required_level is None or isinstance(case.expectation, ExpectedRejection):
             continue

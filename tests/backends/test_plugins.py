@@ -1,4 +1,4 @@
-"""Plugins that share a name with another backend are refused with the names of both owners."""
+"""A plugin that shares its name with another backend is refused, and both owners are named."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def install(folder: Path, distribution: str, backend: str) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> dict[str, str]:
-    """Return the environment in which what is installed in `plugins` can be imported."""
+    """Return environment variables with which plugins in the folder `plugins` are found."""
     inherited = environment(tmp_path)["PYTHONPATH"]
     return {"PYTHONPATH": os.pathsep.join((str(tmp_path / "plugins"), inherited))}
 

@@ -82,6 +82,7 @@ def written(directory: Path, made: Recording) -> Path:
 
 
 def of_case(case: Case, outcome: Outputs | Rejection) -> Recording:
+    """Return a recording of one case, with the case's right digest."""
     return recording({case.identifier: outcome}, {case.identifier: case_digest(case)})
 
 
@@ -203,7 +204,7 @@ def test_what_the_recording_cannot_tell_is_a_breakdown_that_says_why(tmp_path: P
 
 
 def test_outputs_that_the_desc_does_not_have_are_stale(tmp_path: Path) -> None:
-    # Else a recording of nothing would make every result right.
+    # If such a recording were not stale, one without outputs would make every result right.
     case = built(tmp_path, TILE)
     assert of_case(case, Outputs({})).find(case) is Mismatch.STALE
     short = Outputs({"OutputTensor": np.zeros(3, np.float32)})
@@ -285,6 +286,7 @@ def test_environment_shows_what_was_recorded(tmp_path: Path) -> None:
 
 
 def refusal(path: Path) -> str:
+    """Return the message with which a file is refused as a recording."""
     with pytest.raises(BackendError) as caught:
         read_recording(path)
     message = str(caught.value)
@@ -484,12 +486,12 @@ def test_damaged_files_are_refused_or_still_say_the_same(tmp_path: Path) -> None
         except BackendError:
             refused += 1
         else:
-            # The changed byte is then in a date or a flag, which do not matter.
+            # The changed byte is in a date or a flag of the archive, which do not matter.
             assert unpacked(bytes(damaged)) == sound
     assert refused > len(content) / 2
 
 
-def test_entries_are_values() -> None:
+def test_entries_with_the_same_content_are_equal() -> None:
     entry = Entry(DIGEST, Rejection("CreateOperator", "E_INVALIDARG"))
     assert entry == Entry(DIGEST, Rejection("CreateOperator", "E_INVALIDARG"))
 
@@ -529,7 +531,7 @@ def test_a_recording_of_the_first_form_is_still_read(tmp_path: Path) -> None:
 
 
 def relabelled(**changes: Any) -> Recording:
-    """Return a recording of one case with the given statements on itself."""
+    """Return a recording of one case, with these fields changed so that it contradicts itself."""
     right = recording({"tile/mixed/unstated": Outputs({"OutputTensor": np.zeros(4, np.float32)})})
     return replace(right, **changes)
 

@@ -1,4 +1,4 @@
-"""Recordings with a file for each operator, as a backend and as values."""
+"""A recording may consist of a file for each operator, and is replayed like a single file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tile(tmp_path: Path) -> Case:
 
 @pytest.fixture
 def fold(tile: Case) -> Case:
-    """A case of another operator; what it holds does not matter here."""
+    """A case of another operator, whose desc and data do not matter here."""
     return replace(tile, identifier="fold/x/a", operator_name="FOLD")
 
 
@@ -51,6 +51,7 @@ def stored(folder: Path, *recordings: tuple[Case, Recording], name: str = "x.dml
 
 
 def of(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recording]:
+    """Return a case, and a recording in which the driver refused it."""
     digests = {case.identifier: case_digest(case)}
     return case, recording({case.identifier: REFUSED}, digests, driver=driver)
 

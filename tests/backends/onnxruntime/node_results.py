@@ -1,6 +1,6 @@
-"""Write the results of ONNX's node tests, as cases on ONNX Runtime, to `node_results.yaml`.
+"""Run ONNX's node tests as cases on ONNX Runtime, and write the results to `node_results.yaml`.
 
-`python -m tests.backends.onnxruntime.node_results` writes the file again, in some seconds.
+`python -m tests.backends.onnxruntime.node_results` does so in some seconds.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _result(test: NodeTest, case: Case, backend: OnnxRuntimeBackend) -> tuple[st
         return "not_expressible", reached.reason.message
     if reached.reason.kind is not ReasonKind.CONTRADICTION or not isinstance(outcome, Outputs):
         return "failed", reached.reason.message
-    # ONNX expects something else than DirectML's documentation: that has to be a deviation, or
-    # within the errors that ONNX itself accepts.
+    # ONNX expects other values than DirectML's rule permits. They must be a deviation of ONNX, or
+    # close enough for ONNX's own tests, whose tolerances are those below.
     alone = replace(case, expectation=None)
     again = conclusion.excused(alone, outcome, conclusion.judge(alone, outcome))
     assert isinstance(case.expectation, ExpectedOutputs)

@@ -1,4 +1,4 @@
-"""Cases on ONNX Runtime's CPU provider."""
+"""The backend `onnxruntime` runs cases on the CPU provider, and says what it cannot express."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ CASES: Final = Path(__file__).resolve().parents[3] / "cases"
 
 
 def verdicts(folder: Path, *arguments: str) -> tuple[int, tuple[Verdict, ...]]:
+    """Run `dmlconf run` in a folder, and return its exit code and its verdicts."""
     log = folder / "run.jsonl"
     done = dmlconf_here(folder, "run", *arguments, "--quiet", "--log", str(log))
     assert "Traceback" not in done.stderr, done.stderr

@@ -1,4 +1,4 @@
-"""ONNX Runtime has the mistakes that its findings describe, and they excuse nothing else."""
+"""ONNX Runtime makes the mistakes that its findings describe, and they excuse nothing else."""
 
 from __future__ import annotations
 

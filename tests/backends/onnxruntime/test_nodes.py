@@ -1,4 +1,7 @@
-"""ONNX's own node tests agree with translation, reference and judging, or are explained."""
+"""ONNX's own node tests pass as cases on ONNX Runtime, or a deviation or finding explains why not.
+
+They are evidence from outside for the translation, the reference and the rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases on WebNN in a Chromium that `lab/chromium.py` fetches."""
+"""The backend `webnn` runs cases in the Chromium of `lab/chromium.py`, also after its crashes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_programs_beyond_what_the_browser_reads_at_once_are_sent_in_parts(
 
 
 def end(kind: str) -> None:
-    """End processes of the browser as a crash does: its pages, or all."""
+    """Kill processes of the browser as a crash does: `--type=renderer` its pages, else all."""
     processes = [
         each
         for each in psutil.Process().children(recursive=True)

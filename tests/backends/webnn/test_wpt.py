@@ -1,8 +1,8 @@
-"""WebNN's own tests agree with translation, reference and judging, or are explained.
+"""WebNN's own tests pass as cases on WebNN, or a deviation or finding explains why not.
 
-They are read from a checkout of web-platform-tests, which is no package: without one that is not
-repeated, and `wpt_results.yaml` has what came of it last. How tests are read and judged is tried
-here with a few of the same form, whose numbers are worked out by hand.
+They are read from a checkout of web-platform-tests, which is no package. Without a checkout they do
+not run, and `wpt_results.yaml` has the results of the last time. Further tests here check how tests
+are read and judged, with a few tests of the same form, whose numbers are worked out by hand.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_tests_are_read_and_judged(tmp_path: Path) -> None:
 
 
 def of(operation: str, arguments: Mapping[str, Any], **tensors: Tensor) -> WptTest:
-    """Return a test whose tensors are the arguments of their names, but for `y`, the output."""
+    """Return a test with each tensor as the argument of its name, and `y` as the output."""
     outputs = [each for name, each in tensors.items() if name == "y"]
     inputs = {name: each for name, each in tensors.items() if name != "y"}
     named = {**arguments, **{name: name for name in inputs}}

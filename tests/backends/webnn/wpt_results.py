@@ -1,7 +1,7 @@
-"""Write the results of WebNN's own tests, as cases on WebNN, to `wpt_results.yaml`.
+"""Run WebNN's own tests as cases on WebNN, and write the results to `wpt_results.yaml`.
 
-`python -m tests.backends.webnn.wpt_results` writes the file anew, which takes about a minute. It
-needs the variables DMLCONF_CHROMIUM and DMLCONF_WPT, which names a checkout of web-platform-tests.
+`python -m tests.backends.webnn.wpt_results` does so in about a minute. It needs the variables
+DMLCONF_CHROMIUM, and DMLCONF_WPT, which names a checkout of web-platform-tests.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ROUNDED: Final = "the numbers that it expects are rounded, within the errors th
 
 
 def results(checkout: Path) -> Mapping[str, Any]:
-    """Return what comes of the tests of a checkout, in the form of the file."""
+    """Return the results of the tests of a checkout, in the form of the file."""
     backend = create("")
     try:
         return _results(checkout, backend)
@@ -82,7 +82,7 @@ def _results(checkout: Path, backend: WebNNBackend) -> Mapping[str, Any]:
 
 
 def _result(test: WptTest, case: Case, outcome: Outcome, conclusion: Conclusion) -> tuple[str, str]:
-    """Return what comes of one test, and why it did not pass."""
+    """Return the result of one test, such as "passed", and why it did not pass."""
     mistake = mistake_of(test)
     case = case if mistake is None else mistake.correct(case)
     reference = run_case(case)

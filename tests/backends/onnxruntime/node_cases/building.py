@@ -1,4 +1,4 @@
-"""Cases of DirectML's operators, built of the arrays of ONNX's node tests."""
+"""Build cases of DirectML's operators from the arrays of ONNX's node tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from tests.backends.stated_cases import stated_case
 __all__ = ["Conversion", "case_of"]
 
 Conversion = Callable[[NodeTest], Case]
-"""Makes a case of a node test.
-
-Raises:
-    NoCaseError: there is no such case.
-"""
+"""A function that makes a case of a node test, and raises NoCaseError if DirectML has none."""
 
 
 def case_of(
@@ -37,7 +33,7 @@ def case_of(
         fields: the desc's other fields; those that are not named are absent.
 
     Raises:
-        NoCaseError: DirectML must refuse it.
+        NoCaseError: the desc is one that DirectML must refuse.
     """
     inputs = {"InputTensor": test.input(0)} if inputs is None else inputs
     outputs = {"OutputTensor": test.outputs[0]} if outputs is None else outputs

@@ -1,7 +1,7 @@
-"""Conversions of ONNX's node tests into cases.
+"""Convert any of ONNX's node tests into a case.
 
-A case has the desc of the operator that `schemas/translation/onnx.yaml` expresses by the node.
-Translated back to ONNX, it must give the outputs that ONNX expects.
+The case is of the DirectML operator that `schemas/translation/onnx.yaml` expresses by the test's
+node. Translated back to ONNX, the case must give the outputs that ONNX expects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Node tests of functions of single elements."""
+"""Convert node tests of element-wise functions and activations."""
 
 from __future__ import annotations
 

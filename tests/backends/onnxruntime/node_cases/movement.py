@@ -1,4 +1,4 @@
-"""Node tests of operators that move elements, or choose them by indices."""
+"""Convert node tests of operators that move elements, or choose them by indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of one node that the package onnx has, each with a model, inputs and outputs."""
+"""Read ONNX's tests of single nodes from the package onnx: attributes, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class NodeTest:
     Attributes:
         name: ONNX's name of it.
         operation: the node's operator.
-        attributes: the attributes of the node, with the defaults of those that it leaves out.
+        attributes: the attributes of the node, with defaults for those that it leaves out.
         inputs: the inputs of the node; None for those that are absent.
-        outputs: what ONNX expects.
+        outputs: the outputs that ONNX expects.
     """
 
     name: str
@@ -36,7 +36,7 @@ class NodeTest:
     outputs: Sequence[Array]
 
     def input(self, index: int) -> Array:
-        """Return an input that must be there."""
+        """Return an input; raise NoCaseError if it is absent."""
         array = self.optional(index)
         if array is None:
             raise NoCaseError("an input that is absent")
@@ -53,17 +53,18 @@ class NodeTest:
 
 
 def node_tests() -> Iterator[NodeTest]:
-    """Yield the tests of one node that the package onnx has, but those of other domains."""
+    """Yield the package's tests of one node, apart from other domains than ONNX's own."""
     from onnx.backend.test.case.node import collect_testcases
 
-    with warnings.catch_warnings(action="ignore"):  # Of casts that overflow, which ONNX means to.
+    with warnings.catch_warnings(action="ignore"):  # Some casts overflow, as ONNX intends.
         tests = list(collect_testcases(None))
     for test in tests:
         nodes = test.model.graph.node
         if len(nodes) == 1 and nodes[0].domain in ("", "ai.onnx") and test.data_sets:
             inputs, outputs = test.data_sets[0]
             if all(isinstance(each, np.ndarray | np.generic) for each in (*inputs, *outputs)):
-                yield _node_test(test.name, test.model, inputs, outputs)  # Others have sequences.
+                # Tests with other values, which are sequences, have no case.
+                yield _node_test(test.name, test.model, inputs, outputs)
 
 
 def _node_test(

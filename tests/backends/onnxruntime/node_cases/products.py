@@ -1,4 +1,4 @@
-"""Node tests of matrix products, and of quantization."""
+"""Convert node tests of matrix products and of quantization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node tests of recurrent layers."""
+"""Convert node tests of recurrent layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ACTIVATIONS: Final = {
     "LSTM": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"),
 }
 _INPUTS: Final = ("Weight", "Recurrence", "Bias", "", "HiddenInit", "CellMemInit", "Peephole")
-"""DirectML's names of the node's inputs after the first; None for lengths, which no test uses."""
+"""Which tensor of DirectML each input after the first is; no test uses the lengths, the fourth."""
 
 
 def _recurrent(test: NodeTest) -> Case:

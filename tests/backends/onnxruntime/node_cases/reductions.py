@@ -1,4 +1,4 @@
-"""Node tests of operators along axes: reductions, softmax, sums, the greatest elements."""
+"""Convert node tests of operators along axes: reductions, softmax, cumulative sums, top-k."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _softmax(test: NodeTest) -> Case:
 
 
 def _reduced(test: NodeTest, axes: Sequence[int]) -> dict[str, Array]:
-    """Return the output with dimensions of 1 for the axes."""
+    """Return the output with sizes of 1 for the axes along which it was reduced."""
     return {"OutputTensor": along_axes(test.outputs[0], test.input(0).shape, axes)}
 
 

@@ -1,4 +1,4 @@
-"""Node tests of operators on windows or regions of an image."""
+"""Convert node tests of operators on windows or regions of an image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CONVERSIONS"]
 
 
 def _windows(test: NodeTest, kernel: Sequence[int]) -> dict[str, Any]:
-    """Return strides, dilations and padding, as `auto_pad` and `ceil_mode` mean them."""
+    """Return the desc's strides, dilations and padding; `auto_pad` may decide the padding."""
     if test.attributes.get("ceil_mode"):
         raise NoCaseError("a window that begins within the padding at the end")
     rank = len(kernel)

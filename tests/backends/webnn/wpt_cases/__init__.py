@@ -1,1 +1,1 @@
-"""The web-platform-tests of WebNN as cases of DirectML's operators."""
+"""WebNN's tests in web-platform-tests (WPT) as cases of DirectML's operators."""

@@ -1,4 +1,4 @@
-"""Cases of DirectML's operators, built of the tensors of WebNN's tests."""
+"""Build cases of DirectML's operators from the tensors of WebNN's tests."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["Conversion", "case_of", "channels_first", "operands"]
 
 Conversion = Callable[[WptTest], Case]
-"""Makes a case of a test.
-
-Raises:
-    NoCaseError: there is no such case.
-"""
+"""A function that makes a case of a test, and raises NoCaseError if DirectML has none."""
 
 
 _FIELDS: Final[Mapping[str, Sequence[str]]] = {
@@ -38,10 +34,10 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "updates": ("UpdatesTensor",),
     "variance": ("VarianceTensor",),
 }
-"""The fields of DirectML's operators in which an argument is alone."""
+"""Fields of DirectML's operators that hold just this argument of WebNN; none is in an array."""
 
 _NEVER_OWNED: Final = ("GRU", "LSTM")
-"""Operators whose inputs DirectML does not take as constants."""
+"""Operators whose inputs DirectML does not take as OWNED_BY_DML."""
 
 
 def case_of(
@@ -59,11 +55,11 @@ def case_of(
         operator: the operator of DirectML.
         inputs: the inputs, by field; None for the test's `input` as InputTensor.
         outputs: the outputs, by field; None for the test's first output as OutputTensor.
-        types: the data types of 4 bits, by field.
+        types: the data types of tensors with 4 bits for an element, by field.
         fields: the desc's other fields; those that are not named are absent.
 
     Raises:
-        NoCaseError: DirectML must refuse it.
+        NoCaseError: the desc is one that DirectML must refuse.
     """
     inputs = {"InputTensor": test.input("input")} if inputs is None else inputs
     outputs = {"OutputTensor": test.output()} if outputs is None else outputs
@@ -78,14 +74,14 @@ def operands(test: WptTest, **arguments: str) -> dict[str, Array]:
 
     Args:
         test: the test.
-        arguments: the name of the argument for each field.
+        arguments: the name of WebNN's argument for each field, as in `ATensor="a"`.
     """
     sizes = test.output().shape
     return {f: np.broadcast_to(test.input(name), sizes) for f, name in arguments.items()}
 
 
 def channels_first(array: Array, layout: str) -> Array:
-    """Return an image with its channels in the second dimension, where DirectML has them.
+    """Return an image of four dimensions with its channels in the second, as DirectML has them.
 
     Args:
         array: the image.

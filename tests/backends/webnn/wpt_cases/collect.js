@@ -1,5 +1,5 @@
-// A function of the text of utils.js and of a test file: returns the file's tests, and runs none.
-// Elements of tensors are texts, since JSON has neither NaN nor -0 nor integers of 64 bits.
+// Returns the tests of a test file as JSON, and runs none, given the texts of utils.js and of the
+// file. Elements of tensors are texts, since JSON has neither NaN nor -0 nor integers of 64 bits.
 (utilities, file) => {
   const text = (value) => (Object.is(value, -0) ? "-0" : String(value));
   const tensors = (named) =>
@@ -21,7 +21,8 @@
   const tests = [];
   const record = (build, tolerance, {name, graph}) => {
     const {inputs, operators, expectedOutputs} = graph;
-    // The tensor between two operators has the sizes of the output, or the test becomes no case.
+    // The tensor between two operators is taken to have the sizes of the output. Where it has not,
+    // the test becomes no case.
     const [output] = Object.values(expectedOutputs);
     const between = {[operators[0].outputs]: output.descriptor};
     tests.push({

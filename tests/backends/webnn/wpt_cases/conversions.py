@@ -1,7 +1,7 @@
-"""Conversions of WebNN's tests into cases.
+"""Convert any of WebNN's tests into a case.
 
-A case has the desc of the operator that `schemas/translation/webnn.yaml` expresses by the test's
-operation; translated back, it must give what the test expects.
+The case is of the DirectML operator that `schemas/translation/webnn.yaml` expresses by the test's
+operation. Translated back to WebNN, the case must give the outputs that the test expects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def as_case(test: WptTest) -> Case:
 
 
 def _alone(test: WptTest, otherwise: NoCaseError) -> Case:
-    """Return a single operator as a case; raise an error if no conversion has it."""
+    """Return a single operator as a case; raise `otherwise` if it has no conversion."""
     conversion = _CONVERSIONS.get(test.operation)
     if conversion is None:
         raise otherwise

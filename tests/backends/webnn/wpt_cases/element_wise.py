@@ -1,4 +1,4 @@
-"""WebNN's tests of functions of single elements."""
+"""Convert WebNN's tests of element-wise functions and activations."""
 
 from __future__ import annotations
 

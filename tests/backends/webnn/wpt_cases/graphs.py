@@ -1,4 +1,4 @@
-"""WebNN's tests of two operators, of which the second changes each element or row of the first."""
+"""Convert WebNN's tests of two operators, the second of which reads the output of the first."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def graph_of_two(first: Case, second: Case) -> GraphCase:
     """Return the graph whose second operator reads the output of the first.
 
     Args:
-        first: the first operator, whose stated output has no numbers.
-        second: the second, whose input has none.
+        first: the first operator; its expected output has no meaning.
+        second: the second operator; the data of its input have no meaning.
 
     Raises:
-        NoCaseError: DirectML must refuse it.
+        NoCaseError: the graph is one that DirectML must refuse.
     """
     nodes = {
         _FIRST: Node(_FIRST, first.operator_name, first.desc),

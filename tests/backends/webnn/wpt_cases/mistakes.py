@@ -1,4 +1,4 @@
-"""Mistakes of WebNN's tests: what they expect, and what it should be."""
+"""Correct WebNN's tests that expect wrong values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["Mistake", "mistake_of"]
 
 _GREATEST_ROOT: Final = 300
-"""That of nine squares of numbers below 100, which those tests have."""
+"""No L2 pool of these tests is greater: the root of nine squares of numbers below 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Mistake:
     """What several tests expect wrongly.
 
     Attributes:
-        names: the tests, as results name them.
+        names: the tests, as `wpt_results.yaml` names them: `FILE: NAME`.
         says: what is wrong.
-        corrected: returns an expected output as it should be.
+        corrected: returns the right output for a wrong one.
     """
 
     names: tuple[str, ...]

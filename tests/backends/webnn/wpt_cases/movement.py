@@ -1,4 +1,4 @@
-"""WebNN's tests of operators that move elements, or choose them by indices."""
+"""Convert WebNN's tests of operators that move elements, or choose them by indices."""
 
 from __future__ import annotations
 

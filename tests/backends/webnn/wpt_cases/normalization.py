@@ -1,4 +1,4 @@
-"""WebNN's tests of normalisations."""
+"""Convert WebNN's tests of normalisations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def _layer_normalization(test: WptTest) -> Case:
     axes = test.sizes("axes", range(1, tensor.ndim))
 
     def of_axes(values: Array | None) -> Array | None:
-        """Return values that have the axes in their order, with all dimensions in theirs."""
+        """Return a scale or bias, whose dimensions are `axes` in that order, with all dimensions.
+
+        With axes [2, 1] of 2x3x4 elements, a scale of 4x3 becomes one of 1x3x4.
+        """
         if values is None:
             return None
         sizes = [tensor.shape[n] if n in axes else 1 for n in range(rank)]
@@ -79,7 +82,7 @@ def _normalized(
 ) -> Case:
     tensor = inputs["InputTensor"]
     assert tensor is not None
-    # DirectML takes both or none: a scale of 1 and a bias of 0 change nothing.
+    # DirectML takes scale and bias, or neither. The missing one is 1 or 0, which changes nothing.
     given = [each for name, each in inputs.items() if name != "InputTensor" and each is not None]
     others = {
         name: np.full(given[0].shape, value, tensor.dtype) if each is None else each

@@ -1,4 +1,4 @@
-"""WebNN's tests of matrix products, and of quantization."""
+"""Convert WebNN's tests of matrix products and of quantization."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _gemm(test: WptTest) -> Case:
     }
     if c is not None:
         inputs["CTensor"] = np.broadcast_to(c, output.shape)
-    if output.ndim > _MOST_DIMENSIONS:  # The leading ones become one, which is the same.
+    if output.ndim > _MOST_DIMENSIONS:  # The leading dimensions become one, as of one batch.
         inputs = {n: each.reshape(-1, *each.shape[-3:]) for n, each in inputs.items()}
         output = output.reshape(-1, *output.shape[-3:])
     return case_of(
@@ -48,7 +48,7 @@ def _quantize(test: WptTest) -> Case:
     rank = max(test.input("input").ndim, 1)
     tensors = [with_rank(test.input(each), rank) for each in ("scale", "zeroPoint")]
     kinds = test.type_of("scale"), test.type_of("zeroPoint")
-    if test.type_of("input") is DataType.INT32:  # Which DEQUANTIZE does not take.
+    if test.type_of("input") is DataType.INT32:  # DEQUANTIZE does not take INT32.
         fields = ("ScaleTensor", "ZeroPointTensor")
         inputs = {"InputTensor": test.input("input"), **dict(zip(fields, tensors, strict=True))}
         return case_of(test, "ELEMENT_WISE_DEQUANTIZE_LINEAR", inputs)

@@ -1,4 +1,4 @@
-"""WebNN's tests of recurrent layers, and of single steps of them."""
+"""Convert WebNN's tests of recurrent layers, and of single steps (cells) of these."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _inputs(test: WptTest, operator: str, is_cell: bool) -> dict[str, Array | No
     given = any(name in test.arguments for name in names)
     peephole = test.optional("peepholeWeight")
     if peephole is not None and not peephole.any():
-        peephole = None  # Which of 0 is as none, but could not be translated back.
+        peephole = None  # Peepholes of 0 change nothing, and could not be translated back.
     tensor = test.input("input")
     inputs = {
         "InputTensor": tensor[np.newaxis] if is_cell else tensor,

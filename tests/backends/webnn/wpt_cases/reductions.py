@@ -1,4 +1,4 @@
-"""WebNN's tests of operators along axes: reductions, softmax, sums, the greatest elements."""
+"""Convert WebNN's tests of operators along axes: reductions, softmax, cumulative sums, argmax."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _FUNCTIONS: Final = {
 
 
 def _softmax(test: WptTest) -> Case:
-    # Without an axis, as an older form of softmax had it, it is along the rows of a matrix.
+    # An older form of softmax has no axis, and is along the rows of a matrix.
     return case_of(test, "ACTIVATION_SOFTMAX1", AxisCount=1, Axes=(test.axis(default=1),))
 
 
 def _reduced(test: WptTest, axes: Sequence[int]) -> dict[str, Array]:
-    """Return the output with dimensions of 1 for the axes."""
+    """Return the output with sizes of 1 for the axes along which it was reduced."""
     return {"OutputTensor": along_axes(test.output(), test.input("input").shape, axes)}
 
 

@@ -1,4 +1,4 @@
-"""WebNN's tests of operators on images: convolution, pooling and resampling."""
+"""Convert WebNN's tests of operators on images: convolution, pooling and resampling."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _convolution(test: WptTest) -> Case:
 def _further(
     tensor: Array, kernel: Array, output: Array, fields: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    """Return by how much each size of the output is beyond what the windows give."""
+    """Return OutputPadding: how much larger each size of the output is than the windows give."""
     return tuple(
         output.shape[n + 2]
         + (fields["StartPadding"][n] + fields["EndPadding"][n])
@@ -77,7 +77,8 @@ def _pool(test: WptTest) -> Case:
     output = channels_first(test.output(), layout)
     window = test.sizes("windowDimensions", tensor.shape[2:])
     fields = _steps_and_padding(test)
-    # WebNN rounds the sizes of the output up, or takes those that are given; DirectML rounds down.
+    # WebNN may round the sizes of the output up, or be given them. DirectML rounds down, so that
+    # the padding at the end has to give these sizes.
     fields["EndPadding"] = tuple(
         max(
             fields["EndPadding"][n],

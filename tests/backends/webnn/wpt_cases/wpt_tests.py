@@ -1,7 +1,7 @@
-"""The tests of WebNN's operators in a checkout of web-platform-tests.
+"""Read the tests of WebNN's operators from a checkout of web-platform-tests.
 
-Chromium itself evaluates the files, since their literals call functions and have BigInts; what
-would run a test records it instead.
+Chromium evaluates the test files, since these are JavaScript that calls functions and has BigInts.
+The function that would run a test is replaced by one that records it (`collect.js`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.backends.stated_cases import NoCaseError
 __all__ = ["VARIABLE", "Tensor", "Tolerance", "WptTest", "commit_of", "wpt_tests"]
 
 VARIABLE: Final = "DMLCONF_WPT"
-"""Names the checkout."""
+"""The environment variable that names the checkout."""
 
 _COLLECT: Final = Path(__file__).with_name("collect.js")
 _FOUR_BITS: Final = 4
@@ -32,18 +32,18 @@ _RECORDED: Final = "webnn_conformance_test"
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far from the expected numbers a test accepts others.
+    """How far results may be from the expected numbers of a test.
 
     Attributes:
         metric: "ULP" for units in the last place, "ATOL" for absolute errors.
-        value: how many.
+        value: the largest distance that the test accepts, in that measure.
     """
 
     metric: str
     value: float
 
     def accepts(self, actual: Array, expected: Array) -> bool:
-        """Return whether each element is near enough. NaN is near NaN, and -0 is 0."""
+        """Return whether each element is near enough. NaN is near NaN, and -0 equals 0."""
         if self.metric == "ATOL":
             return bool(np.allclose(actual, expected, rtol=0, atol=self.value, equal_nan=True))
         if actual.dtype.kind != "f":
@@ -55,14 +55,14 @@ class Tolerance:
 
 
 def _place(array: Array) -> Array:
-    """Return the place of each floating-point number among those of its type; 0 is at 0."""
+    """Number the floating-point numbers of a type in order: 0 is 0, the next number above it 1."""
     bits = array.view(f"i{array.dtype.itemsize}").astype(np.int64)
     lowest = -(1 << (8 * array.dtype.itemsize - 1))
     return np.where(bits < 0, lowest - bits, bits)
 
 
 def _packed(array: Array) -> Array:
-    """Return what is left of numbers of which only the lowest four bits are packed."""
+    """Return numbers of 4 bits, of which WebNN keeps only the lowest four bits: 17 becomes 1."""
     low = array & 0xF
     return np.where(low & 0x8, low - 0x10, low) if array.dtype == np.int8 else low
 
@@ -74,8 +74,8 @@ class Tensor:
     Attributes:
         type: WebNN's name of its data type.
         shape: its sizes.
-        data: the elements as texts, or the one that all are.
-        constant: whether it is a constant of the graph, and no input.
+        data: the elements as texts, or one text if all elements are equal.
+        constant: whether it is a constant of the graph rather than an input.
     """
 
     type: str
@@ -105,15 +105,15 @@ class WptTest:
     """A test of one operator, or of two.
 
     Attributes:
-        file: the name of its file, without what all names end in.
+        file: the name of its file, without `.https.any.js`.
         name: its name.
-        operation: the operator; of more than two the names, joined by " + ".
-        arguments: the arguments by name, with the options among them; a tensor's is its name.
+        operation: WebNN's name of the operator; for more than two all names, joined by " + ".
+        arguments: arguments and options by name; an argument that is a tensor has its name.
         tensors: the inputs by name.
-        outputs: what is expected.
-        tolerance: what is accepted instead; None for a test of more than two operators.
-        then: the test of the second operator, whose `input` is the output of the first. That has
-            the data type and sizes of the second's output, and no numbers.
+        outputs: the expected outputs.
+        tolerance: how far results may differ; None for a test of more than two operators.
+        then: the test of the second operator, whose `input` is the output of the first. This has
+            the data type and sizes of the second's output; its numbers have no meaning.
     """
 
     file: str
@@ -126,7 +126,7 @@ class WptTest:
     then: WptTest | None = None
 
     def input(self, argument: str) -> Array:
-        """Return an input that must be there."""
+        """Return an input; raise NoCaseError if it is absent."""
         array = self.optional(argument)
         if array is None:
             raise NoCaseError("an input that is absent")
@@ -160,7 +160,7 @@ class WptTest:
         return float(self.arguments.get(argument, default))
 
     def axis(self, argument: str = "axis", default: int = 0) -> int:
-        """Return an axis."""
+        """Return an axis, or a default if it is absent."""
         return int(self.arguments.get(argument, default))
 
     def sizes(self, argument: str, default: Sequence[int]) -> tuple[int, ...]:
@@ -181,7 +181,7 @@ def wpt_tests(checkout: Path, browser: Browser) -> Iterator[WptTest]:
     utilities = (checkout / "webnn" / "resources" / "utils.js").read_text("utf-8")
     for path in sorted((checkout / "webnn" / "conformance_tests").glob("*.https.any.js")):
         text = path.read_text("utf-8")
-        if _RECORDED in text:  # Others try what is not an operator, such as MLTensor.
+        if _RECORDED in text:  # The other files test no operators, but MLTensor and the like.
             texts = f"{json.dumps(utilities)}, {json.dumps(text)}"
             for test in json.loads(browser.evaluate(f"({collect})({texts})")):
                 yield _wpt_test(path.name.partition(".")[0], test)
