@@ -1,4 +1,4 @@
-"""Small case files, and the cases or problems that loading them gives."""
+"""Small case files for tests, and functions that load them."""
 
 from __future__ import annotations
 

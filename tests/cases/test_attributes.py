@@ -1,4 +1,4 @@
-"""Values of attributes in case files, and nested operators such as FusedActivation."""
+"""Attributes of case files are read and checked, nested operators such as FusedActivation too."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FUSED_MATRIX = changed(
 
 
 def refused(directory: Path, activation: str) -> str:
-    """Return the problems of a case whose nested operator is written like this."""
+    """Return the problems of a case with `activation` as the text of its nested operator."""
     text = changed(GEMM, ACTIVATION, activation)
     return refusal(lambda: plan(directory, text), directory)
 

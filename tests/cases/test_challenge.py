@@ -1,4 +1,4 @@
-"""A challenge changes the data of generated cases, and of no others."""
+"""`--challenge` gives generated cases other data, and leaves all other cases as they are."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def cases(folder: Path, challenge: int | None) -> dict[str, Case]:
 
 
 def same(a: Case, b: Case, name: str = "ATensor") -> bool:
+    """Return whether two cases have the same data for an input."""
     return np.array_equal(a.inputs()[name], b.inputs()[name], equal_nan=True)
 
 

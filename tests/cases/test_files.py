@@ -1,4 +1,4 @@
-"""Tensor data from files: what is read, and what is refused with its line."""
+"""Case files may take tensor data from .npy files; unsuitable files are refused with the line."""
 
 from __future__ import annotations
 

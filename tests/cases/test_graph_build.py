@@ -155,7 +155,7 @@ def test_reports_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> No
         ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
     ],
 )
-def test_refuses(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_refuses_a_wrong_graph(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert any(problem.endswith(message) for problem in problems(tmp_path, changed(old, new)))
 
 
@@ -204,7 +204,7 @@ def test_a_graph_that_was_checked_before_is_the_same(tmp_path: Path) -> None:
 
 
 def chain(count: int, feeder: Callable[[int], str]) -> str:
-    """Return a graph of nodes n0, n1 and so on; a function returns the source of each."""
+    """Return a graph of nodes n0, n1 and so on; `feeder(n)` names the source of node n."""
     nodes = "".join(
         f"  n{n}: {{operator: ELEMENT_WISE_IDENTITY, desc: "
         f"{{InputTensor: {feeder(n)}, OutputTensor: {{}}}}}}\n"

@@ -1,4 +1,4 @@
-"""Handles of cases: short, safe in a shell, unique in a run, and the same in every run."""
+"""Handles of cases are short, safe in a shell, unique in a run, and the same in every run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlconf.cases.handles import SHORTEST, cases_of_handle, handles, is_handle,
 from dmlconf.cases.identifiers import AmbiguousNameError, resolved
 
 NAMES = [f"gemm/matrix[A={number}]" for number in (*range(300), 980, 5023, 1259, 18_489)]
-"""The last four are two pairs whose shortest digests are the same."""
+"""The last four are two pairs of names whose shortest handles would be the same."""
 
 
 @pytest.fixture(scope="module")

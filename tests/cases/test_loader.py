@@ -305,7 +305,7 @@ the name of an HRESULT such as E_INVALIDARG
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses(tmp_path: Path, name: str) -> None:
+def test_refuses_a_wrong_case_file(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, changed(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
@@ -403,7 +403,7 @@ def identifiers(*paths: Path) -> list[str]:
 
 
 def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The suite's own: ACTIVATION_IDENTITY has cases of its own, and some of `cases/shared`."""
+    """ACTIVATION_IDENTITY has cases in its own folder, and some of `cases/shared`."""
     monkeypatch.chdir(Path(__file__).parents[2])
     folder = Path("cases", "activation_identity")
     once = load_suite([folder])
@@ -590,7 +590,7 @@ def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: 
 
 
 def test_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
-    # Only the first case is built on loading, so later problems are reported by the plan.
+    # Loading builds only the first case of a matrix, so the plan reports problems of later ones.
     text = changed(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
     loaded = suite(write(tmp_path, text))
     assert refusal(lambda: list(loaded.plan()), tmp_path) == shown(

@@ -1,4 +1,4 @@
-"""Facts in a log are refused if their types are not those of the operator's fields."""
+"""A run log is refused if a fact, such as a tensor's type and sizes, does not suit its field."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from tests.cli.process import TILE, dmlconf_here, write
         ({"Unknown": [[[[[[1]]]]]]}, "a value of a desc"),
     ],
 )
-def test_says_what_a_field_must_be(facts: dict[str, Any], problem: str) -> None:
+def test_a_fact_of_the_wrong_type_is_refused_with_what_it_must_be(
+    facts: dict[str, Any], problem: str
+) -> None:
     assert problem in str(facts_problem("TILE", facts))
 
 

@@ -36,7 +36,7 @@ def matrix(parameters: str, **entry: str) -> str:
 
 
 def identifiers(directory: Path, parameters: str, **entry: str) -> list[str]:
-    """Return the text in brackets of each case's identifier."""
+    """Return the text in brackets of each case's identifier, such as `A=1,B=x`."""
     path = write(directory, matrix(parameters, **entry))
     result = [case.identifier for case in load_suite([path]).plan()]
     assert all(name.startswith("tile/f[") and name.endswith("]") for name in result)
@@ -282,13 +282,14 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
 
 
 SLOW: Final = {"where that takes too many steps"}
+"""Names in REFUSED whose test takes long."""
 
 
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.hostile] * (name in SLOW)) for name in REFUSED],
 )
-def test_refuses(tmp_path: Path, name: str) -> None:
+def test_refuses_a_wrong_matrix(tmp_path: Path, name: str) -> None:
     parameters, entry, message = REFUSED[name]
     path = write(tmp_path, matrix(parameters, **entry))
     assert refusal(lambda: load_suite([path], every_case=True), tmp_path) == shown(message)

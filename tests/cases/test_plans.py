@@ -1,4 +1,4 @@
-"""The plan that is compiled for a case: an operator, or a graph with the numbers of its edges."""
+"""What is compiled for a case (its plan): an operator, or a graph whose edges have numbers."""
 
 from __future__ import annotations
 

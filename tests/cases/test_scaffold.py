@@ -1,4 +1,4 @@
-"""A new case is valid as it stands."""
+"""`dmlconf new case` writes a case file that is valid as it stands, for each operator."""
 
 from __future__ import annotations
 

@@ -21,11 +21,13 @@ Formula = tuple[str, Callable[[str], bool]]
 
 
 def negated(inner: Formula, space: str) -> Formula:
+    """Return `not` before a formula, as text and as a function that computes it naively."""
     text, holds = inner
     return f"not {space}({text})", lambda t: not holds(t)
 
 
 def joined(operator: str, left: Formula, right: Formula, space: str) -> Formula:
+    """Return two formulas joined by `and` or `or`, as text and as a naive function."""
     (a, a_holds), (b, b_holds) = left, right
     text = f"({space}{a}) {space}{operator} ({b}{space})"
     if operator.lower() == "and":
@@ -165,7 +167,9 @@ def cases(tmp_path: Path) -> list[PlannedCase]:
         (Selection(feature_level=FeatureLevel(1, 0), quick=True), [OLD, UNLISTED]),
     ],
 )
-def test_takes(cases: list[PlannedCase], selection: Selection, taken: list[str]) -> None:
+def test_a_selection_takes_its_cases_in_the_order_of_the_plan(
+    cases: list[PlannedCase], selection: Selection, taken: list[str]
+) -> None:
     actual = [case.identifier for case in select(cases, selection)]
     assert sorted(actual) == sorted(taken)
     order = [case.identifier for case in cases]

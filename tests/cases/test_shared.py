@@ -1,4 +1,4 @@
-"""Case files that several operators share."""
+"""A case file below `cases/shared` gives cases to each of the operators that it names."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_kept_file_gives_the_same_entries(suite: Path) -> None:
 
     assert Validated(Store()).get(b"") is None
     first = load_suite([suite], store=Store())
-    assert len(kept) == 2  # Two of the files hold the same.
+    assert len(kept) == 2  # Two of the three files have the same content.
     again = load_suite([suite], store=Store())
     assert list(map(repr, again.templates)) == list(map(repr, first.templates))
     assert len(again.valid) == len(first.valid) == 7

@@ -1,4 +1,7 @@
-"""Tolerances and origins that a case states: less than the rule, or more with a reason."""
+"""A case may state a tolerance, which permits more than the rule only with a reason, and an origin.
+
+An origin says where expected values come from that are not from DirectML's documentation.
+"""
 
 from __future__ import annotations
 

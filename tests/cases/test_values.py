@@ -18,6 +18,7 @@ INTEGERS = [data_type for data_type in DataType if not data_type.is_float]
 
 
 def nested(flat: list[Any], sizes: tuple[int, ...]) -> Any:
+    """Return nested lists of these sizes: `[[1, 2], [3, 4]]` of four values and sizes (2, 2)."""
     if len(sizes) == 1:
         return flat
     length = math.prod(sizes[1:])

@@ -1,4 +1,4 @@
-"""Other inputs for the dispatches that follow the first."""
+"""Circumstances dispatch a case again with other inputs; its stated outputs are not judged then."""
 
 from __future__ import annotations
 

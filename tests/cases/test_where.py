@@ -90,7 +90,7 @@ def test_a_condition_that_no_case_meets_is_no_mistake(plan: list[PlannedCase]) -
         ("open('x')", "cannot call open"),
     ],
 )
-def test_what_applies_to_no_case_is_refused(
+def test_a_condition_with_names_that_no_case_has_is_refused(
     plan: list[PlannedCase], where: str, message: str
 ) -> None:
     with pytest.raises(ConditionError) as raised:

@@ -1,4 +1,4 @@
-"""The estimated work of a case, by which batches are formed."""
+"""The work of a case is estimated; a backend forms batches by it."""
 
 from __future__ import annotations
 
