@@ -103,7 +103,7 @@ BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("TILE", "output-sizes", {"OutputTensor": tensor(2, 5)}),
 ]
 
-# Other constraints that the changes above break as well.
+# Other constraints that the same change in BROKEN breaks, too.
 BESIDES: Final = {
     ("ARGMIN", "same-dimension-count"): {"output-sizes"},
     ("GATHER", "same-dimension-count"): {"output-sizes"},
@@ -142,7 +142,7 @@ def tensor_names(name: str, *kinds: FieldKind) -> list[str]:
 
 
 def with_tensor(name: str, tensor_name: str, **change: Any) -> dict[str, Any]:
-    """Return the valid desc with one tensor changed; that of an array by its number."""
+    """Return the valid desc with one tensor changed; `InputTensors[0]` names one of an array."""
     desc = VALID[name]
     field, bracket, index = tensor_name.partition("[")
     if not bracket:
@@ -280,7 +280,7 @@ def test_constraint_that_directml_does_not_enforce_is_not_named() -> None:
 
 
 def with_terms(terms: dict[str, str], require: str) -> Operator:
-    """TILE with these terms, and one constraint."""
+    """Return TILE with these terms, and with one constraint that uses them."""
     tile = operator("TILE")
     constraint = replace(tile.constraints[0], name="by-terms", require=Expression(require))
     named = {name: Expression(term) for name, term in terms.items()}

@@ -1,4 +1,4 @@
-"""Explanations of the constraints that a desc breaks."""
+"""Each constraint that a desc breaks is explained at the right field, with the values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ cases:
 
 
 def errors(path: Path, text: str) -> list[str]:
-    """Return what is wrong with a file, a line each: location and message."""
+    """Return the problems of a file, each as its line and the text after "breaks"."""
     file = path / "f.yaml"
     file.write_text(text)
     with pytest.raises(InvalidFilesError) as caught:
@@ -178,7 +178,9 @@ TEXTS = [
 @pytest.mark.parametrize(
     ("identifier", "constraint", "field", "text"), TEXTS, ids=[each[1] for each in TEXTS]
 )
-def test_texts(identifier: str, constraint: str, field: str, text: str) -> None:
+def test_an_explanation_has_this_text(
+    identifier: str, constraint: str, field: str, text: str
+) -> None:
     suite = bundled(identifier.partition("/")[0])
     case = build(next(each for each in suite.plan() if each.identifier == identifier))
     assert isinstance(case, Case)

@@ -1,4 +1,4 @@
-"""The feature level that a desc needs, and the part of it that needs the level."""
+"""The feature level that a desc needs is found, and the part of the desc that needs it."""
 
 from __future__ import annotations
 
@@ -228,6 +228,7 @@ def test_a_desc_without_the_part_does_not_need_its_level(
 
 
 def requirements() -> Iterator[tuple[str, str]]:
+    """Yield each level that the catalogue demands for a part of a desc, as operator and text."""
     for entry in map(operator, operator_names()):
         for requirement in entry.level_requirements:
             yield entry.name, f"feature level {requirement.since} for {requirement.part}"

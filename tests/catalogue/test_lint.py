@@ -102,7 +102,7 @@ def test_terms_stand_for_what_all_expressions_share(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_finds(tmp_path: Path, name: str) -> None:
+def test_finds_a_mistake_and_says_where_it_is(tmp_path: Path, name: str) -> None:
     mistake = MISTAKES[name]
     assert (
         lint(tmp_path, changed(OPERATOR, mistake["replace"], mistake["by"])) == mistake["message"]
@@ -144,7 +144,7 @@ def test_finds_each_broken_copy_of_a_bundled_operator(tmp_path: Path) -> None:
 
 
 def catalogue_problems(directory: Path) -> list[str]:
-    """The problems of a copy of the catalogue, as a process finds them that uses the copy."""
+    """Return the problems that a process finds which uses a copy of the catalogue."""
     script = "from dmlconf.catalogue.lint import lint_catalogue as lint; print(*lint(), sep='\\n')"
     lines = (
         printed_by(script, directory).replace(str(directory / "schemas"), "schemas").splitlines()

@@ -70,7 +70,7 @@ def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None
 
 
 def digest_of_copy(directory: Path) -> str:
-    """The digest as a process has it that uses a copy of the package and its schemas."""
+    """Return the digest in a process that uses a copy of the package and its schemas."""
     script = "from dmlconf.catalogue.loader import catalogue_digest; print(catalogue_digest())"
     return printed_by(script, directory).strip()
 

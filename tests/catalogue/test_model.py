@@ -77,7 +77,7 @@ def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
     for count, arrays in entry.count_fields.items():
         assert entry.field(count).c_type == "UINT"
         assert all(entry.field(name).count == count for name in arrays)
-        # The header has each count right before its first array.
+        # In the header each count precedes the first array that it counts.
         names = [field.name for field in entry.fields]
         assert names.index(count) < min(map(names.index, arrays))
 

@@ -1,4 +1,4 @@
-"""The tables of support: which feature level has the data types and ranks of a desc."""
+"""The tables of support say which feature level has the data types and ranks of a desc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References to tensors: names are read and written alike, and replacing one keeps the others."""
+"""References to tensors are read from names and written as names, and replace one tensor alone."""
 
 from __future__ import annotations
 
