@@ -1,4 +1,4 @@
-"""Take certificates apart and put them together again, as somebody who cheats would."""
+"""Take certificates apart, change them and put them together again, as a cheating vendor would."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ class Forgery:
         return self.log[1:-1]
 
     def line(self, case: str) -> Json:
-        """Return the outcome of the case whose identifier ends so."""
+        """Return the outcome of the case whose identifier ends with `case`."""
         return next(line for line in self.outcomes[1:] if line["case"].endswith(case))
 
     def elements(self, output: Json) -> np.ndarray[Any, Any]:
-        """Return a copy of the stored elements of an output, in one row."""
+        """Return a copy of the stored elements of an output, in one dimension."""
         digest: str = output["stored"] if "stored" in output else output["sha256"]
         dtype = np.dtype(output["type"].lower()).newbyteorder("<")
         return np.frombuffer(self.blobs[digest], dtype).copy()
 
     def store(self, output: Json, elements: np.ndarray[Any, Any]) -> None:
-        """Replace the elements of an output by others, with the right digest of these."""
+        """Replace the elements of an output, and correct their digest."""
         content = elements.tobytes()
         digest = sha256(content).hexdigest()
         self.blobs[digest] = content
         output["stored" if "stored" in output else "sha256"] = digest
 
     def remove(self, case: str, *, of_log: bool = True, of_outcomes: bool = True) -> None:
-        """Remove a case, and correct all counts."""
+        """Remove a case from the log and from the outcomes, and correct the log's counts."""
         if of_outcomes:
             self.outcomes[1:] = [line for line in self.outcomes[1:] if line["case"] != case]
         if of_log:
@@ -93,7 +93,7 @@ class Forgery:
         self.log[-1]["summary"] = summary
 
     def members(self) -> dict[str, bytes]:
-        """Return the members that a statement is about."""
+        """Return the members of the archive whose digests the statement has, by name."""
         parts, known = [], set()
         for line in self.outcomes[1:]:
             for _, output in sorted(line.get("outputs", {}).items()):
@@ -111,11 +111,11 @@ class Forgery:
     def content(
         self, key: Ed25519PrivateKey | None = None, members: Mapping[str, bytes] | None = None
     ) -> bytes:
-        """Return the file with correct digests.
+        """Return the content of the certificate's file, with correct digests.
 
         Args:
-            key: signs it again, and is enclosed; without one the old signatures stay.
-            members: members that replace those that the parts make.
+            key: the key that signs it anew, and is enclosed; by default the old signatures stay.
+            members: members to put in instead of those of these parts.
         """
         signed = self.members() if members is None else dict(members)
         self.statement["subject"] = [
@@ -145,7 +145,7 @@ def _line(record: Json) -> bytes:
 
 
 def members(archive: Path | bytes) -> dict[str, bytes]:
-    """Return the members of an archive by name, read with Python's own means."""
+    """Return the members of an archive by name, as Python's zipfile reads them."""
     with zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as opened:
         return {name: opened.read(name) for name in opened.namelist()}
 
@@ -153,7 +153,7 @@ def members(archive: Path | bytes) -> dict[str, bytes]:
 def forged(
     folder: Path, change: Callable[[Forgery], object], *options: str
 ) -> CompletedProcess[str]:
-    """Verify a certificate that the vendor changed, and signed."""
+    """Change the certificate of a folder, sign it as the vendor, and verify it."""
     forgery = taken_apart(folder / "it.dmlcert")
     change(forgery)
     (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))

@@ -1,4 +1,4 @@
-"""A small suite, a profile of it, and a certificate of a right backend."""
+"""A small suite, its profile and keys, and functions that certify backends and verify that."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def forged(folder: Path, change: Callable[[Forgery], object]) -> str:
 
 
 def environment(**fields: object) -> Callable[[Forgery], None]:
-    """Return the change of these fields in both records of the environment."""
+    """Return a change that sets these fields of the environment, in the statement and the log."""
 
     def change(forgery: Forgery) -> None:
         for each in (forgery.predicate["environment"], forgery.log[0]["environment"]):
@@ -49,6 +49,8 @@ def environment(**fields: object) -> Callable[[Forgery], None]:
 
 
 def of_directml(**fields: object) -> Callable[[Forgery], None]:
+    """Return a change that names DirectML as the backend, with these fields of the environment."""
+
     def change(forgery: Forgery) -> None:
         details = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
         environment(backend="directml", version="1.15.4", details=details, **fields)(forgery)
@@ -138,6 +140,8 @@ def test_a_file_with_keys_and_something_else_is_refused(folder: Path, more: byte
 
 
 def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
+    """Return a change that sets when the run started and finished."""
+
     def change(forgery: Forgery) -> None:
         forgery.log[0]["started"] = started.isoformat(timespec="seconds")
         forgery.log[-1]["finished"] = finished.isoformat(timespec="seconds")

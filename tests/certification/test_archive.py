@@ -81,7 +81,7 @@ def test_reports_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
         for last in (b"\1", b"\2")
     )
     path = tmp_path / "it.dmlcert"
-    # The header and the directory of the one, around the content of the other.
+    # The content of the second archive, between the header and the directory of the first.
     start = right.index(b"outputs.bin") + len("outputs.bin")
     assert len(right) == len(other)
     path.write_bytes(

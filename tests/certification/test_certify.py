@@ -1,4 +1,7 @@
-"""The commands `dmlconf certify` and `dmlconf sign`: certificates, journals and refusals."""
+"""`dmlconf certify` writes certificates or says why not, can continue, and `dmlconf sign` signs.
+
+A journal, `it.dmlcert.partial`, keeps the outcomes of a certification that has not ended.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,7 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
 
 
 def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedProcess[str]:
-    """Certify where no file can be larger than a number of bytes."""
+    """Certify in a process whose files can have at most `size` bytes."""
 
     def limited() -> None:
         import resource
@@ -131,7 +134,8 @@ def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedP
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     command = [*DMLCONF, *arguments("-o", "it.dmlcert", *more)]
-    own = environment(folder, PYTHONDONTWRITEBYTECODE="1")  # Python writes half of its files.
+    # Without the variable, Python would write incomplete .pyc files.
+    own = environment(folder, PYTHONDONTWRITEBYTECODE="1")
     return subprocess.run(
         command,
         cwd=folder,

@@ -1,4 +1,8 @@
-"""Envelopes and statements, checked by implementations that know nothing of dmlconf."""
+"""Envelopes and statements of certificates follow DSSE and in-toto.
+
+Implementations of others, securesystemslib and in-toto's own, read what dmlconf writes, and the
+other way round.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ def attestation(folder: Path) -> bytes:
 
 
 def test_the_encoding_is_that_of_the_specification() -> None:
-    # The example of DSSE's protocol.md.
+    # This is the example in DSSE's protocol.md.
     expected = b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     assert encoded("http://example.com/HelloWorld", b"hello world") == expected
 
@@ -69,7 +73,7 @@ def test_dmlconf_verifies_what_securesystemslib_signed(folder: Path) -> None:
     (folder / "other.dmlcert").write_bytes(archive_bytes(others))
     assert verified(folder, "--key", "vendor.pub.pem", file="other.dmlcert").returncode == 0
     assert verified(folder, "--key", "outsider.pub.pem", file="other.dmlcert").returncode == 3
-    # Its key is not enclosed, so somebody must name it.
+    # The signer's key is not enclosed, so `--key` must name it.
     done = verified(folder, file="other.dmlcert")
     assert done.returncode == 3
     assert "is not valid for any given or enclosed key" in spoken(done)
@@ -89,7 +93,7 @@ def test_dmlconf_reads_a_statement_that_in_toto_wrote(folder: Path) -> None:
     payload = base64.b64decode(json.loads(attestation(folder))["payload"])
     parsed = json_format.Parse(payload, statement_pb.Statement())
     written = json.loads(json_format.MessageToJson(parsed))
-    written["predicate"]["format"] = 1  # Its numbers are doubles, which JSON prints as 1.0.
+    written["predicate"]["format"] = 1  # in-toto reads numbers as doubles, and writes 1.0.
     forgery = taken_apart(folder / "it.dmlcert")
     forgery.statement = written
     (folder / "rewritten.dmlcert").write_bytes(forgery.content(VENDOR))

@@ -66,6 +66,7 @@ def suite(folder: Path, **files: str) -> Path:
 
 
 def required(profile: str, folder: Path) -> list[str]:
+    """Return the identifiers of the cases that a profile demands of a folder."""
     plan = load_suite([folder], store=user_store()).plan()
     return [case.identifier for case in required_cases(read_profile(profile), plan)]
 
@@ -87,7 +88,7 @@ def test_a_level_demands_the_cases_that_need_no_more(level: str) -> None:
         case.identifier
         for case in required_cases(read_profile(f"{level}+model+combinations+captured"), plan)
     ]
-    # Told apart by what the catalogue says of each case, one by one.
+    # The same cases follow from the level that the catalogue gives each case.
     wanted = FeatureLevel.parse(level)
     assert names == [
         case.identifier for case in plan if highest_level(build(case).level_needs) <= wanted

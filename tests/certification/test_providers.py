@@ -37,7 +37,7 @@ ACCEPTED: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
 
 
 def output_of(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Return how a command ends, and what it writes."""
+    """Return the exit code of a command, and all that it prints, in one line."""
     done = dmlconf_here(folder, *arguments)
     text = " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in text
@@ -46,7 +46,7 @@ def output_of(folder: Path, *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a vendor has come as far as a certificate."""
+    """A folder in which a vendor has certified the provider, after waiving one failure."""
     folder = tmp_path_factory.mktemp("vendor")
     (folder / "ours.yaml").write_text(PROFILE.format(declined="40%"), encoding="utf-8")
     assert output_of(folder, "keygen", "vendor.pem")[0] == 0

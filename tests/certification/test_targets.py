@@ -1,4 +1,4 @@
-"""Certificates of backends that follow another specification than DirectML's documentation."""
+"""A profile limits how many cases a certified backend may be unable to express."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ HALF: Final = "faulty:declines,on=example-1"
 
 
 def certify(folder: Path, most: str) -> tuple[int, str]:
+    """Certify with a profile that permits this share of declined cases; return code and text."""
     (folder / "small.yaml").write_text(PROFILE.format(most=most), encoding="utf-8")
     done = dmlconf_here(
         folder,

@@ -1,4 +1,4 @@
-"""`dmlconf verify`: what it finds, and what it says."""
+"""`dmlconf verify` finds what is wrong with a certificate, and says what it rests on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folder: Path) -> None:
     parts = members(folder / "it.dmlcert")
     outputs = bytearray(parts["outputs.bin"])
-    # The first output is that of the first case.
+    # The elements of the first case's output are the first of outputs.bin.
     first = taken_apart(folder / "it.dmlcert").outcomes[1]["case"]
     outputs[3] ^= 1
     parts["outputs.bin"] = bytes(outputs)

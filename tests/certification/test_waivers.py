@@ -1,4 +1,4 @@
-"""Certificates with waivers: known failures are judged again like everything else."""
+"""A certificate may enclose waivers; verification judges waived failures again, and limits them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ waivers:
 
 
 LIMIT = ("--max-waived", "1")
-"""The suite is so small that 1% of it are no case."""
+"""Of 14 cases, the usual limit of 1% permits none to be waived."""
 
 
 def verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
@@ -55,7 +55,7 @@ def test_without_its_waiver_there_is_no_certificate(folder: Path) -> None:
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", backend=BACKEND))
     assert done.returncode == 1
     assert CASE in done.stderr
-    # What ran is kept, so the waiver can be added.
+    # The journal has kept the outcomes, so `--resume` needs only the waiver.
     more = ("--resume", "--waivers", "waivers.yaml", *LIMIT)
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", *more, backend=BACKEND))
     assert done.returncode == 0, done.stderr
