@@ -1,4 +1,4 @@
-"""Run the command line as a person does, in a process of its own or, much sooner, in this one."""
+"""Run the command line as a person does: in a process of its own, or much faster in this one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dmlconf.cli import main
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 
 RIGHT = "faulty:slow,on=nothing"
-"""A backend that is right and not the reference."""
+"""A backend whose results are right, but which is not the reference."""
 
 TILE = """
 operator: TILE
@@ -35,7 +35,7 @@ cases:
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    """Return the environment of the test's processes: no terminal, logs in the directory."""
+    """Return environment variables for a test's processes: no terminal, logs in `logs`."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "TERM")}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -44,9 +44,9 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
 
 
 def script(directory: Path) -> str:
-    """Write a program that runs dmlconf, and return its path, for use as `$D` after `IFS=`.
+    """Write a shell script that runs dmlconf, and return its path.
 
-    The path of Python may have spaces, which divide words where a shell's IFS has them.
+    A test's shell commands call it as `$D`, with an empty IFS, since the path may have spaces.
     """
     path = directory / "dmlconf.sh"
     path.write_text(f'#!/bin/sh\nexec {shlex.join(DMLCONF)} "$@"\n', encoding="utf-8")
@@ -73,7 +73,7 @@ def dmlconf(
 def dmlconf_here(
     directory: Path, *arguments: str | Path, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf in the directory, in this process: where only what it says and does counts."""
+    """Run dmlconf in the directory, in this process, for tests that need no process of its own."""
     out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", newline="") for _ in range(2))
     threshold = gc.get_threshold()
     handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
@@ -104,7 +104,7 @@ def _text(stream: TextIOWrapper) -> str:
 
 
 def beginning(directory: Path, *arguments: str | Path, **more: str) -> subprocess.Popen[str]:
-    """Start dmlconf in the directory, in a process group of its own that heeds Ctrl-C."""
+    """Start dmlconf in the directory, in a process group of its own that Ctrl-C interrupts."""
     return subprocess.Popen(
         [*DMLCONF, *map(str, arguments)],
         cwd=directory,
@@ -113,16 +113,17 @@ def beginning(directory: Path, *arguments: str | Path, **more: str) -> subproces
         stderr=subprocess.PIPE,
         encoding="utf-8",
         start_new_session=True,
-        # What a shell starts in the background ignores the signal, and so would dmlconf.
+        # Processes that a shell starts in the background, pytest too, ignore SIGINT and pass
+        # that on to dmlconf.
         preexec_fn=heed_interrupts if sys.platform != "win32" else None,
     )
 
 
 def text_of(path: Path) -> str:
-    """Return what a file holds that another process is to write; empty while it is absent."""
+    """Return the content of a file that another process will write; empty while it is absent."""
     try:
         return path.read_text("utf-8")
-    except FileNotFoundError:  # A folder is tried, and the trial removed, before the first case.
+    except FileNotFoundError:  # A run creates and removes its files once before it starts.
         return ""
 
 
@@ -145,6 +146,7 @@ def whole_lines(log: Path) -> list[bytes]:
 
 
 def heed_interrupts() -> None:
+    """Let SIGINT interrupt this process again."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -1,4 +1,4 @@
-"""Run cases again: those that failed, those that a list names, in another order, several times."""
+"""Cases are run again: those that failed, those of a list, in another order, several times."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ cases:
 
 
 def names(text: str) -> list[str]:
+    """Return the identifiers that `dmlconf list` prints."""
     return text.split()
 
 

@@ -1,4 +1,4 @@
-"""The line that a run shows before it starts: backend, number of cases and expected time."""
+"""Before it starts, a run shows a line with the backend, the number of cases and the time."""
 
 from __future__ import annotations
 

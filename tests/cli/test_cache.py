@@ -1,4 +1,4 @@
-"""Files that commands keep for later ones, and how to turn that off."""
+"""Commands keep checked case files for later ones; an option and a variable turn that off."""
 
 from __future__ import annotations
 

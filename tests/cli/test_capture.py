@@ -51,6 +51,7 @@ GRAPH: dict[str, Any] = {
 
 
 def journal(path: Path, *lines: dict[str, Any]) -> Path:
+    """Write the journal of a capture, with these events."""
     writer = JournalWriter(path)
     for line in lines:
         writer.write(line)
@@ -183,6 +184,7 @@ def test_what_dmlconf_s_rules_refuse_is_left_out_and_named(tmp_path: Path) -> No
 
 
 def dispatch(number: int, store: ArrayStore, before: Array, after: Array) -> dict[str, Any]:
+    """Return the event of a dispatch of the operator compiled as `number`, with its data."""
     kept = {"InputTensor": store.put(before)}, {"OutputTensor": store.put(after)}
     return {"event": "dispatch", "number": number, "inputs": kept[0], "outputs": kept[1]}
 
@@ -223,7 +225,7 @@ def test_dispatches_are_judged_in_order_and_followers_name_their_source(tmp_path
 def test_float16_sums_are_right_of_operators_compiled_to_permit_them(
     tmp_path: Path, flags: int, status: str
 ) -> None:
-    """In FLOAT16, 2048 + 1 is 2048, so a sum of 4,096 ones may end there."""
+    """In FLOAT16, 2048 + 1 rounds to 2048, so a FLOAT16 sum of 4,096 ones may be 2048."""
     sizes = {"ATensor": (1, 1, 1, 4096), "BTensor": (1, 1, 4096, 1), "OutputTensor": (1, 1, 1, 1)}
     desc = {name: {"Sizes": [*size], "DataType": "FLOAT16"} for name, size in sizes.items()}
     gemm = {"TransA": "NONE", "TransB": "NONE", "Alpha": 1.0, "Beta": 0.0}

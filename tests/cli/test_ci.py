@@ -1,4 +1,4 @@
-"""Guarantees that CI owners rely on: exit codes, writable files, signs of life, GitHub."""
+"""CI can rely on exit codes, files that are written, signs of progress, and GitHub annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--circumstances`, where a backend has none: refused or reported, never ignored."""
+"""`--circumstances` with a backend that has none is refused or reported, never ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of commands: what `dmlconf --help` lists, and where modules are."""
+"""The table of commands agrees with the modules of commands, and `dmlconf --help` lists it."""
 
 from __future__ import annotations
 

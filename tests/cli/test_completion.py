@@ -1,4 +1,4 @@
-"""The shell completes commands, options and their values."""
+"""The shell completes operators, levels, formats and other values of options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Options from the configuration file, its profiles and the environment, and their origin."""
+"""Options come from the configuration file, its profiles and the environment.
+
+`dmlconf config` shows which options are set, and where each comes from.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts without a home, full and read-only file systems, as containers have them."""
+"""dmlconf works without a home folder, and on full and read-only file systems, as in containers."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def inside(
 ) -> subprocess.CompletedProcess[str]:
     """Run a shell in a new namespace, in which `$D` runs dmlconf; `set -e` holds.
 
-    Temporary files are in `tmp` below the directory. Of the folders that dmlconf keeps files in,
-    the environment names none but those in `more`.
+    Temporary files are in `tmp` below the directory. No variable names a folder in which dmlconf
+    keeps files, apart from those in `more`.
     """
     (directory / "tmp").mkdir(exist_ok=True)
     kept = environment(directory, TMPDIR=str(directory / "tmp"), D=shlex.join(DMLCONF))

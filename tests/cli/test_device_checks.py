@@ -1,4 +1,7 @@
-"""`dmlconf devices --check` with simulated results of the checks; tests/lab runs real ones."""
+"""`dmlconf devices --check` shows the results of checks, and fails if one of them does.
+
+The results are simulated here; tests/lab runs real checks.
+"""
 
 from __future__ import annotations
 

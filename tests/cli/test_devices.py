@@ -1,4 +1,4 @@
-"""`dmlconf devices` shows adapters, in narrow terminals, wide ones and as JSON."""
+"""`dmlconf devices` shows all adapters, in narrow terminals, in wide ones and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `dmlconf diagnose`: its errors, its findings and the files that it writes."""
+"""`dmlconf diagnose` names what is to blame, writes files, and reports errors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_run_of_all_operators_names_the_condition_at_its_beginning(tmp_path: P
     run = dmlconf(tmp_path, "run", *options, "-b", "faulty:zeros,where=NAN in Data")
     assert run.returncode == 1
     first = "\n".join(run.stdout.splitlines()[:10])
-    # Some cases expect zeros, or anything, after a NaN, and pass.
+    # "All", not "all and only", since cases with a NaN pass that expect zeros, or anything.
     assert "all where NAN in Data" in " ".join(first.split()), first
     done = dmlconf(tmp_path, "diagnose", "run.jsonl", "-o", "folder")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`--directml FILE`, and files that are not DirectML: messages and exit code."""
+"""`--directml FILE` refuses files that are not DirectML, with a message and exit code 2 or 4."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = "int nothing(void) { return 1; }"
 
 @pytest.fixture
 def wsl(tmp_path: Path) -> Path:
-    """A folder with libdxcore.so and libd3d12.so, which are real libraries but lack everything."""
+    """A folder with libdxcore.so and libd3d12.so: libraries without the functions of those."""
     folder = tmp_path / "wsl"
     folder.mkdir()
     for name in ("libdxcore.so", "libd3d12.so"):
@@ -109,6 +109,7 @@ def test_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
 
 
 def check_refused(directory: Path, wsl: Path, command: str, file: Path, message: str) -> None:
+    """Check that a command refuses a library with exit code 4, this message and advice."""
     run = [str(write(directory)), "-b", "directml"] if command == "run" else []
     done = dmlconf(directory, command, *run, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))
     assert (done.returncode, done.stdout) == (4, "")

@@ -30,7 +30,7 @@ def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
 def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "--tag", "documented")
     assert done.returncode == 0, done.stdout + done.stderr
-    # Recordings lack what only a device with shader model 6 computes.
+    # A few cases are unchecked: recordings have no outputs that only shader model 6 can compute.
     closing = re.search(r"PASSED: (\d+) passed(?:, (\d+) unchecked)? of (\d+) cases", done.stdout)
     assert closing is not None
     passed, unchecked, cases = closing.groups(default="0")
@@ -188,7 +188,7 @@ def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
 
 
 def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
-    """A library that fails unexpectedly, as a bug in dmlconf would."""
+    """The package rich, replaced by one that fails, stands for a bug in dmlconf."""
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise RuntimeError('foul')\n", "utf-8")
     done = dmlconf(tmp_path, "run", write(tmp_path), PYTHONPATH=str(tmp_path))
@@ -199,6 +199,7 @@ def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
 
 
 def kinds(of: type[ExpectedError]) -> list[type[ExpectedError]]:
+    """Return all classes derived from an error, directly or not."""
     return [each for kind in of.__subclasses__() for each in (kind, *kinds(kind))]
 
 
@@ -208,7 +209,7 @@ def test_every_error_that_a_person_can_fix_has_an_exit_code() -> None:
             continue
         try:
             import_module(module.name)
-        except ModuleNotFoundError as error:  # Some need an extra that is not installed here.
+        except ModuleNotFoundError as error:  # A module may need an extra that is not installed.
             if not str(error.name).startswith("onnx"):
                 raise
     known = kinds(ExpectedError)

@@ -23,7 +23,7 @@ def test_lists_those_of_an_operator_and_a_version(tmp_path: Path) -> None:
     assert "on-value-behind-the-last-dimension" in newer.stdout
 
 
-def test_explains_one(tmp_path: Path) -> None:
+def test_a_named_fault_is_explained(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "faults", "int64-low-words-compared-as-signed")
     assert done.returncode == 0
     for part in ("1.8.0 to 1.15.4", "2147483648", "instead", "dmlconf show", "lavapipe"):

@@ -1,4 +1,4 @@
-"""Figures of right outputs are cached between runs, for equal cases and values alone."""
+"""Figures of right outputs are cached between runs, and used only for equal cases and values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(
     backend: str = "numpy",
     more: tuple[str, ...] = (),
 ) -> Verdicts:
-    """Return the verdicts in the log of a run of the file, without times."""
+    """Run the case file, and return the verdicts of its log by case, without times."""
     log = folder / "run.jsonl"
     log.unlink(missing_ok=True)
     cache = {"DMLCONF_CACHE": str(folder / "cache")}
@@ -57,7 +57,7 @@ def run(
 
 
 def change_cache(folder: Path, part: str, change: Callable[[Any], None]) -> int:
-    """Change every cached record of a part, and return how many there are."""
+    """Change every cached record of a part such as `figures`, and return how many there are."""
     store = Store(folder / "cache" / "figures")
     count = 0
     for path in store.folder.iterdir():
@@ -80,7 +80,7 @@ def change_judgements(folder: Path) -> int:
 
 
 def origins(verdicts: Verdicts) -> set[str]:
-    """Return where the expected values of the cases come from."""
+    """Return the provenances of the expected values."""
     return {each["expectation"] for each in verdicts.values()}
 
 
@@ -189,7 +189,7 @@ UNSTATED = FILE.replace('    expect: {OutputTensor: ["=2 * Value"]}\n', "")
 
 
 def recorded(folder: Path, backend: str) -> None:
-    """Record the outcomes of a backend that is numpy with another name."""
+    """Record the outcomes of a backend as if they were DirectML's."""
     name = "directml-1.0.dmlrec"
     done = dmlconf_here(folder, "record", "gemm.yaml", "-b", backend, "-o", name)
     assert done.returncode == 0, done.stderr
@@ -231,7 +231,7 @@ def test_which_cases_a_recording_has_is_cached_for_the_same_recording_alone(
         if isinstance(store.get(path.stem), list):
             store.put(path.stem, [])
         else:
-            path.unlink()  # A known judgement needs no recording at all.
+            path.unlink()  # With a cached judgement, a run would not look for a recording.
     assert {each["status"] for each in run(tmp_path, code=7).values()} == {"unchecked"}
 
 
@@ -251,7 +251,7 @@ def test_facts_of_cases_are_cached_for_the_same_entry_alone(tmp_path: Path) -> N
 def test_a_case_that_now_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
-    # The first case of a matrix, which is checked when the file is read, stays valid.
+    # Only the seventh case breaks the constraint: reading the file checks the first one.
     broken = FILE.replace("BTensor: {Sizes: [1, 1, 1, 1]", 'BTensor: {Sizes: [1, 1, "=Rows", 1]')
     broken = broken.replace("values: [2]", 'values: "=(2, 2)[:Rows]"')
     broken = broken.replace("    desc:", '    let: {Rows: "=1 + (Value == 7)"}\n    desc:')

@@ -1,4 +1,4 @@
-"""The first commands that a newcomer types, and the answers to them."""
+"""The first commands that a newcomer types, right or wrong, get answers that help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules in the working folder with the names of imported ones are never executed."""
+"""Modules in the working folder are never executed, though they have names that dmlconf imports."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def installed(folder: Path, *arguments: str | Path) -> subprocess.CompletedProce
 
 
 def executed(folder: Path) -> str:
+    """Return the names of the folder's modules that were executed."""
     trace = folder / "executed"
     return trace.read_text("utf-8") if trace.exists() else ""
 

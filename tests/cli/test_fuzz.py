@@ -1,4 +1,4 @@
-"""`dmlconf fuzz`: generated cases that run, are judged and reported as all others are."""
+"""`dmlconf fuzz` runs, judges and reports generated cases as `run` does cases of files."""
 
 from __future__ import annotations
 
@@ -118,6 +118,7 @@ def test_the_reference_compared_with_itself_proves_nothing(tmp_path: Path) -> No
 
 
 def verdicts(log: Path) -> list[dict[str, object]]:
+    """Return the verdicts of a log, in the order of the plan."""
     lines = map(json.loads, log.read_text("utf-8").splitlines())
     records = [line for line in lines if line["record"] == "verdict"]
     return sorted(records, key=lambda record: int(record["place"]))

@@ -1,4 +1,4 @@
-"""`dmlconf history serve`: the token, the answers to requests, and the end of the server."""
+"""`dmlconf history serve` shows pages to those who have the token, until Ctrl-C ends it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def history(tmp_path: Path) -> Iterator[Database]:
 def ask(
     application: Application, path: str, query: str = "", *, method: str = "GET", cookie: str = ""
 ) -> tuple[int, dict[str, str], bytes]:
+    """Return the status code, the headers and the body with which a request is answered."""
     answers: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start(status: str, headers: list[tuple[str, str]], info: object = None) -> None:
@@ -126,6 +127,7 @@ def test_a_database_that_cannot_be_read_is_reported_without_a_traceback(
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the server during the block; give its process, and the address that it prints."""
     command = [*DMLCONF, "history", "serve", "--database", str(folder / "h.sqlite"), *options]
     process = subprocess.Popen(
         command,

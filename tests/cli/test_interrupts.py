@@ -1,4 +1,7 @@
-"""Ctrl-C, as a terminal sends it: the signal reaches dmlconf and its worker processes alike."""
+"""Ctrl-C, which a terminal sends to dmlconf and its workers, ends a run in order and loses nothing.
+
+In the names of tests, "once", "twice", "it" and "while" are said of Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: floa
 
 def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     process = started(tmp_path, "record", *CASES, "-b", "faulty:hang", "-o", "x.dmlrec")
-    # The worker's folder is made right before the worker starts.
+    # The worker's scratch folder exists right before the worker starts.
     while not list((tmp_path / "temporary").glob("dmlconf-*")):
         assert process.poll() is None
         time.sleep(0.01)
@@ -181,11 +184,11 @@ import os, signal, sys
 if "--multiprocessing-fork" in sys.orig_argv:
     os.kill(os.getpid(), signal.SIGINT)
 """
-"""Each process that dmlconf starts gets Ctrl-C before it has imported anything."""
+"""Code with which each process that dmlconf starts gets Ctrl-C before it imports anything."""
 
 
 def customized(directory: Path, text: str) -> str:
-    """Return a path of Python on which each process runs this text first."""
+    """Return a value of PYTHONPATH with which each Python process runs this code first."""
     (directory / "sitecustomize.py").write_text(text, encoding="utf-8")
     return os.pathsep.join((str(directory), environment(directory)["PYTHONPATH"]))
 

@@ -72,6 +72,7 @@ cases:
 
 
 def filled(directory: Path, text: str, *more: str | Path) -> str:
+    """Record expected values into a case file with this text, and return its new text."""
     path = write(directory, text, "mine.yaml")
     done = dmlconf_here(directory, "record", *(more or [path]), "--into-case", "-b", RIGHT)
     assert done.returncode == 0, done.stderr
@@ -80,7 +81,7 @@ def filled(directory: Path, text: str, *more: str | Path) -> str:
 
 
 def refused(directory: Path, text: str, backend: str = RIGHT) -> tuple[int, str]:
-    """Return the exit code and what is said; the file stays as it is."""
+    """Return the exit code and the message of a recording that must leave the file unchanged."""
     path = write(directory, text, "mine.yaml")
     done = dmlconf_here(directory, "record", path, "--into-case", "-b", backend)
     assert path.read_text("utf-8") == text
@@ -88,6 +89,7 @@ def refused(directory: Path, text: str, backend: str = RIGHT) -> tuple[int, str]
 
 
 def recorded_by(text: str) -> str:
+    """Return the version of the backend that a case file names under `recorded`."""
     return str(yaml.safe_load(text)["cases"][0]["recorded"]).partition(" ")[2]
 
 

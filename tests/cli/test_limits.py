@@ -69,7 +69,7 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
 )
 def test_a_matrix_does_not_fill_the_memory(tmp_path: Path, expression: str) -> None:
     text = MATRIX.format(expression=expression)
-    if "16" in expression:  # Each value is written in the names of 60,000 cases.
+    if "16" in expression:  # The 60,000 cases for each value have its 4,000 numbers in their names.
         text = text.replace(')"}', ')", B: "=range(4096)", C: "=range(15)"}')
     write(tmp_path, text)
     done = limited(tmp_path, "list", "tile.yaml")
@@ -147,9 +147,9 @@ def test_a_deep_tree_of_folders_is_searched(tmp_path: Path) -> None:
 
 
 def _unprivileged(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf as a user like any other, who may not do what the directory's owner forbids.
+    """Run dmlconf without root's privileges, so that permissions of folders hold.
 
-    It keeps the number of root, which owns this checkout, but none of root's privileges.
+    The user is still root, who owns this checkout.
     """
     return subprocess.run(
         ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *DMLCONF, *arguments],

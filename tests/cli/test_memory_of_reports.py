@@ -1,4 +1,4 @@
-"""A plan is freed before its reports are made."""
+"""The plan of a run is freed before the reports are made, since both can be large."""
 
 from __future__ import annotations
 

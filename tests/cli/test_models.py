@@ -1,4 +1,4 @@
-"""Cases with the tag `model` are left out by default on `numpy`, where nothing would judge them."""
+"""Cases with the tag `model` are left out on `numpy` by default, where nothing would judge them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ LEFT_OUT = "1 case with the tag `model` left out"
 
 
 def suite(folder: Path) -> None:
+    """Write two case files, whose names give their cases the tags `model` and `matrix`."""
     (folder / "negate").mkdir()
     for name in ("model", "matrix"):
         (folder / "negate" / f"{name}.yaml").write_text(CASES)

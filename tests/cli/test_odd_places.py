@@ -1,4 +1,4 @@
-"""Paths that are not UTF-8, deleted folders, accounts without a home, pipes instead of files."""
+"""Paths that are not UTF-8, deleted folders, and pipes or devices instead of files are no crash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of files 
 
 @pytest.fixture
 def odd(tmp_path: Path) -> str:
-    """Write a case file whose name is not UTF-8."""
+    """Write a case file whose name is not UTF-8, and return the name."""
     name = os.fsdecode(b"odd-\xff.yaml")
     (tmp_path / name).write_text(TILE, encoding="utf-8")
     return name

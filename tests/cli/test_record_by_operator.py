@@ -1,4 +1,4 @@
-"""`dmlconf record -o FOLDER`: one file for each operator, renewed where its outcomes change."""
+"""`dmlconf record -o FOLDER` writes a file for each operator, and only those that change."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def cases(suite: Path, operator: str) -> list[str]:
 
 
 def contents(suite: Path) -> dict[str, tuple[bytes, int]]:
+    """Return the content and the time of change of each recording, by its operator's folder."""
     return {
         path.parent.name: (path.read_bytes(), path.stat().st_mtime_ns)
         for path in suite.glob("*/r.dmlrec")

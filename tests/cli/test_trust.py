@@ -1,4 +1,7 @@
-"""A configuration file in a stranger's checkout: what it may do before it was allowed."""
+"""A configuration file in a stranger's checkout must be allowed before it can do harm.
+
+`dmlconf config allow` permits it to load code, to reach the network, and to write elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tests.fleet.lab_backend import install
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a folder with a case, next to a folder that its configuration must not write to."""
+    """A folder with a case, next to the folder `elsewhere`, to which it must not write."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     write(folder)

@@ -1,4 +1,4 @@
-"""Outputs that cannot be written, and readers that leave: the run's verdict stays what it is."""
+"""Outputs that cannot be written, and readers that leave, change no verdict of a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def case(tmp_path: Path) -> Path:
 
 
 def to_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell's command, with dmlconf in the variable D; a pipe's exit code is its first's."""
+    """Run a shell command, with dmlconf as `$D`; the exit code is that of a pipe's first part."""
     return subprocess.run(
         ["bash", "-c", f"IFS=; {command}; exit ${{PIPESTATUS[0]}}"],
         cwd=directory,
@@ -111,7 +111,7 @@ def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
 def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
     tmp_path: Path, backend: str, code: int
 ) -> None:
-    """A limit on the size of files simulates the full disk; Python writes no files of its own."""
+    """A limit on the size of files simulates the full disk; Python may write no .pyc files then."""
     limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
     done = to_shell(tmp_path, f"{limited}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
     assert done.returncode == code

@@ -36,7 +36,7 @@ cases:
 MATRIX = MEAN.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").replace(
     "[3]\n", "[=Axis]\n"
 )
-"""The mean of the last axis, and then of another one, where the output's sizes are wrong."""
+"""The mean along axis 3, and along axis 2, for which the output's sizes are wrong."""
 
 
 def test_a_stated_output_that_is_wrong_is_a_problem_at_its_location(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_is_known_about_a_file_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
-    """The second case of the matrix is wrong, and is not checked if the file counts as valid."""
+    """Only the second case of MATRIX is wrong; a file that counts as valid would hide that."""
     right, wrong = MEAN, MATRIX
     store = Store(tmp_path / "cache")
     settings = {"DMLCONF_CACHE": str(store.folder)}

@@ -60,7 +60,7 @@ def test_a_message_of_a_plugin_is_no_command(tmp_path: Path) -> None:
     assert "planted" in done.stdout
     own = [line for line in obeyed(done.stdout) if line.startswith("::error ")]
     assert obeyed(done.stdout) == own
-    assert len(own) == 2  # The run and its one failing case.
+    assert len(own) == 2  # One for the run, and one for its failing case.
     assert obeyed(done.stderr) == []
 
 

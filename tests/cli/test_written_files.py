@@ -1,4 +1,4 @@
-"""Files that commands write: none replaces another, and no run loses its log to another."""
+"""Files that commands write replace no other files, and no run loses its log to another."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_other_commands_overwrite_neither(tmp_path: Path) -> None:
     [
         ("mv {log} old; cp other.jsonl {log}", "was replaced"),
         ("rm {log}", "was removed"),
-        # Longer than what the run still writes, so that this cannot overwrite it.
+        # Longer than the rest of the run's log, which could overwrite fewer bytes.
         ('yes "$(cat other.jsonl)" | head -c 4000000 >> {log}', "was changed by something else"),
         (": > {log}", "was changed by something else"),
     ],
