@@ -53,13 +53,13 @@ def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
 
 
 def plan(directory: Path, *names: str) -> list[PlannedCase]:
-    """Return the planned cases of the file above, or those of these names."""
+    """Return the planned cases of TILE, or only those of these names."""
     planned = load_suite([write(directory)]).plan()
     return [case for case in planned if not names or case.identifier.split("/")[-1] in names]
 
 
 def case(directory: Path, name: str) -> Case:
-    """Return the case of this name of the file above."""
+    """Return the case of TILE that has this name."""
     return build(plan(directory, name)[0])
 
 

@@ -1,4 +1,4 @@
-"""Runs of a plan through the engine, into a log that is read back."""
+"""Run plans through the engine, write the log, and read it back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_of(
     against: str = "numpy",
     most_failures: int | None = None,
 ) -> Run:
-    """A run of these cases."""
+    """Return a run of these cases, for `logged_run` or an `Engine`."""
     return Run(
         suite=load_suite([write(directory)]),
         paths=("cases",),
@@ -71,8 +71,8 @@ def logged_run(
     Args:
         directory: where the log goes.
         run: what runs.
-        on_verdict: takes each verdict after the log has it.
-        judge: runs the cases; by default the run's backend does.
+        on_verdict: is called with each verdict after the log has it.
+        judge: yields the verdicts; by default the run's backend runs the cases.
     """
     path = directory / "run.jsonl"
 

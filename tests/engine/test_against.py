@@ -46,7 +46,7 @@ def unstated(directory: Path) -> Case:
 def recorded(
     path: Path, case: Case, outcome: Outcome | None = None, digest: str = "", **environment: Any
 ) -> Path:
-    """Write a recording of one case."""
+    """Write a recording of one case: by default of DirectML, with the reference's outcome."""
     outcome = outcome or run_case(case)
     assert isinstance(outcome, Outputs | Rejection)
     digests = {case.identifier: digest or case_digest(case)}
@@ -59,6 +59,7 @@ def recorded(
 def chosen(
     directory: Path, given: str, backend: str = "numpy", names: tuple[str, ...] = ("unstated",)
 ) -> Expectations:
+    """Return what `--against given` chooses for a run of these cases on a backend."""
     suite = load_suite([write(directory)])
     with opened(backend) as tested:
         return expectations(given, tested, suite, plan(directory, *names), [directory])
@@ -264,7 +265,7 @@ def test_recordings_by_operator_are_found_from_every_part_of_a_suite(tmp_path: P
 def test_auto_asks_the_file_of_the_operator(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     recorded(tmp_path / "tile" / "x.dmlrec", case)
-    # Files of other operators are not read.
+    # A file of another operator, which must not be read.
     (tmp_path / "join").mkdir()
     (tmp_path / "join" / "x.dmlrec").write_bytes(b"no recording")
     releases = chosen(tmp_path, AUTO)

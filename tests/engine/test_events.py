@@ -1,4 +1,4 @@
-"""The events that a run yields, and what its consumers may do."""
+"""A run yields its events in order, and no consumer of them can cost a verdict."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("most_unpickled", [0, 10_000])
 def test_what_is_kept_is_what_the_log_has(tmp_path: Path, most_unpickled: int) -> None:
-    """Verdicts of every kind, more than are pickled at once, as workers reach them."""
+    """There are verdicts of every kind, in another order than the plan's, as workers reach them."""
     every = everything().verdicts
     verdicts = [
         each.of_case(case=f"case/{n}/{each.case}").ran(seconds=n / 7)

@@ -1,4 +1,4 @@
-"""Runs whose worker processes build, run and judge: the same log as in one process."""
+"""Where worker processes build, run and judge cases, the log is the same as of one process."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 class Fatal:
-    """Tells nothing, and ends or stops its process at one case."""
+    """A source of expected outcomes that has none, and kills or stops its process at one case."""
 
     def __init__(self, fault: str, part: str) -> None:
         self.fault, self.part = fault, part

@@ -1,4 +1,4 @@
-"""`--repeat` and `--shuffle`: one verdict for each case, and the order that the seed gives."""
+"""`--repeat` gives one verdict for each case, and `--shuffle` the order of a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--retries`: when a failing case runs again, and the verdict that it then gets."""
+"""With `--retries` a failing case runs again, and fails even if it passes then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST, *OTHERS = [planned.identifier for planned in PLAN]
 
 
 class Judge:
-    """Judges all cases as passed, but for one, whose statuses are given run by run."""
+    """Judges all cases as passed but one, which has a letter for each run: f fails, p passes."""
 
     def __init__(self, case: str, statuses: str) -> None:
         self.orders: list[list[str]] = []

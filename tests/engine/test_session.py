@@ -1,4 +1,4 @@
-"""Whole runs: every planned case gets one verdict in the log, whatever happens."""
+"""Every planned case of a run gets one verdict in the log, whatever happens."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path
         for each in in_workers.verdicts
     }
     processes = [process or 0 for process, _ in ran.values()]
-    assert min(processes) >= 1  # "stated" runs again if the crash comes before its outcome is sent.
+    # If the crash comes before the outcome of "stated" is sent, that case runs in a second process.
+    assert min(processes) >= 1
     assert len(set(processes)) > 1  # The crash ended one.
     assert len({*ran.values()}) == len(ran)
     here = logged(tmp_path, plan(tmp_path))
@@ -239,7 +240,7 @@ cases:
 
 @dataclass
 class HalfSums(NumpyBackend):
-    """Adds up in FLOAT16, one term after another, and may say so."""
+    """Adds up in FLOAT16, one term after another; its capabilities say so if `half_precision`."""
 
     half_precision: bool
 

@@ -1,4 +1,4 @@
-"""`--shard`: a suite is divided into parts, each case into exactly one."""
+"""`--shard K/N` divides a suite into N parts, with each case in exactly one of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = [f"gather/matrix/case[{number}]" for number in range(1000)]
 
 
 def test_a_shard_follows_from_the_identifier_alone() -> None:
-    # Fixed numbers: machines with other versions of dmlconf must agree.
+    # These numbers are fixed, since machines with other versions of dmlconf must agree.
     assert [shard_number(name, 8) for name in NAMES[:6]] == [1, 1, 2, 8, 8, 6]
 
 

@@ -1,4 +1,4 @@
-"""Backends with variants: each case runs in all of them, and one verdict says which is wrong."""
+"""With a backend's variants each case runs in all of them, and its verdict says which is wrong."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A plugin's backend that notes each case whose outcome it has handed over.
+"""A plugin's backend that notes each case whose outcome a worker has taken.
 
-The note is a line in the file that an environment variable names. It is written when the worker
-asks for the next outcome, since the worker has the one before by then.
+A note is a line in the file that the environment variable FILE names. It is written when the worker
+asks for the next outcome, since it has the one before by then.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ cases:
       OutputTensor: {{Sizes: [60000], DataType: FLOAT32}}
       Repeats: [2]
 """
-"""Cases that the backend runs sooner than dmlconf judges them, so that outcomes wait in pipes."""
+"""Cases that the backend runs faster than dmlconf judges them, so that outcomes wait in pipes."""
 
 
 class Witness:
@@ -46,11 +46,11 @@ class Witness:
         self._notes = os.open(os.environ[FILE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def environment(self) -> Environment:
-        """Return what names no device."""
+        """Return an environment that names no device."""
         return Environment("witness", "1", "one", "1")
 
     def capabilities(self) -> Capabilities:
-        """Return everything."""
+        """Return the highest level and all data types."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
@@ -59,7 +59,7 @@ class Witness:
             if case.identifier.endswith(("00]", "50]")):
                 time.sleep(0.3)
             yield run_case(case)
-            # The worker asks for one outcome too many before it takes the last.
+            # The last gets no note: the worker asks for one more outcome before it takes that one.
             if number < len(cases):
                 os.write(self._notes, f"{case.identifier}\n".encode())
 

@@ -96,7 +96,7 @@ def test_near_numbers_are_waived_and_wrong_ones_are_not() -> None:
     ],
 )
 def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, status: Status) -> None:
-    # The target's message alone does not count: the index may be within its axis.
+    # The message alone does not count: an index must really be beyond its axis.
     refusal = Rejection("Run", "Fail", message="indices element out of data bounds; by zero")
     assert verdict(case(name), refusal).status is status
 
@@ -144,7 +144,7 @@ def test_a_fused_maximum_of_nan_may_be_nan_and_no_other_may(tmp_path: Path) -> N
     [planned] = load_suite([file]).plan()
     of = valid_case(planned).with_inputs()
     output = right(of)
-    assert output.reshape(-1).tolist() == [0, 1]  # Of infinity minus infinity, and of 7 - 6.
+    assert output.reshape(-1).tolist() == [0, 1]  # From infinity - infinity, and from 7 - 6.
     output[0, 0, 0] = np.nan
     assert verdict(of, Outputs({"OutputTensor": output})).status is Status.WAIVED
     output[0, 0, 1] = np.nan

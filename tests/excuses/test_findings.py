@@ -33,7 +33,7 @@ def explained(environment: Environment, name: str, outcome: Outputs | Rejection)
     conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(environment))
     of = case(name)
     verdict = conclusion.excused(of, outcome, conclusion.judge(of, outcome))
-    assert verdict.status is Status.FAILED  # Whatever explains it.
+    assert verdict.status is Status.FAILED  # A finding explains it, and does not excuse it.
     assert verdict.reason is not None
     return verdict.reason.message
 
@@ -63,7 +63,7 @@ def test_a_finding_names_refusals_by_their_message(message: str, named: bool) ->
     assert found.startswith("known finding padding-as-wide-as-a-window ") is named
 
 
-# What ONNX Runtime 1.32.0 gives, and another wrong result of the same operator.
+# A case, a finding, the result of ONNX Runtime 1.32.0, and another wrong result.
 COMPUTED = [
     ("reduce/boundary/sum-wraps-around-int32", "sums-of-integers", [2147483647], [2147483646]),
     (
@@ -104,7 +104,7 @@ RECIPROCALS = "element_wise_recip/combinations/pairs-7[Values=1x1x31xFLOAT16x1:5
 
 def test_a_bias_of_0_that_is_left_out_is_named_where_it_makes_another_infinity() -> None:
     output = right(case(RECIPROCALS))
-    assert output[0, 0, 0] == np.inf  # Of -0 * 0.5 + 0.
+    assert output[0, 0, 0] == np.inf  # The reciprocal of -0 * 0.5 + 0, which is +0.
     output[0, 0, 0] = -np.inf
     found = reason(RECIPROCALS, Outputs({"OutputTensor": output}))
     assert found.startswith("known finding optimised-sums-with-0 ")

@@ -1,4 +1,4 @@
-"""DirectML's own known faults: waived by version, on any device, and never passed."""
+"""Known faults of DirectML are waived in their versions, on any device, and never pass."""
 
 from __future__ import annotations
 
@@ -220,11 +220,11 @@ def test_faults_are_those_of_the_version(tmp_path: Path) -> None:
     assert names_in("1.9.0") == {"wrong-there", "not-in-a-graph"}
     assert names_in("1.10.1") == names_in("1.12.1") == {"wrong-there"}
     assert names_in("1.14.1") == set()
-    # Between two that were tested a version may have the faults of either.
+    # A version between two tested ones may have the faults of either.
     assert names_in("1.7.9") == {"wrong-there"}
     assert names_in("1.8.1") == names_in("1.9.1") == {"wrong-there", "not-in-a-graph"}
     assert names_in("1.13.1") == {"wrong-there"}
-    # A newer one may have mended all.
+    # A version newer than all tested ones may have no fault.
     assert names_in("1.14.2") == set()
 
 
@@ -284,7 +284,7 @@ def test_named_cases_are_in_the_suite_and_are_of_the_operators(bundled_suite: Su
         assert not fault.example or fault.example in known, fault.name
         for identifier in fault.cases or ():
             if "/fuzz-" in identifier:
-                continue  # Those that fuzzing makes are in no file.
+                continue  # Cases that fuzzing makes are in no file.
             assert identifier in known, fault.name
             assert known[identifier].template.operator_name in fault.operators
 

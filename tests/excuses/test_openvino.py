@@ -153,7 +153,7 @@ def test_equal_numbers_of_top_k_may_change_places_and_no_others() -> None:
     [unequal, *_] = np.flatnonzero(values[0, 1:] != values[0, :-1])
     for order, named in (
         ({equal: equal + 1, equal + 1: equal}, True),
-        ({equal: equal + 1}, False),  # One of them twice.
+        ({equal: equal + 1}, False),  # The index of one is there twice.
         ({unequal: unequal + 1, unequal + 1: unequal}, False),
     ):
         changed = indices.copy()

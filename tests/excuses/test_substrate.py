@@ -1,4 +1,4 @@
-"""Limits of what lies below DirectML: set apart, and never passed."""
+"""Failures by limits of the substrate, which lies below DirectML, are set apart and never pass."""
 
 from __future__ import annotations
 

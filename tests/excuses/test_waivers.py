@@ -1,4 +1,4 @@
-"""Waivers accept a known failure, as far as it is known, and say when they no longer hold."""
+"""Waivers excuse a known failure up to a bound; a case that fails worse, or passes, is stale."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TWO, FLOAT32, INT32, REFUSED = (
 )
 
 SCALED = "faulty:scaled"
-"""Every element is 1.1 times the right one."""
+"""A backend whose elements are 1.1 times the right ones."""
 
 
 def waiver(**fields: Any) -> dict[str, Any]:
@@ -69,10 +69,10 @@ def waiver(**fields: Any) -> dict[str, Any]:
 
 
 def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) -> dict[str, Any]:
-    """Run the suite, and return the verdicts by case, the exit code, and what was said."""
+    """Run the suite; return the verdicts by case, the exit code `code` and the output `said`."""
     (folder / "tile").mkdir(exist_ok=True)
     (folder / "tile" / "small.yaml").write_text(SUITE)
-    # JSON is YAML, and quotes what YAML would read otherwise.
+    # JSON is YAML, too, and quotes texts such as dates that YAML would not read as texts.
     (folder / "w.yaml").write_text(json.dumps({"format": 1, "waivers": waivers}, indent=1))
     more = [text for key, value in options.items() for text in (f"--{key}", value)]
     done = dmlconf_here(
@@ -185,7 +185,7 @@ def test_wrong_integers_are_within_no_bound_in_ulp(tmp_path: Path) -> None:
 
 
 def test_conditions_share_their_steps(tmp_path: Path) -> None:
-    # Each takes 4,000 steps; without a limit for all of them, files of waivers may take hours.
+    # Each condition takes 4,000 steps. Without a limit for all together, many would take hours.
     long = "any(i < 0 for i in range(4000)) or DataType == INT32"
     many = [waiver(name=f"w{i}", cases=None, where=long) for i in range(4)]
     result = run(tmp_path, SCALED, *many[:2])
@@ -267,7 +267,7 @@ def test_a_crash_a_refusal_and_a_wrong_type_can_be_waived(tmp_path: Path) -> Non
 
 
 def test_waivers_of_other_devices_do_not_apply(tmp_path: Path) -> None:
-    # The adapter of the backend `faulty` is the fault's name.
+    # The backend `faulty` names the fault, here `scaled`, as its adapter.
     own = waiver(devices={"adapters": ["Scal*"]})
     assert judged(run(tmp_path, f"{SCALED},on=two", own)) == ("waived", "waiver")
     for devices in (
@@ -392,7 +392,7 @@ def test_what_is_no_version_has_no_numbers(text: str) -> None:
 
 
 def explained(text: str) -> str:
-    """Return a drafted file with a reason in each waiver."""
+    """Return the text of a drafted file with a reason in place of each TODO."""
     return text.replace(UNEXPLAINED, "The driver scales.")
 
 
@@ -419,7 +419,7 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     (tmp_path / "first.yaml").write_text(explained(text), "utf-8")
     again = dmlconf_here(tmp_path, *command)
     assert again.returncode == 0
-    # Some faults also show in the case that must be rejected.
+    # Three cases have outputs; some faults also fail the fourth, which must be rejected.
     expected = 4 if fault in ("crash", "error", "zeros") else 3
     assert f"{expected} waived" in again.stdout
     assert "failed" not in again.stdout

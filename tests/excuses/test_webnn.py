@@ -23,7 +23,7 @@ CHROMIUM: Final = Environment("webnn", "153.0.8010.0", details={"target": "webnn
 
 
 def reached(name: str, *changes: Mapping[int, float]) -> Verdict:
-    """Return the verdict on the right outputs with other elements, by their index."""
+    """Return the verdict on the right output with some elements changed, by their index."""
     of = case(name)
     output = right(of)
     for changed in changes:
@@ -41,7 +41,7 @@ GEMM: Final = (
     "x1031x9x-3:3:3ximplicitximplicitxNONExNONEx0.5x0.25xACTIVATION_LEAKY_RELU:0.25]"
 )
 
-# What Chromium gives, by index, and one element more that it does not give.
+# A case, a finding, the wrong elements that Chromium gives (by index), and one that it does not.
 FINDINGS: Final = [
     (
         "average_pooling/boundary/not-a-number-and-infinities",
@@ -127,7 +127,7 @@ ROWS_OF_1031: Final = (
 )
 DEVIATIONS: Final = [
     ("argmax/boundary/nan-first-keeps-its-place", {0: 2}, None),
-    (ROWS_OF_1031, {50: 2, 115: 1}, {49: 2}),  # [50] is of NaN, -0.44 and -0.62.
+    (ROWS_OF_1031, {50: 2, 115: 1}, {49: 2}),  # [50] is the minimum of NaN, -0.44 and -0.62.
     ("cast/boundary/floats-are-clamped-to-int32", {9: 2147483647}, {0: 1}),
     (SPECIALS, {9: 127, 22: 127, 35: 127}, {2: -128}),
     ("gather_nd1/boundary/beyond-the-axis-into-the-next-row", {0: 3}, None),
