@@ -1,4 +1,4 @@
-"""Two runs are compared case by case, and the reports say what changed."""
+"""Runs are compared case by case, and the reports and the exit code say what changed."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_hostile_names_stay_text_in_every_report() -> None:
     name = "gather/<script>alert(1)</script>|`\x1b[31m"
     comparison = compare(run(verdict(name, PASSED)), run(verdict(name, FAILED)))
     page = render_html([(comparison, ("<a>", "b"))])
-    assert page.count("<script>") == 1  # The page's own.
+    assert page.count("<script>") == 1  # The page's own script.
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
     for text in (page, render_markdown([(comparison, ("<a>", "b"))])):

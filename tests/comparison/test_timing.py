@@ -31,7 +31,14 @@ def log(
     jitter: float = 0.1,
     large: float = 1.0,
 ) -> RunLog:
-    """Return a run whose times jitter; `large` slows the first, longest case of GEMM."""
+    """Return a run of OPERATORS whose times vary at random.
+
+    Args:
+        seed: the seed of the random numbers.
+        factors: how many times as long operators take, by name.
+        jitter: the standard deviation of the logarithm of a time.
+        large: how many times as long the first case of GEMM takes, which is the longest.
+    """
     chance = random.Random(seed)
     verdicts = []
     for operator, count in OPERATORS.items():
@@ -120,7 +127,9 @@ def test_beside_bursts_an_operator_of_twenty_times_the_time_is_named(seed: int) 
 
 
 @pytest.mark.parametrize(("seconds", "named"), [(5e-5, []), (5e-2, ["SLICE"])])
-def test_few_quick_cases_say_nothing(seconds: float, named: list[str]) -> None:
+def test_a_few_cases_are_named_as_slower_only_if_they_take_long(
+    seconds: float, named: list[str]
+) -> None:
     def with_few(run: RunLog, factor: float) -> RunLog:
         few = (
             verdict.ran(dispatch_seconds=(factor * seconds,))

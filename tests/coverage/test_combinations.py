@@ -1,4 +1,4 @@
-"""Pairs of values of parameters: what cases cover, what is missing, and what is impossible."""
+"""Each pair of parameter values is covered by a case, missing, or impossible for a reason."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Pa
 
 
 def why(name: str, *pair: tuple[str, str]) -> str | None:
+    """Return why no case of an operator can have this pair of values; None if one can."""
     entry = operator(name)
     assigned = {each.name: each.assigned for each in parameters_of(entry)}
     return reason(entry, pair, tuple(a for each, value in pair for a in assigned[each](value)))
@@ -194,7 +195,9 @@ def test_repeated_axes_count_once(tmp_path: Path) -> None:
         ([0, 0], DataType.INT64, None),
     ],
 )
-def test_classes_of_data(values: list[float], data_type: DataType, expected: str | None) -> None:
+def test_data_have_the_class_of_their_values(
+    values: list[float], data_type: DataType, expected: str | None
+) -> None:
     assert class_of(np.array(values, data_type.dtype), data_type) == expected
 
 

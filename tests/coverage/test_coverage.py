@@ -1,4 +1,4 @@
-"""Coverage of the documentation by a suite: parts, recordings, and the command."""
+"""Coverage says which documented parts of an operator a suite has cases for, and which not."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ cases:
 
 
 def covered(directory: Path, text: str) -> OperatorCoverage:
+    """Return the coverage of ARGMIN by a case file, whose cases named `one` count as recorded."""
     path = directory / "few.yaml"
     path.write_text(text, encoding="utf-8")
     cases = map(build, load_suite([path]).plan())

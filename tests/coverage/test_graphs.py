@@ -1,4 +1,4 @@
-"""Coverage shows which operators feed which in graphs."""
+"""Coverage of graphs counts which operators feed which, and which are nodes at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_counts_neighbours_of_the_operators_that_are_asked_for(tmp_path: Path) -
     assert graph_coverage(plan, ["GEMM"]).cases == 0
 
 
-def test_the_command_lists_them(tmp_path: Path) -> None:
+def test_the_command_lists_neighbours(tmp_path: Path) -> None:
     graph_file(tmp_path, TWO_NODES)
     done = dmlconf_here(
         tmp_path,

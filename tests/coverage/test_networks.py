@@ -1,4 +1,4 @@
-"""The layers of published networks in a suite are counted."""
+"""The layers of published networks that a suite has cases of are counted, each once."""
 
 from __future__ import annotations
 

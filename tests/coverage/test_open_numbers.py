@@ -1,4 +1,7 @@
-"""Conditions over sizes of which only the least value is known."""
+"""A condition is impossible if it is false for all values of sizes of which a minimum is known.
+
+`Several` stands for any number from 2 on, `Any` for any from 1 on.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ from dmlconf.expressions import Expression, namespace
         ("any(size == 1 for size in (Any, Several))", True),
         ("Several == 1 or Any == 1", True),
         ("Several in (1, 0)", False),
-        ("Several == 7 and Several == 8", True),  # No answer is remembered.
+        # Each comparison is answered on its own: that both cannot hold at once is not noticed.
+        ("Several == 7 and Several == 8", True),
         ("drop_leading_ones((1, Several)) == ()", False),
         ("product(Sizes[:-1]) == 0", False),
         ("Sizes[-1] == 0", False),

@@ -1,4 +1,7 @@
-"""Questions: what was once wrong somewhere, asked of every operator that it can concern."""
+"""A mistake that was once found somewhere is a question to every operator that may have it, too.
+
+Coverage counts which questions a suite asks.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ cases:
 
 
 def asked(folder: Path, text: str = CASES, name: str = "ARGMIN") -> QuestionCoverage:
+    """Return which questions a case file asks of an operator."""
     path = folder / "few.yaml"
     path.write_text(text, encoding="utf-8")
     return measure_questions([operator(name)], map(build, load_suite([path]).plan()))[name]

@@ -3,7 +3,7 @@
 `python -m tests.diagnosis shared` measures the conditions of `planted.yaml` alone;
 `python -m tests.diagnosis defects [NAME]...` measures conditions, culprits and reduced cases on the
 defects of `defects.yaml` whose names contain a NAME, and prints the table of docs/diagnosis.md;
-`python -m tests.diagnosis graphs` measures how small graphs become all of whose nodes must stay.
+`python -m tests.diagnosis graphs` measures how small graphs become if none of their nodes may go.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.diagnosis.test_planted import first_lines, is_named, run_log
 
 
 def measure_shared() -> None:
-    """Print a line for each defect of `planted.yaml`, and how many are named."""
+    """Print for each defect of `planted.yaml` whether the report names its condition."""
     named = 0
     for defect in planted.DEFECTS:
         log = run_log(defect)

@@ -1,4 +1,4 @@
-"""The planted defects of `defects.yaml`, each a backend by name."""
+"""Read the planted defects of `defects.yaml`, each of which is a backend `faulty:...`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bench whose backends run in this process, which starts at once."""
+"""Run the cases of a diagnosis in this process, which needs no worker to start."""
 
 from __future__ import annotations
 

@@ -32,7 +32,19 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Measured:
-    """The diagnosis of a defect."""
+    """The diagnosis of a defect.
+
+    Attributes:
+        defect: the defect.
+        named: whether the first lines of the report name its condition.
+        condition: the condition in the report.
+        culprit: the factor that `diagnose` blames.
+        before: the elements of the case that was reduced.
+        elements: the elements of the reduced case.
+        trials: the runs that the reduction took.
+        seconds: how long everything took.
+        lines: the first lines of the report.
+    """
 
     defect: Defect
     named: bool

@@ -1,4 +1,4 @@
-"""Measure how small the suite's graphs become where all of their nodes must stay."""
+"""Measure how small the suite's graphs are reduced if none of their nodes may go."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MeasuredGraph", "measured_graphs"]
 
 _MOST_NODES: Final = 8
 _OF_ONE_KIND: Final = ("-element-wise/", "-activation/")
-"""Files whose graphs differ in the operator of one node: the first of each counts."""
+"""Files whose graphs differ only in the operator of one node: just their first graph counts."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class MeasuredGraph:
 
 
 def measured_graphs() -> Iterator[MeasuredGraph]:
-    """Yield the first graph of each template, of at most eight nodes, reduced."""
+    """Reduce the first graph of each template with at most eight nodes, and yield the results."""
     for planned in _chosen():
         case = valid_case(planned)
         if not isinstance(case, GraphCase) or isinstance(case.expectation, ExpectedRejection):

@@ -1,4 +1,4 @@
-"""Backends with a planted defect: wrong for the cases that meet one condition."""
+"""Read the defects of `planted.yaml`, and run the reference with one: wrong under a condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted defects of `defects.yaml`: reports name their condition, and `diagnose` the culprit."""
+"""Reports name the condition of planted defects (`defects.yaml`), and `diagnose` the culprit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAMPLE = (
     "hang on activations in place",
     "folds that leave steps out",
 )
-"""One of each kind; `python -m tests.diagnosis defects` measures all sixty."""
+"""One or more defects of each kind; `python -m tests.diagnosis defects` measures all sixty."""
 
 
 def test_there_are_sixty() -> None:

@@ -1,4 +1,4 @@
-"""Diagnosis: how a case fails, what is to blame, and what the folder holds."""
+"""A diagnosis reproduces a failure, names what is to blame, and writes a folder of files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.diagnosis.in_process import InProcessBench
 
 
 def case_of(identifier: str) -> Case:
-    """Return the first case that begins and, after a space, continues as given."""
+    """Return the first case whose identifier begins with the first word, and has the second."""
     beginning, _, part = identifier.partition(" ")
     plan = bundled(identifier.partition("/")[0]).plan()
     names = (p for p in plan if p.identifier.startswith(beginning) and part in p.identifier)

@@ -74,7 +74,7 @@ def test_the_files_have_what_was_expected_allowed_and_actual(
     assert not arrays["OutputTensor.actual.npy"].any()
     assert (arrays["OutputTensor.lowest.npy"] <= expected).all()
     assert (expected <= arrays["OutputTensor.highest.npy"]).all()
-    # The reference computes it again, so such a case does not state its outputs.
+    # A dumped case states no outputs that the reference computed, since it computes them again.
     [again] = map(valid_case, load_suite([path]).plan())
     assert again.expectation is None
 

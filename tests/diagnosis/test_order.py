@@ -1,4 +1,7 @@
-"""`diagnose --order` on a plugin that keeps what earlier cases left, in real processes."""
+"""`diagnose --order` finds the earlier cases after which a case fails.
+
+The cases run on a plugin that keeps state from one case to the next, in real processes.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def write_cases(folder: Path, names: Sequence[str]) -> None:
 
 @pytest.fixture
 def variables(tmp_path: Path) -> dict[str, str]:
-    """A plugin with state, cases, and the environment in which it can be imported."""
+    """Install the plugin, write the cases, and return the variables with which it is found."""
     folder = tmp_path / "plugins"
     install_plugin(folder, "keeping", code=PLUGIN)
     write_cases(tmp_path, NAMES)
@@ -137,7 +140,7 @@ def test_cases_that_the_suite_now_lacks_are_reported(
 def test_a_crash_that_needs_earlier_cases_is_reported_with_these(
     tmp_path: Path, variables: dict[str, str], last: list[str], together: int
 ) -> None:
-    # Batches are of 16 cases: `first` and `second` are in the one before that of `fragile`.
+    # A batch has 16 cases: `first` and `second` are in the batch before that of `fragile`.
     write_cases(tmp_path, [*EARLIER, *(f"more-{n}" for n in range(9)), *last])
     run = ("run", "-b", "keeping", "-j", "1", "tile.yaml")
     done = dmlconf(tmp_path, *run, "--log", "run.jsonl", **variables)
@@ -192,6 +195,7 @@ def test_an_impossible_folder_is_refused_before_the_search(
 
 
 def fails_with(needed: Sequence[str], tried: list[Sequence[str]], part: Sequence[str]) -> bool:
+    """Return whether a part has all cases that the failure needs, and add it to `tried`."""
     tried.append(part)
     return set(needed) <= set(part)
 

@@ -1,4 +1,4 @@
-"""Planted defects, and whether the first ten lines of the report name their conditions."""
+"""The first ten lines of a report name the condition of a planted defect (`planted.yaml`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 FIRST_LINES: Final = 10
 
 SAMPLE: Final = tuple(defect for defect in DEFECTS if len(defect.operators) == 1)[::6]
-"""The number of defects that are tried; `python -m tests.diagnosis` tries all."""
+"""Every sixth defect of one operator; `python -m tests.diagnosis` tries all."""
 
 QUICK: Final = "gather beyond the first axis"
-"""A defect whose cases run in a third of the time of a convolution's."""
+"""The defect that is tried by default, as its cases take a third of the time of a convolution's."""
 
 
 def run_log(defect: Defect) -> RunLog:
@@ -38,7 +38,7 @@ def run_log(defect: Defect) -> RunLog:
 
 
 def first_lines(log: RunLog) -> str:
-    """Return the first lines that an 80 columns wide terminal shows."""
+    """Return the first lines of the report in a terminal of 80 columns."""
     stream = io.StringIO()
     Console(file=stream, width=80, height=25, highlight=False, color_system=None).print(
         terminal.render(log), crop=False

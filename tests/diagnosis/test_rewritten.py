@@ -1,4 +1,7 @@
-"""A graph whose wrong outputs are those of a rewrite: the diagnosis names it."""
+"""If a graph's wrong outputs are those of another graph (a rewrite), the diagnosis names it.
+
+The rewrite is what a graph compiler may have made of the graph by mistake.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def planned(folder: Path, name: str) -> PlannedCase:
 
 
 class Compiler(NumpyBackend):
-    """Runs graphs of two nodes and more in another way; single nodes are right."""
+    """Gives the outputs of `compiled` for graphs of several nodes; single nodes are right."""
 
     def __init__(self, compiled: Callable[[GraphCase], dict[str, np.ndarray]]) -> None:
         self._compiled = compiled
@@ -161,7 +164,7 @@ def test_outputs_that_no_rewrite_gives_are_not_explained(tmp_path: Path) -> None
 
 
 def test_a_rewrite_with_the_devices_own_rounding_is_named(tmp_path: Path) -> None:
-    """The device's exponentials are one ULP off, in the rewritten graph as well."""
+    """The device's exponentials are one ULP too high, in single nodes and the rewritten graph."""
     path = tmp_path / "exp.yaml"
     path.write_text("""\
 graph: exponentials

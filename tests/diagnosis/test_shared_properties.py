@@ -1,4 +1,4 @@
-"""Reports name the condition that failing cases share and passing cases do not meet."""
+"""Reports name the condition that failing cases meet and passing cases do not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Fails = Callable[[Mapping[str, Any]], bool]
 
 
 def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
-    """Return 96 cases with combinations of five facts."""
+    """Return verdicts of 96 cases with combinations of five facts, of which some fail."""
     verdicts = []
     for number in range(96):
         facts = {
@@ -38,7 +38,7 @@ def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
 
 
 def only(*verdicts: Verdict) -> SharedProperty:
-    """Return the group of a run's failures, which is the only one."""
+    """Return the only group of a run's failures."""
     (shared,) = shared_properties(logs.run_log(*verdicts))
     return shared
 
@@ -65,7 +65,7 @@ def half(facts: Mapping[str, Any]) -> bool:
         ),
     ],
 )
-def test_names_the_condition(fails: Fails, text: str) -> None:
+def test_the_condition_that_failures_share_is_named(fails: Fails, text: str) -> None:
     shared = only(*convolutions(fails))
     assert shared.condition is not None
     assert set(shared.condition.text.split(" and ")) == set(text.split(" and "))
@@ -93,13 +93,13 @@ def test_two_failures_name_no_cause() -> None:
     assert "--where" not in lines[0].command
 
 
-def test_parts_two_causes() -> None:
+def test_failures_of_two_causes_are_two_groups() -> None:
     verdicts = convolutions(lambda f: f["Bias"] or f["GroupCount"] == 4)
     parts = [s for s in shared_properties(logs.run_log(*verdicts)) if s.condition]
     texts = {s.condition.text for s in parts if s.condition}
     assert any("Bias" in text for text in texts)
     assert any("GroupCount" in text for text in texts)
-    # A part is counted alone, not among the failures that have another cause.
+    # Each group counts its own failures, without those of the other cause.
     assert [s.condition.of for s in parts if s.condition] == [len(s.failures) for s in parts]
 
 
@@ -190,7 +190,7 @@ def test_what_most_passes_have_and_no_failure_has_explains_no_failure() -> None:
 
 
 def failures(*cases: tuple[str, str, list[str]]) -> SharedProperty:
-    """Return the group of failures of GEMM, of names, tags and tensors."""
+    """Return the group of failures of GEMM, each of which has a name, a tag and tensors."""
     verdicts = [
         logs.verdict(
             f"gemm/{name}", Status.FAILED, WRONG, "GEMM", facts={"T": tensors}, tags=(tag,)
@@ -221,7 +221,7 @@ def test_44000_verdicts_take_seconds() -> None:
     log = logs.run_log(*verdicts)
     began = process_time()
     (shared,) = shared_properties(log)
-    # Two seconds on a machine of its own; others may share this one.
+    # It takes two seconds on a quiet machine; the machine of a test may be busy.
     assert process_time() - began < 8
     assert len(verdicts) > 44_000
     assert len(shared.failures) > 10_000

@@ -1,4 +1,4 @@
-"""Graphs of the suite, with arrays for data."""
+"""Take graphs of the suite as cases that have arrays instead of fills."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["graph_of"]
 
 
 def graph_of(beginning: str) -> GraphCase:
-    """Return the first graph whose identifier begins so, behind `graphs/`."""
+    """Return the first graph of the suite whose identifier after `graphs/` begins so."""
     file = beginning.partition("/")[0]
     plan = bundled(f"graphs/{file}.yaml").plan()
     named = (p for p in plan if p.identifier.startswith(f"graphs/{beginning}"))

@@ -1,4 +1,4 @@
-"""The lowest and highest permitted elements that an exported program contains."""
+"""Exported programs contain the lowest and highest values that are permitted of each element."""
 
 from __future__ import annotations
 

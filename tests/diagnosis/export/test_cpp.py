@@ -1,4 +1,4 @@
-"""Programs of graphs; `tests/lab/test_programs.py` compiles and runs them."""
+"""C++ programs of graphs have all nodes and edges; `tests/lab/test_programs.py` runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Models of graphs for DxDispatch; `tests/diagnosis/test_diagnose.py` has those of operators."""
+"""Models for DxDispatch dispatch the nodes of graphs in order, on the right resources.
+
+`tests/diagnosis/test_diagnose.py` tests models of single operators.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reduction of graphs: nodes, sizes, dimensions, layouts, data types, attributes and data."""
+"""A failing graph is reduced to few nodes and elements, and every candidate is a valid graph."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ CONDITIONS = [
 
 
 def reduced(beginning: str, condition: str, tried: list[Case]) -> Reduced:
+    """Reduce a graph that "fails" where it meets a condition; add each candidate to `tried`."""
     expression = Expression(condition)
     case = graph_of(beginning)
     assert expression.evaluate(names_of(case)), beginning

@@ -1,4 +1,4 @@
-"""Reduction of a failing case: the result, and the properties that every smaller case keeps."""
+"""A failing case is reduced to few elements, and each smaller case on the way is valid."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ CONDITIONS = [
 
 
 def case_that_meets(beginning: str, condition: str) -> Case:
+    """Return the first case of the suite whose name begins so and that meets a condition."""
     operator = beginning.partition("/")[0]
     expression = Expression(condition)
     for planned in bundled(operator).plan():
