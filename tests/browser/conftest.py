@@ -1,4 +1,4 @@
-"""Fixtures of the tests that open pages in Chromium."""
+"""Fixtures for the tests that open pages in Chromium."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium as Debian has it; Playwright's own is not downloaded."""
+    """The Chromium of this system, rather than one that Playwright downloads."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     assert path is not None, f"install one of {', '.join(NAMES)}"
     from playwright.sync_api import sync_playwright
@@ -33,7 +33,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page that fails the test where its script does, or where it asks for anything else."""
+    """A page that fails the test if its script fails, or if it loads anything besides itself."""
     problems: list[str] = []
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.on("pageerror", lambda error: problems.append(str(error)))

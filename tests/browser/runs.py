@@ -1,4 +1,4 @@
-"""Runs whose pages the browser shows."""
+"""Make run logs, comparisons and scoreboards for the browser to show."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ __all__ = [
     "verdict",
 ]
 
+# Text of a stranger, which pages must show as text.
 HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
 
 
@@ -96,19 +97,20 @@ VERDICTS: Final = [
 
 
 def opened(page: Page, address: str) -> Page:
+    """Open a page, and wait until its script is done."""
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
     return page
 
 
 def comparison_page() -> str:
-    """Return a comparison of two runs: a new failure, one that stays, and a case that is fixed."""
+    """Return a comparison of two runs, with a new failure, one that stays, and a fixed case."""
     base, new = _two_runs()
     return html.render_html([(compare(base, new), (f"base {HOSTILE}", "new"))])
 
 
 def scoreboard_page(operator: str = "TOP_K") -> str:
-    """Return the scoreboard of two runs that both have failures; the operator has none."""
+    """Return the scoreboard of two runs with failures, and with an operator that has none."""
     case = verdict(f"{operator.lower()}/a", operator, Status.PASSED)
     base, new = (replace(run, verdicts=(case, *run.verdicts)) for run in _two_runs())
     return render_html(scoreboard([base, new], ["base.jsonl", "new.jsonl"]))

@@ -1,4 +1,4 @@
-"""axe finds nothing wrong with any page, in either colour scheme, on a desk or a telephone."""
+"""axe, a checker of accessibility, finds nothing wrong with any page, on a desk or a telephone."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ PAGES = {
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Page]:
-    """A page whose content policy lets the checker in."""
+    """A page whose content security policy is switched off, since axe is a further script."""
     page = browser.new_page(bypass_csp=True)
     yield page
     page.close()
 
 
 def problems_of(page: Page) -> list[str]:
+    """Return what axe finds wrong with a page."""
     violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
     return [
         f"{violation['id']}: {node['html']}: {node['failureSummary']}"

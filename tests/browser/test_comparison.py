@@ -1,4 +1,4 @@
-"""Comparisons and scoreboards as a person sees them, in a real browser."""
+"""Comparisons and scoreboards work in a real browser: links, filters, colours, narrow windows."""
 
 from __future__ import annotations
 

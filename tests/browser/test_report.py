@@ -1,4 +1,4 @@
-"""The HTML report as a person sees it, in a real browser."""
+"""The HTML report works in a real browser: filters, links, keyboard, narrow windows, printing."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def test_a_large_run_is_small_and_soon_usable(page: Page, tmp_path: Path) -> Non
     opened(page, file.as_uri())
     seconds = time.perf_counter() - began
     assert page.locator("#cases > li").count() == 100
-    assert seconds < 20  # Far above the two seconds of a quiet machine: a bound against quadratics.
+    assert seconds < 20  # Quadratic time would exceed this; a quiet machine takes two seconds.
 
 
 def test_without_a_script_the_page_shows_operators_and_failures(page: Page, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ BYTES = X.nbytes
 
 
 def captured_dispatch(folder: Path) -> Captured:
-    """Return a captured dispatch of a graph, and one of an operator."""
+    """Return a capture with one dispatch of an operator and one of a graph."""
     store = ArrayStore(folder, 1 << 20)
     before, after = store.put(X), store.put(np.clip(X, 0, 6))
     sides = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
@@ -37,7 +37,7 @@ def captured_dispatch(folder: Path) -> Captured:
 
 
 def blocks(folder: Path, most_nodes: int, most_bytes: int) -> Written:
-    """Write the blocks of these dispatches to `out/blocks`."""
+    """Write the blocks of `captured_dispatch` to `out/blocks`."""
     captured = captured_dispatch(folder)
     write_dispatches(folder / "out", captured, folder)
     return write_blocks(folder / "out", captured, most_nodes, most_bytes)

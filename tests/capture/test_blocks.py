@@ -1,4 +1,4 @@
-"""Blocks of a graph: each node is in one block, and they compute what the graph computes."""
+"""A graph is split into blocks: each node is in one, and together they compute the same."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ OPERATORS = ("ELEMENT_WISE_ADD", "ACTIVATION_RELU", "REDUCE", "SPLIT", "JOIN", "
 
 
 def parts_of(case: Case) -> dict[str, Any]:
+    """Return a graph as the mappings of a case file."""
     constants = {each.name: each.data.ravel().tolist() for each in case.graph.constants}
     return graph_parts(case.graph, constants, tensor_entry, attribute_entry)
 
 
 def loaded(path: Path, parts: Any) -> Case:
+    """Write a block as a case file, and return its case."""
     entry = {"name": "block", **with_data(parts)}
     path.write_text(document_text({"graph": "a block", "cases": [entry]}), "utf-8")
     [planned] = load_suite([path]).plan()
@@ -58,7 +60,7 @@ def test_blocks_compute_what_the_graph_does(tmp_path: Path, number: int) -> None
             np.testing.assert_array_equal(array, values.outputs[slot])
 
 
-def test_a_block_returns_what_others_read() -> None:
+def test_a_block_has_as_outputs_what_other_blocks_read() -> None:
     whole = valid_case(graph_case(OPERATORS, 3, 1, 12))
     parts = parts_of(whole)
     found = blocks(parts, 2)

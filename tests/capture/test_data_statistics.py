@@ -1,4 +1,4 @@
-"""Fills follow what captured data is like."""
+"""Fills of captured cases have the range, the share of zeros and the kind of the captured data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNT = 20_000
 
 
 def like(array: Array) -> Array:
-    """Return data of the fill that follows an array, of its type and size."""
+    """Return generated data of the array's type and sizes, by the fill that follows the array."""
     statistics = DataStatistics.of(array)
     assert statistics is not None
     [(name, parameters)] = statistics.fill(1).items()

@@ -35,6 +35,8 @@ def search(change: Callable[[Any], None]) -> Search:
 
 
 def replaced(operator: str, by: str) -> Callable[[Any], None]:
+    """Return a change that replaces all nodes of one ONNX operator by those of another."""
+
     def change(graph: Any) -> None:
         for node in graph.node:
             if node.op_type == operator:
@@ -44,7 +46,7 @@ def replaced(operator: str, by: str) -> Callable[[Any], None]:
 
 
 def is_seen(graph: Any, tensor: str) -> bool:
-    """Whether the value of a tensor is an output of the model."""
+    """Return whether the search made a tensor of the model an output, to compare its values."""
     return any(node.op_type == "Identity" and node.input == [tensor] for node in graph.node)
 
 

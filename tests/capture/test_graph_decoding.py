@@ -29,7 +29,14 @@ OPERATORS = ("CONVOLUTION", "GEMM", "ELEMENT_WISE_ADD", "SPLIT", "JOIN", "ACTIVA
 
 
 class Device:
-    """A device that keeps the descs of operators as hooks do, and reads graphs back."""
+    """A device that keeps the descs of its operators as hooks do, and decodes compiled graphs.
+
+    Attributes:
+        known: the desc of each operator, by the operator's address.
+        graph: the graph that was compiled last.
+        error: why that graph cannot be decoded.
+        com: the IDMLDevice.
+    """
 
     def __init__(self, rename: bytes | None = None) -> None:
         self.known: dict[int, Any] = {}
@@ -76,7 +83,7 @@ def compiled(case: GraphCase, rename: bytes | None = None) -> Device:
 
 
 def form(graph: Graph) -> Any:
-    """A graph without the names of its inputs and outputs, which a desc does not have."""
+    """Return a graph's content without the names of inputs and outputs, which descs lack."""
     inputs = {name: index for index, name in enumerate(graph.inputs)}
     outputs = {name: index for index, name in enumerate(graph.outputs)}
     return (

@@ -1,4 +1,4 @@
-"""Inputs of ONNX models from files of strangers."""
+"""Inputs of ONNX models are read from .npz files of strangers, within limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def written(path: Path, content: bytes, name: str = "x.npy") -> Path:
 
 
 def header(shape: tuple[int, ...], descr: str) -> bytes:
-    """Return what a .npy file begins with."""
+    """Return the header of a .npy file, which says which array it holds."""
     stream = io.BytesIO()
     fields: dict[str, Any] = {"descr": descr, "fortran_order": False, "shape": shape}
     npy.write_array_header_1_0(stream, fields)
@@ -81,7 +81,7 @@ def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrays: int
 ) -> None:
-    """Whether one array is too large or all together are."""
+    """One array of 4000 bytes, or two arrays of 2000, exceed the limit of 3000."""
     path = tmp_path / "inputs.npz"
     each = np.zeros(4000 // arrays, np.uint8)
     np.savez_compressed(path, *[each] * arrays)

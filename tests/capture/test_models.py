@@ -1,4 +1,4 @@
-"""Cases of several models: what models share becomes one case, which names them."""
+"""Captured cases that several models share become one case, which names these models."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_coverage_says_what_models_use_and_other_cases_lack(tmp_path: Path) -> N
     assert others["attribute", "CONVOLUTION FusedActivation ACTIVATION_RELU"] == 0
     assert ("neighbours", "CONVOLUTION feeds MAX_POOLING") in others
     pooling = dmlconf_here(tmp_path, "coverage", ".", "-o", "MAX_POOLING", "--report", "json")
-    assert json.loads(pooling.stdout)["captured"]["cases"] == 2  # Of the graph's blocks only one.
+    # These are the captured MAX_POOLING, and the one block of the graph that has such a node.
+    assert json.loads(pooling.stdout)["captured"]["cases"] == 2
     listed = dmlconf_here(tmp_path, "coverage", ".", "--missing").stdout
     assert "only captured cases have: operator GEMM" in listed
     assert "only captured cases have: operator MAX_POOLING" not in listed

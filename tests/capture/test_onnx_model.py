@@ -1,4 +1,4 @@
-"""Inputs of ONNX models, and the dimensions that these leave open."""
+"""ONNX models get generated inputs, with the sizes that the user gives for open dimensions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Input:
 
 
 class Runtime:
-    """A session of a model with an image, whose batch is open, and a mask."""
+    """A session of a model with the inputs image and mask, whose dimension `batch` is open."""
 
     def get_inputs(self) -> list[Input]:
         """Return the inputs."""

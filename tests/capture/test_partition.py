@@ -1,4 +1,7 @@
-"""Graphs that ONNX Runtime wrote to files; `partition.bin` is of tests/lab/capture/net.onnx."""
+"""`dmlconf import` makes cases of graphs that ONNX Runtime wrote to files.
+
+ONNX Runtime wrote `partition.bin` for tests/lab/capture/net.onnx.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,7 @@ def _vector(builder: flatbuffers.Builder, offset: int, count: int) -> int:
 
 
 def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
-    """64 nodes that share 60,000 attributes: reading them all would take a minute."""
+    """The file has 64 nodes that share 60,000 attributes; to read all would take a minute."""
     builder = flatbuffers.Builder(0)
     attributes = _vector(builder, _table(builder, {0: builder.CreateString("Value")}), 60_000)
     name, data_type = builder.CreateString("y"), builder.CreateString("DML_TENSOR_DATA_TYPE_INT8")
@@ -125,7 +128,7 @@ def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
             "it has a tensor of the data type 'FLOAT33'",
         ),
         (
-            # In the list of the fields that descs have, the offset of their outputs.
+            # The offset of the outputs, in the list that says where a desc has its fields.
             FILE.read_bytes()[:3036] + b"\0\0" + FILE.read_bytes()[3038:],
             "its node 'r_dmlEp_0' has no OutputTensor",
         ),

@@ -1,4 +1,4 @@
-"""Run the steps of `action.yml` that need no GitHub, as GitHub would."""
+"""Run the steps of `action.yml` that are scripts, as GitHub would, on this machine."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Job:
 
     Attributes:
         folder: an empty folder for all that the job writes.
-        inputs: the inputs of the action, where they are not the defaults.
-        environment: further variables of the runner.
+        inputs: the inputs of the action that differ from their defaults.
+        environment: further environment variables of the runner.
         outputs: the outputs of the steps that ran, by `steps.ID.outputs.NAME`.
-        exit_codes: the exit codes of the steps that ran, by name.
-        printed: what they wrote.
+        exit_codes: the exit codes of the steps that ran, by the step's name.
+        printed: all that these steps printed.
     """
 
     folder: Path
@@ -55,17 +55,17 @@ class Job:
 
     @property
     def workspace(self) -> Path:
-        """Where the steps run."""
+        """The folder in which the steps run."""
         return self.folder / "workspace"
 
     @property
     def temporary(self) -> Path:
-        """Where the steps keep what the job needs no longer than itself."""
+        """The folder for files that only this job needs."""
         return self.folder / "temp"
 
     @property
     def summary(self) -> Path:
-        """The summary of the step."""
+        """The file GITHUB_STEP_SUMMARY, to which steps write Markdown for the job's page."""
         return self.folder / "summary.md"
 
     def run(self) -> None:
@@ -79,7 +79,10 @@ class Job:
                 return
 
     def _holds(self, condition: str) -> bool:
-        """Return whether comparisons with texts hold, such as `inputs.lab == 'true'`."""
+        """Return whether a step's condition holds, such as `inputs.lab == 'true'`.
+
+        It is one comparison with a text, or several joined by `&&`.
+        """
         for each in filter(None, condition.split(" && ")):
             comparison = re.fullmatch(r"([\w.-]+) (==|!=) '(.*)'", each)
             assert comparison, condition

@@ -1,4 +1,4 @@
-"""The GitHub action: its form, and what its steps do."""
+"""The GitHub action fits its schema, takes no text of users as code, and does what it says."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_file_fits_its_schema(schema: str, file: Path) -> None:
 
 
 def test_no_script_contains_what_a_user_gives() -> None:
-    # A value within a script would be run as a part of it.
+    # A user's value that is inserted into a script would be run as code.
     scripts = [step["run"] for step in steps() if "run" in step]
     assert len(scripts) >= 4
     assert not [script for script in scripts if "${{" in script]
@@ -82,6 +82,7 @@ def test_a_history_is_kept_with_its_pages_and_what_is_new(tmp_path: Path) -> Non
 
 
 def job_with(folder: Path, case: str, **inputs: str) -> Job:
+    """Return a job whose workspace has a case file in `my cases`."""
     job = Job(folder, inputs)
     job.workspace.mkdir(parents=True)
     (job.workspace / "my cases").mkdir()
@@ -134,7 +135,7 @@ def test_the_lab_is_kept_in_an_archive_and_comes_back_from_it(tmp_path: Path) ->
     archive.rename(again.temporary / archive.name)
     again.run()
     assert set(again.exit_codes.values()) == {0}, again.printed
-    assert not list((again.temporary / "dmlconf-lab").glob("*.log"))  # What a build leaves.
+    assert not list((again.temporary / "dmlconf-lab").glob("*.log"))  # A build would leave logs.
     header = read_log(again.workspace / "dmlconf-report" / "run.jsonl").header
     assert header.environment["version"] == "1.15.4"
     rmtree(tmp_path)  # The lab and its archive have several gigabytes.

@@ -1,4 +1,4 @@
-"""Each module of `benchmarks/` runs, in a form that takes seconds."""
+"""Each module of `benchmarks/` runs without a warning, in a small form that takes seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL: Final[dict[str, tuple[str, ...]]] = {
     "suite": ("--small",),
     "verdicts": ("--small",),
 }
-"""The arguments of a benchmark's small form."""
+"""The arguments with which a benchmark runs in its small form."""
 
 SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
     "circumstances": ("cases/tile/documented.yaml", "repeated"),
@@ -39,7 +39,7 @@ SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
 OF_A_LOG: Final = ("reports", "same_verdicts")
 
 INSIDE: Final = ("circumstances", "isolation", "peer_directml")
-"""Run by Python in the lab."""
+"""Benchmarks that Python in the lab runs, rather than Python on this system."""
 
 
 def run(*command: str) -> str:

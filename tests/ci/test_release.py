@@ -1,4 +1,4 @@
-"""The release: its workflow, its notes, and the single file."""
+"""A release is built as its workflow says: wheel, notes, and the single file, which runs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def this_target() -> Target | None:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which the commands of the workflow's job `build` have run, but the last."""
+    """A folder in which the workflow's job `build` has run, without its first and last command."""
     target = this_target()
     if target is None or shutil.which("bash") is None:
         pytest.skip("the job runs on Linux, with a Python that the file holds")
@@ -117,7 +117,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(source, folder / name)
     steps = {step["name"]: step["run"] for step in jobs()["build"]["steps"] if "run" in step}
-    assert next(iter(steps)) == "Install what builds"  # Here it is installed.
+    assert next(iter(steps)) == "Install what builds"  # This environment has it already.
     assert list(steps)[-1] == "Try the single file"
     bin_folder = folder / "bin"
     bin_folder.mkdir()
@@ -130,7 +130,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in list(steps)[1:-1]:
         script = steps[name]
         if name == "Build the single file":
-            script += f" --target {target.name}"  # The others need minutes, and the network.
+            # Other targets take minutes, and need the network.
+            script += f" --target {target.name}"
         subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=environment, check=True)
     return folder
 
@@ -142,6 +143,7 @@ def single_file(checkout: Path) -> Path:
 
 
 def start(file: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the single file, with these environment variables besides the process's own."""
     return subprocess.run(
         [sys.executable, "-I", str(file), *arguments],
         cwd=file.parent,

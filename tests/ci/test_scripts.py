@@ -1,4 +1,4 @@
-"""The scripts of `.ci/`: what they share, and that the nightly one leaves out no group of tests."""
+"""Functions that the scripts of `.ci/` share work, and the nightly script runs all tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripts are
 
 
 def bash(script: str, turn: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run lines of bash after those that the scripts share."""
+    """Run a script in bash after `.ci/common`, which the scripts of `.ci/` share."""
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"source .ci/common\n{script}"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""A wheel contains its suite already checked, for use as long as nothing has changed."""
+"""A wheel contains its suite already checked, which is used as long as no file has changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ loader.read_document = lambda path: (read.append(path.name), read_document(path)
 suite, plan = load_chosen([])
 print(len(plan), *read)
 """
-"""Prints how many cases the suite has, and which of its files are read and checked."""
+"""A program that prints how many cases the suite has, and which of its files it had to check."""
 
 
 def build(folder: Path) -> Path:
@@ -56,6 +56,7 @@ def package(wheel: Path, tmp_path: Path) -> Path:
 
 
 def loaded(package: Path, cache: str = "off") -> tuple[int, list[str]]:
+    """Load the suite of an unpacked wheel; return the number of cases and the checked files."""
     environment = {**os.environ, "PYTHONPATH": str(package), "DMLCONF_CACHE": cache}
     ran = subprocess.run(
         [sys.executable, "-c", COUNT, str(package)],

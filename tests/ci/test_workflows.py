@@ -1,4 +1,4 @@
-"""Workflows, issue forms and the Justfile: their form, and that they name what there is."""
+"""Workflows and issue forms fit their schemas, and name only targets and commands that exist."""
 
 from __future__ import annotations
 
@@ -112,4 +112,4 @@ def test_each_target_is_one_that_just_can_run() -> None:
             [just, "--dry-run", name], cwd=ROOT, capture_output=True, encoding="utf-8", check=False
         )
         assert done.returncode == 0, done.stderr
-        assert done.stderr.strip()  # The commands that it would run.
+        assert done.stderr.strip()  # `just` prints here the commands that it would run.

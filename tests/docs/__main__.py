@@ -1,4 +1,4 @@
-"""Write the pages that are made from the program, or some of them: `python -m tests.docs`."""
+"""Write the pages that are made from the program: `python -m tests.docs [PAGE]...`."""
 
 from __future__ import annotations
 

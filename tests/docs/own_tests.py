@@ -1,4 +1,4 @@
-"""The parts of docs/runtimes.md that say what comes of ONNX's and WebNN's own tests."""
+"""Write the sections of docs/runtimes.md on the results of ONNX's and WebNN's own tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ commit `{wpt}` of web-platform-tests, on the CPU in Chromium {chromium}:
 
 
 def own_tests_sections() -> str:
-    """Return the parts of the page."""
+    """Return the two sections, from the files that the runs of these tests wrote."""
     onnx = _section("ONNX", _ONNX, _BACKENDS / "onnxruntime" / "node_results.yaml")
     webnn = _section("WebNN", _WEBNN, _BACKENDS / "webnn" / "wpt_results.yaml")
     return onnx + webnn

@@ -1,4 +1,4 @@
-"""Pages of the documentation that are made from the program: the command line and the formats."""
+"""Make pages of the documentation from the program, such as the command line and the formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WIDTH: Final = 96
 
 
 def write(names: Iterable[str]) -> None:
-    """Write pages and tutorials again, by the names of their files."""
+    """Write pages and tutorials, named by their files."""
     for name in names:
         path = DOCS / name
         text = PAGES[name]() if name in PAGES else retyped(path.read_text("utf-8"))
@@ -123,7 +123,7 @@ def _type(schema: Any) -> str:
 
 
 def operators() -> str:
-    """Return the page of the operators, a row for each."""
+    """Return the page of the operators, with a row for each."""
     begin = (
         "# Operators\n\nWhat the catalogue has, as `dmlconf operators --markdown` prints it.\n\n"
     )

@@ -1,4 +1,4 @@
-"""The pages of `docs/decisions/`: their numbers, their dates and their index."""
+"""The pages of `docs/decisions/` have numbers and dates, and the index lists each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation site: its links, its navigation and its lists."""
+"""The documentation site has right links, a complete navigation and folded lists."""
 
 from __future__ import annotations
 

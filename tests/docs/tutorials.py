@@ -42,10 +42,10 @@ _LAB: Final = _DOCS.parent / "lab" / "lab.py"
 _BLOCK: Final = re.compile(
     r"^```(?:(yaml|toml|python|diff) (\S+)|console)\n(.*?)^```$", re.M | re.S
 )
-"""A file to write, a change to one, or a command with what it prints."""
+"""A block of a tutorial: a file to write, a change to a file, or a command and its output."""
 
 _PROGRESS: Final = re.compile(r"[0-9,]+ of [0-9,]+ cases, .*[0-9] (s|min)\b.*")
-"""Lines that a terminal does not keep."""
+"""Lines of progress, which a terminal overwrites."""
 
 _CHANGING: Final = re.compile(r"(tested|run) ")
 """Lines of a report that name the machine and the time."""
@@ -54,7 +54,7 @@ _STAND_INS: Final = (
     (r"(run logs|cache) +[0-9,]+ (files )?in (\S+), [0-9.]+ MB", r"\1 in \3"),
     (r" +[0-9.]+ (m|µ)?s\b", " TIME"),
     (r"run-[0-9T.]+-[0-9]+\.jsonl", "LOG"),
-    (r" +", " "),  # A longer time makes a wider column.
+    (r" +", " "),  # Columns are wider where times are longer.
     (r"─+|-{3,}", "─"),
 )
 
@@ -125,7 +125,7 @@ def _run_in_lab(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
-    """Return what dmlconf prints with what `_installed` has installed, in the order on a screen."""
+    """Return what dmlconf prints in the environment of `_installed`, in the order on a screen."""
     packages = environment(folder)["PYTHONPATH"] + ":" + sysconfig.get_path("purelib")
     more = {"COLUMNS": "80", "PYTHONPATH": packages, "PYTHONUNBUFFERED": "1"}
     return subprocess.run(
@@ -140,7 +140,7 @@ def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _installed(folder: Path, arguments: Sequence[str]) -> str:
-    """Run pip, in an environment of its own next to the folder."""
+    """Run a command of pip in a Python environment of its own, which is next to the folder."""
     python = _python_beside(folder)
     uv = [sys.executable, "-m", "uv"]
     subprocess.run(

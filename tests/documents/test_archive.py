@@ -1,4 +1,4 @@
-"""An archive gives back its values, and nothing where it is damaged."""
+"""An archive of checked files gives back its values, and none where it is damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files of strangers is limited, whatever size the files claim to have."""
+"""Files are read up to a limit, whatever size they claim to have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 
 PROC_STATUS = Path("/proc/self/status")
-"""A file that grows between stat and read: stat says 0 bytes."""
+"""A file that is longer than `stat` says: its size is 0 there."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")

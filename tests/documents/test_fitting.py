@@ -1,4 +1,4 @@
-"""The quick check accepts only data that jsonschema accepts."""
+"""The quick check of JSON Schemas (`fits`) accepts only data that jsonschema accepts."""
 
 from __future__ import annotations
 
@@ -83,6 +83,8 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
 )
 
 PARTLY_KNOWN: Final = ("oneOf", "none", "[1, true", '"not": {"enum"', "uniqueItems")
+"""Parts of schemas with which the quick check may refuse data that fit."""
+
 
 KNOWN_IN_FULL: Final = [
     schema for schema in SMALL if not any(part in json.dumps(schema) for part in PARTLY_KNOWN)
@@ -105,7 +107,7 @@ def test_says_no_only_where_jsonschema_does(schema: dict[str, Any]) -> None:
 
 
 def positions(data: Any) -> list[tuple[Any, Any]]:
-    """Return every container in the data with each of its keys."""
+    """Return each list and mapping in the data, once with each of its indices or keys."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     if not isinstance(data, dict | list):
         return []

@@ -1,4 +1,4 @@
-"""YAML files are read by the core schema, within limits; all else is refused with its line."""
+"""YAML files are read by YAML's core schema, within limits; all else is refused with its line."""
 
 from __future__ import annotations
 
@@ -189,6 +189,7 @@ BILLION_LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
+# Aliases that nest 3,000 levels deep.
 LADDER = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {

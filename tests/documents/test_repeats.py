@@ -1,4 +1,4 @@
-"""Trees without repeated parts say the same, and equal parts of them are one object."""
+"""Trees are stored with equal parts written once, and read with such parts as one object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of values as JSON files: what it keeps, and what it refuses to read."""
+"""The cache of JSON files gives back what was put in, and ignores damaged and foreign entries."""
 
 from __future__ import annotations
 

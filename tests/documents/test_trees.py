@@ -1,4 +1,4 @@
-"""JSON and TOML of strangers are read strictly: duplicate keys can be refused."""
+"""JSON and TOML of strangers are read within limits; duplicate keys can be refused."""
 
 from __future__ import annotations
 

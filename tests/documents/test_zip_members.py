@@ -1,4 +1,4 @@
-"""Members of zip archives are read within limits, and damage is one kind of error."""
+"""Members of zip archives are read within limits; all damage raises DamagedArchiveError."""
 
 from __future__ import annotations
 
