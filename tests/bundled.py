@@ -1,4 +1,4 @@
-"""Parts of the suite in `cases/`, whose files the first test process that needs them checks."""
+"""Load parts of the suite in `cases/`, so that one test process checks each file for all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ __all__ = ["bundled"]
 def bundled(*names: str) -> Suite:
     """Load folders and files of the suite.
 
-    Checking a large file takes a hundred times as long as reading what is known of it.
+    What a checked file holds is kept for all test processes, since to check a large file takes a
+    hundred times as long as to read what was kept.
 
     Args:
-        names: their paths in `cases/`, such as `gather` or `tile/matrix.yaml`; none is all.
+        names: paths in `cases/`, such as `gather` or `tile/matrix.yaml`; without any, everything.
     """
     return load_suite([cases_directory() / name for name in names or ("",)], store=user_store())

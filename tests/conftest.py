@@ -24,8 +24,8 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 collect_garbage_seldom()
 
-# The same examples each time, so that no change is refused by luck; others are found by
-# `pytest --hypothesis-profile explore`, which prints its seed: `--hypothesis-seed` repeats it.
+# Hypothesis tries the same examples each time, so that no change is refused by bad luck. With
+# `pytest --hypothesis-profile explore` it tries others, and prints a seed for `--hypothesis-seed`.
 settings.register_profile(
     "dmlconf", deadline=None, max_examples=60, database=None, derandomize=True
 )
@@ -43,6 +43,7 @@ NEEDS: Final = {
     "native": "Microsoft's DirectX headers and a C++ compiler",
     "postgres": "PostgreSQL (postgresql of Debian)",
 }
+"""What the tests of each marker need; by default these tests do not run."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,7 +57,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked_workers() -> Iterator[None]:
-    """Start worker processes in a tenth of the time."""
+    """Start worker processes as copies (`tests/forked.py`), which takes a tenth of the time."""
     with forked_workers():
         yield
 
@@ -68,7 +69,7 @@ def bundled_suite() -> Suite:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--share K/N`, by which CI takes another part of the slow tests at each commit."""
+    """Add `--share K/N`, with which CI runs another part of the slow tests at each commit."""
     parser.addoption(
         "--share",
         type=share,

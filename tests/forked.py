@@ -1,8 +1,8 @@
 """Start worker processes as copies of one that has imported what they need.
 
-A process of its own imports NumPy and dmlconf first, which takes ten times as long as most tests
-give it to do. Only processes that tests start through `multiprocessing` are copies, on Linux; what
-they start as a command is not, nor are the workers of such a command.
+A new process imports NumPy and dmlconf first, which takes ten times as long as the work that most
+tests have for it. Only processes that tests start through `multiprocessing`, on Linux, are copies;
+processes that they start as a command are not, nor are the workers of such a command.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if sys.platform == "linux":
     from multiprocessing.popen_forkserver import Popen
 
     class _Environment:
-        """The variables of this process, which one that unpickles them takes over."""
+        """The environment variables of this process; unpickling sets them in another one."""
 
         def __reduce__(self) -> tuple[Callable[[dict[str, str]], None], tuple[dict[str, str]]]:
             return _take_over, (dict(os.environ),)
@@ -40,20 +40,22 @@ if sys.platform == "linux":
         os.environ.update(variables)
 
     class _Copy(Popen):
-        """A process that has this one's variables, working folder and path of modules."""
+        """A process with the environment variables, working folder and `sys.path` of this one."""
 
         def __init__(self, process: BaseProcess) -> None:
-            # The server has those of when it started; its copies must have no threads.
+            # The fork server keeps the variables with which it starts. OpenBLAS may start no
+            # threads in it, since a process with threads cannot be copied safely.
             with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
                 forkserver.ensure_running()
-            # First, so that it is there before the module of what the process runs is imported.
+            # The variables are unpickled first: importing the module of the process's function,
+            # which follows, may read them.
             process.__dict__ = {"_environment": _Environment(), **process.__dict__}
             super().__init__(process)
 
 
 @contextmanager
 def forked_workers() -> Iterator[None]:
-    """Let worker processes that start in the block be copies; elsewhere than on Linux, nothing."""
+    """Let worker processes that start in the block be copies; on other systems, do nothing."""
     if sys.platform != "linux":
         yield
         return

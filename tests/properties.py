@@ -1,4 +1,4 @@
-"""The number of examples with which a property is tried."""
+"""Choose how many random examples Hypothesis tries of a slow property."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["examples"]
 
 
 def examples(count: int) -> int:
-    """Return the number of examples of a slow property; `explore` tries as many as of all others.
+    """Return how many examples to try of a slow property.
 
     Args:
-        count: the number otherwise.
+        count: the number by default. The profile `explore` tries as many as of other properties.
     """
     profile = settings()
     return count if profile.derandomize else profile.max_examples

@@ -1,4 +1,4 @@
-"""Modules import only from packages above theirs in docs/architecture.md."""
+"""The modules keep the rules of docs/architecture.md, such as who may import whom."""
 
 from __future__ import annotations
 
@@ -48,12 +48,16 @@ LAYERS: Final = (
     {"reports"},
     {"cli"},
 )
-"""The pipeline, from left to right: a module may import from its left only."""
+"""The packages from left to right: a module imports only from its own and from those to the left.
+
+Packages of one set may not import each other.
+"""
 
 ALONE: Final = {"__main__": "cli", "__init__": ""}
-"""Modules next to the packages, with the only one that they import."""
+"""Modules beside the packages, each with the only package that it imports."""
 
 LONGEST_MODULE: Final = 600
+"""Lines of a module at most."""
 
 MODULES: Final = sorted(
     path for path in PACKAGE.rglob("*.py") if "bundled" not in path.relative_to(PACKAGE).parts
@@ -72,7 +76,7 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def part(path: Path) -> str:
-    """The package of a module, or the module itself where it is in none."""
+    """Return the package of dmlconf that a module is in, or the module's name if it is in none."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
@@ -81,7 +85,7 @@ def layer(name: str) -> int:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the parts of dmlconf that a module imports, in functions too."""
+    """Yield the packages of dmlconf that a module imports from, also inside functions."""
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
@@ -114,7 +118,7 @@ NAMES: Final = frozenset(map(module_name, MODULES))
 
 
 def imported_modules(path: Path) -> set[str]:
-    """The modules of dmlconf that a module imports, in functions too."""
+    """Return the modules of dmlconf that a module imports, also inside functions."""
     package = module_name(path).split(".")[: None if path.name == "__init__.py" else -1]
     found = set()
     for node in ast.walk(tree_of(path)):
@@ -129,7 +133,11 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def circle(imports: Mapping[str, set[str]]) -> list[str]:
-    """Modules each of which imports the next, and the last the first; empty if there are none."""
+    """Return modules each of which imports the next, and the last the first, if there are such.
+
+    Args:
+        imports: the modules that each module imports.
+    """
     done: set[str] = set()
 
     def below(name: str, path: list[str]) -> list[str]:
@@ -187,7 +195,7 @@ def test_precision_takes_only_its_rules_from_the_catalogue() -> None:
 
 
 PERMITTED: Final = ("_error_scale", "_interval", "_candidates")
-"""What the names of functions end with that say what a rule permits."""
+"""Endings of the names of functions that compute what a rule permits."""
 
 
 @for_each([path for path in MODULES if part(path) == "reference"], name=module_name)
@@ -212,14 +220,18 @@ def test_what_is_permitted_stands_beside_the_function_that_it_is_permitted_of() 
 
 
 CONCRETE_BACKENDS: Final = ("directml", "faulty", "numpy", "onnxruntime", "webnn")
-"""Recordings are files that the judge reads too, so they are not among these."""
+"""Backends that other packages must not import.
+
+`recording` is not among them, since recordings also give expected outcomes.
+"""
 
 
 MOST_TYPE_TESTS: Final = 14
+"""How many lines of dmlconf may ask whether a case is a graph."""
 
 
 def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the lines that ask whether a case is a graph, in whatever form."""
+    """Yield the parts of a syntax tree that ask whether a case is a graph, in any form."""
     graphs = {"GraphCase", "GraphPlan"}
     for node in ast.walk(tree):
         match node:
@@ -239,7 +251,7 @@ def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
-    # What differs is a method or an attribute that both kinds of case have.
+    # Where graphs differ from operators, both kinds of case should have a method or an attribute.
     found = [
         f"{module_name(path)}:{getattr(node, 'lineno', 0)}"
         for path in MODULES
@@ -320,12 +332,13 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
 
 
 def modules_after(statement: str) -> set[str]:
-    """The modules that a fresh process has after a statement."""
+    """Return the modules that a new process has loaded after a statement."""
     script = f"import sys; {statement}; print(*sys.modules, sep='\\n')"
     return set(printed_by(script, PACKAGE.parent).split())
 
 
 HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}
+"""Packages of others that take long to import."""
 
 
 def test_importing_dmlconf_imports_nothing_else() -> None:
@@ -371,6 +384,7 @@ def test_bundled_directories_are_there() -> None:
 
 
 RUNNING: Final = {"dmlconf.engine.session", "dmlconf.judging", "dmlconf.verdicts", "rich"}
+"""Modules that only commands which run cases need."""
 
 
 @for_each(("list", "show"))
@@ -397,7 +411,7 @@ NOT_FOR_THE_REFERENCE: Final = {
 }
 
 
-def test_the_command_run_imports_only_what_each_run_needs() -> None:
+def test_the_command_run_imports_no_module_that_only_some_runs_need() -> None:
     table = "dmlconf.cli.common.command_table"
     loaded = modules_after(f"from {table} import command_module; command_module('run')")
     assert not NOT_FOR_THE_REFERENCE & loaded

@@ -18,7 +18,7 @@ NAME: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z]\w*_\w+)`")
 """A name of several words, such as `max_pooling2`; those of one word may be words of English."""
 
 ELSEWHERE: Final = {"ge25519_has_small_order"}
-"""Names that other projects have."""
+"""Names of functions of other projects."""
 
 
 @cache

@@ -190,7 +190,7 @@ def test_evaluating_leaves_the_names_as_they_are() -> None:
     assert names == before
 
 
-def test_is_a_value() -> None:
+def test_expressions_of_the_same_text_are_equal_and_can_be_pickled() -> None:
     expression = Expression("a + 1")
     assert expression == Expression("a + 1")
     assert expression != Expression("a + 2")

@@ -1,4 +1,4 @@
-"""The command that a message names where a package is missing."""
+"""If a package of an extra is missing, a message names the command that installs the extra."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dmlconf.extras import install_command_from
 
 
 def origin(place: Path, **rest: object) -> str:
+    """Return the record in which pip keeps from where it installed a package."""
     return json.dumps({"url": place.as_uri(), **rest})
 
 
@@ -44,7 +45,7 @@ def test_a_wheel_is_named(tmp_path: Path) -> None:
         '{"url": "file:///absent/dmlconf-0.2.0-py3-none-any.whl", "archive_info": {}}',
     ],
 )
-def test_without_them_a_checkout_is_needed(record: str | None) -> None:
-    """Never `dmlconf[certify]`: no index has dmlconf, and a stranger may take the name."""
+def test_without_a_checkout_or_wheel_the_command_asks_for_a_checkout(record: str | None) -> None:
+    """It never names `dmlconf[certify]`: no index has dmlconf, and a stranger may take the name."""
     command = install_command_from(record, "certify")
     assert command == "pip install '.[certify]' in a checkout of dmlconf"

@@ -1,4 +1,4 @@
-"""Worker processes that tests start are copies, and otherwise like those that dmlconf starts."""
+"""Worker processes that tests start are copies, and otherwise behave as new processes do."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are made
 
 
 def describe(file: Path) -> None:
+    """Write a variable, the working folder and the parent of this process to a file."""
     about = {"variable": os.environ.get("DMLCONF_TEST"), "folder": str(Path.cwd())}
     file.write_text(json.dumps({**about, "parent": psutil.Process().parent().cmdline()}), "utf-8")
 
