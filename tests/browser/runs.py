@@ -40,6 +40,7 @@ HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>
 def verdict(
     case: str, operator: str, status: Status, message: str = "wrong", level: str = "1_0"
 ) -> Verdict:
+    """Return a verdict; one that did not pass has wrong values, a difference and figures."""
     reason = None
     if status is not Status.PASSED:
         difference = {
@@ -74,6 +75,7 @@ def verdict(
 
 
 def run_log(verdicts: list[Verdict], **environment: str) -> RunLog:
+    """Return the log of a complete run; the environment may differ from that of `logs.plain()`."""
     log = logs.plain()
     counts = {str(s): sum(v.status is s for v in verdicts) for s in Status}
     assert log.footer is not None

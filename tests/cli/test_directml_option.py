@@ -28,6 +28,7 @@ def wsl(tmp_path: Path) -> Path:
 
 
 def compiled(source: str, path: Path) -> Path:
+    """Compile C source to a shared library, and return its path."""
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("gcc is not installed")

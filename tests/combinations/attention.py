@@ -127,6 +127,7 @@ def _of_five_sizes(tensor: Any) -> Any:
 
 
 def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
+    """Yield descs of the sizes of `_others`, also with several batches and with no size of 1."""
     now = _read(desc)
     for other in _others(now, name, value):
         for sized in (other, replace(other, batches=max(2, other.batches))):
@@ -144,6 +145,7 @@ def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> It
 
 
 def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
+    """Yield sizes and tensors with which a parameter may have a value."""
     tensor = name.removeprefix("layout of ")
     if tensor.endswith("Tensor") and tensor != "OutputTensor":
         yield from _without(now, tensor) if value == "absent" else _with(now, tensor)
@@ -232,6 +234,7 @@ def _fitting(operator: Operator, now: _Attention) -> _Attention:
 
 
 def _read(desc: Desc) -> _Attention:
+    """Return the numbers from which the sizes of a desc follow."""
     form = next(form for form in _FORMS if all(desc.get(name) is not None for name in form))
     others = {*_PAST, *_PRESENT, "BiasTensor", _POSITIONS, _LENGTHS}
     heads = desc.get("HeadCount") or desc["QueryHeadCount"]

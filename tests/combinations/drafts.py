@@ -459,6 +459,7 @@ def _owned(operator: Operator, desc: Desc, owned: set[str]) -> Desc:
 
 
 def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -> Draft:
+    """Return the draft with another data type of the parameter's tensors and of attributes."""
     tensors = {each.field for each in parameter.assigned(value)}
     before = {t.DataType for n, f, t in tensors_of(operator, draft.desc) if f.name in tensors}
     desc = with_tensors(
@@ -478,6 +479,7 @@ def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -
 def _attribute(
     operator: Operator, draft: Draft, name: str, value: str, pool: Pool
 ) -> Iterator[Draft]:
+    """Yield the draft with another value of a field, which may become absent."""
     desc = draft.desc
     if value == ABSENT:
         data = {k: v for k, v in draft.data.items() if TensorRef.of(k).field != name}

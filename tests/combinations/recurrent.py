@@ -28,6 +28,16 @@ _HIDDEN: Final = {
 
 @dataclass(frozen=True)
 class _Network:
+    """The numbers from which all sizes follow.
+
+    Attributes:
+        steps: the number of steps in a sequence.
+        batches: the number of sequences.
+        inputs: the elements of an input at each step.
+        hidden: the elements of the hidden state.
+        direction: the value of Direction.
+    """
+
     steps: int
     batches: int
     inputs: int

@@ -47,6 +47,7 @@ def distinct_indices(operator: Operator, desc: Desc, tensor: TensorDesc) -> dict
 
 
 def _tuples(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
+    """Return the entry for the indices of SCATTER_ND: different tuples, in no simple order."""
     size = tensor.Sizes[-1]
     sizes = desc["InputTensor"].Sizes[-desc["InputDimensionCount"] :]
     most = min(sizes[:size])
@@ -64,6 +65,7 @@ def _tuples(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
 
 
 def _along_the_axis(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
+    """Return the entry for the indices of SCATTER_ELEMENTS, which differ along the axis."""
     axis = desc["Axis"]
     count, most = tensor.Sizes[axis], desc["InputTensor"].Sizes[axis]
     if count > most:

@@ -72,6 +72,17 @@ class _Made:
 
 
 class _Search:
+    """The drafts found so far, and the pairs that are still missing.
+
+    Attributes:
+        operator: the operator.
+        parameters: its parameters.
+        at: the index of each parameter, by name.
+        missing: the missing pairs, in order; a dictionary without values.
+        pool: values that drafts may take.
+        drafts: drafts to start from, with the values of their parameters.
+    """
+
     def __init__(self, coverage: CombinationCoverage, drafts: Sequence[Draft], pool: Pool) -> None:
         assert isinstance(coverage.operator, Operator)
         self.operator = coverage.operator

@@ -240,6 +240,8 @@ def _roi_pooling() -> Iterator[_Sized]:
 
 
 def _unfolded(whole: str, columns: str) -> Callable[[], Iterator[_Sized]]:
+    """Return a function that yields sizes of UNFOLD or FOLD, whose tensors have these names."""
+
     def make() -> Iterator[_Sized]:
         for shape, batches, channels in product(_shapes(8, 3), (2, 1), (3, 1)):
             inner = shape[2:]

@@ -105,6 +105,7 @@ def with_other_windows(operator: Operator, desc: Desc, name: str, value: str) ->
 
 
 def _windows(windows: _Windows, name: str, value: str) -> Iterator[_Windows]:
+    """Yield windows with which a parameter such as `strides` may have a value."""
     spatial = len(windows.wide)
     if name in ("strides", "dilations"):
         for steps in _STEPS.get(value, ()):
@@ -263,6 +264,7 @@ def _channels(operator: Operator, desc: Desc, name: str, value: str) -> Iterator
 
 
 def _with_channels(desc: dict[str, Any], channels: Mapping[str, _Sizes]) -> Desc:
+    """Give tensors these first two sizes; one scale or zero point for the whole filter stays."""
     for name, leading in channels.items():
         tensor = desc.get(name)
         one_for_all = name.startswith("Filter") and name != "FilterTensor"

@@ -38,6 +38,7 @@ def verdict(
     margin: float = 0.5,
     digest: str = "0" * 16,
 ) -> Verdict:
+    """Return the verdict of a case, with one output of this margin and digest."""
     reason = None if status is Status.PASSED else Reason(kind, str(kind))
     figures = {"OutputTensor": Figures(1, 0, 1.0, "ulp", 2.0, margin)}
     digests = {"OutputTensor": digest}
@@ -49,6 +50,7 @@ def verdict(
 
 
 def run(*verdicts: Verdict, **environment: str) -> RunLog:
+    """Return the log of a complete run of these verdicts."""
     log = logs.plain()
     header = replace(
         log.header,

@@ -93,6 +93,7 @@ class Compiler(NumpyBackend):
 def diagnosed(
     case: PlannedCase, compiled: Callable[[GraphCase], dict[str, np.ndarray]]
 ) -> Diagnosis:
+    """Return the diagnosis of a graph on a device that gives the outputs of `compiled`."""
     bench = InProcessBench("faulty:negated")
     bench._here[bench.backend] = replace(
         in_process(bench.backend, Compiler(compiled)), is_reference=False

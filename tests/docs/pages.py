@@ -90,6 +90,7 @@ def formats() -> str:
 
 
 def _table(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a table of a schema's fields; fields of list items are `NAME[].FIELD`."""
     yield "| Field | Type | Meaning |"
     yield "|---|---|---|"
     required = schema.get("required", ())
@@ -105,6 +106,7 @@ def _table(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _type(schema: Any) -> str:
+    """Return the type that a schema permits, in words."""
     if not isinstance(schema, dict):
         return "any"
     if "$ref" in schema:

@@ -74,6 +74,7 @@ _Run = Callable[[Path, Sequence[str]], str]
 
 
 def _typed(folder: Path, block: re.Match[str], run: _Run) -> str:
+    """Write the file of a block, or run its command; return the block with the new output."""
     language, file, content = block.groups()
     if language == "diff":
         _change(folder / file, content.splitlines())

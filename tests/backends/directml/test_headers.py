@@ -105,6 +105,7 @@ def enumerations() -> set[str]:
 
 @pytest.fixture(scope="module")
 def compile_probe(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A function that compiles C++ with Microsoft's headers, runs it, and returns its output."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed")
@@ -212,6 +213,7 @@ def test_iids_are_those_of_the_headers(compile_probe: Any) -> None:
 
 @pytest.fixture(scope="module")
 def compile_for_windows(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A function that checks C with MinGW's headers, and raises an error if it does not compile."""
     compiler = shutil.which(MINGW)
     if compiler is None:
         pytest.skip(f"{MINGW} is not installed")
