@@ -1,4 +1,4 @@
-"""`faulty:level=LEVEL`: it refuses what a later level introduced, and the suite passes on it."""
+"""The backend `faulty:level=LEVEL` refuses what later levels introduced, and the suite passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled for a case (its plan): an operator, or a graph whose edges have numbers."""
+"""A case is compiled as an operator, or as a graph whose edges are numbered (its plan)."""
 
 from __future__ import annotations
 

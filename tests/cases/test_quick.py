@@ -1,4 +1,4 @@
-"""`--quick`: a few cases that together have every data type, layout and value of an attribute."""
+"""`--quick` chooses a few cases that together have every data type, layout and attribute value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backend `directml`: its options, and which errors become rejections or breakdowns."""
+"""The backend `directml` reads its options, and tells rejections from breakdowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Graphs on Microsoft's DirectML, in the Wine lab. Build it first: python3 lab/lab.py build."""
+"""Graphs on Microsoft's DirectML give right outputs, and refusals that name the node.
+
+They run in the Wine lab; build it first: python3 lab/lab.py build.
+"""
 
 from __future__ import annotations
 

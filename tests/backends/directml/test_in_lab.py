@@ -1,4 +1,7 @@
-"""Batches on Microsoft's DirectML, in the Wine lab. Build it first: python3 lab/lab.py build."""
+"""Batches of cases on Microsoft's DirectML give each case its own outcome, in one submission.
+
+They run in the Wine lab; build it first: python3 lab/lab.py build.
+"""
 
 from __future__ import annotations
 
