@@ -1,4 +1,4 @@
-"""Run hostile trials: `python -m tests.hostile mutants case --count 25000`, `... kills`."""
+"""Try to bring dmlconf down: `python -m tests.hostile mutants case --count 25000`, `... kills`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates taken apart and put together again as archives, rightly or not."""
+"""Take certificates apart into their archive's members, and pack changed members again."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def json_bytes(value: object) -> bytes:
 def changed_lines(
     random: Random, content: bytes, name: str, restated: Callable[[Forgery, bytes, str], bytes]
 ) -> bytes:
+    """Change one or three lines of a member of JSON lines; `restated` packs the certificate."""
     forgery = taken_apart(content)
     lines = forgery.members()[name].splitlines(keepends=True)
     for _ in range(random.choice((1, 1, 3))):
@@ -39,10 +40,12 @@ def changed_lines(
 
 
 def restated_member(forgery: Forgery, changed: bytes, name: str) -> bytes:
+    """Pack a certificate with a changed member, its right digests and the old signature."""
     return forgery.content(None, {**forgery.members(), name: changed})
 
 
 def packed_zeros(size: int) -> bytes:
+    """Return `size` bytes of zeros as a deflate stream."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     parts = [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
     return b"".join(parts) + deflate.flush()
@@ -51,7 +54,12 @@ def packed_zeros(size: int) -> bytes:
 def zipped(
     members: Mapping[str, bytes], raw: Mapping[str, tuple[bytes, int, int]] | None = None
 ) -> bytes:
-    """Return an archive as dmlconf writes them; of `raw` members the packed bytes, size and CRC."""
+    """Return an archive that is laid out as dmlconf writes it.
+
+    Args:
+        members: the content of each member by its name.
+        raw: for some members packed bytes, a stated size and a stated CRC, which need not be right.
+    """
     parts, central, at = [], [], 0
     for name, content in members.items():
         deflate = zlib.compressobj(6, zlib.DEFLATED, -15)

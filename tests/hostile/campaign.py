@@ -1,4 +1,4 @@
-"""Many mutants of every kind, in chunks: what was tried is kept in a file, so that it can go on."""
+"""Try many mutants of every kind, and keep in a file how far it came, so that it can go on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COSTS: Final = {
     "graph": 5,
     "log-kinds": 5,
 }
-"""How many mutants of another kind are tried for each of these, which take as much longer."""
+"""How many times longer a mutant takes than one of another kind; so much fewer are tried."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Campaign:
     """How far a campaign has come.
 
     Attributes:
-        seed: before the first seed of each kind.
+        seed: one less than the seed of the first mutant of each kind.
         tried: how many mutants of each kind were tried.
         seconds: how long that took, by kind.
         findings: what broke a promise, as text.

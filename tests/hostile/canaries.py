@@ -1,4 +1,4 @@
-"""Subjects that break each promise on purpose: a harness that does not notice them is no good."""
+"""Subjects that hang, take memory, crash or raise on purpose, so that tests see it noticed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ENDS: Final = {0: "same content", 1: "does not hold", 3: "refused"}
 """The permitted results of a verification, by exit code."""
 
 NOTED: Final = "holds with a note"
-"""What one comes to of a certificate that says something odd and nothing wrong."""
+"""The result for a certificate that is odd but not wrong: it is accepted, with a note on that."""
 
 NAMES: Final = (*STRANGER, *VENDOR_CHEATS, *REPORTED)
 
@@ -59,7 +59,7 @@ def mutant(random: Random) -> Mutant:
 
 
 def feed(random: Random, path: Path, base: Path) -> str:
-    """Verify a certificate, and return what is wrong with how that went."""
+    """Verify a forged certificate; return what `dmlconf verify` did wrong, or an empty text."""
     report = path.parent / "report.json"
     done = verified(
         _workplace(), "--key", "vendor.pub.pem", "--report", f"json:{report}", file=str(path)
@@ -82,7 +82,7 @@ def feed(random: Random, path: Path, base: Path) -> str:
 
 
 def _same_content(path: Path) -> bool:
-    """Return whether a file holds to the bit what was signed: nothing that counts was changed."""
+    """Return whether a file's members and statement are those that were signed, to the bit."""
     forgery, right = taken_apart(path), taken_apart(_right())
     return forgery.members() == right.members() and forgery.statement == right.statement
 

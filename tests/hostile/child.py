@@ -1,7 +1,7 @@
-"""The process that meets mutants: `python -m tests.hostile.child KIND FOLDER FIRST COUNT`.
+"""Feed mutants to dmlconf: `python -m tests.hostile.child KIND FOLDER FIRST COUNT`.
 
-It writes a line to standard output before each mutant and after it, so that whoever watches knows
-which one it died or hung of.
+It writes a line to standard output before each mutant and after it, so that the process that
+watches this one (`tests.hostile.trial`) knows at which mutant it died or hung.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tests.hostile.subjects import SUBJECTS
 __all__ = ["main"]
 
 _MOST_MIB = 1024
-os.environ["DMLCONF_MEMORY_MIB"] = str(_MOST_MIB)  # A valid case may ask for all of the machine's.
+os.environ["DMLCONF_MEMORY_MIB"] = str(_MOST_MIB)  # Else a valid case may use all memory.
 
 
 def main(kind: str, folder: Path, first: int, count: int) -> None:
     """Feed mutants to dmlconf one after the other."""
     import resource
 
-    limit = 4 * _MOST_MIB << 20  # Where the machine is protected; what counts is `_peak`.
+    limit = 4 * _MOST_MIB << 20  # Protects the machine; `_peak` judges mutants.
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     tempfile.tempdir = str(folder)
@@ -47,7 +47,7 @@ def _meet(kind: str, seed: int, folder: Path) -> str:
     folder.mkdir(exist_ok=True)
     path = folder / f"mutant{subject.suffix}"
     path.write_bytes(mutant.content)
-    _tell({"seed": seed})  # What making it took is not dmlconf's work.
+    _tell({"seed": seed})  # Time and memory count from here on.
     _forget_peak()
     try:
         problem = subject.feed(random, path, mutant.base)
@@ -78,5 +78,5 @@ def _tell(record: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     _OUTPUT = os.dup(1)
-    os.dup2(2, 1)  # Whatever writes to standard output otherwise must not mix with the lines.
+    os.dup2(2, 1)  # Other output of this process must not mix with the lines.
     main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,4 +1,4 @@
-"""Feed a mutant to dmlconf, and say which promise it broke."""
+"""Feed a mutant to dmlconf, and say which promise dmlconf broke."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_BASE_BYTES: Final = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind of file.
+    """A kind of file that dmlconf reads, and how its mutants are made and fed.
 
     Attributes:
         suffix: how names of its files end.
@@ -38,7 +38,7 @@ class Subject:
 
 
 def complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]) -> str:
-    """Run dmlconf, and return which promise it broke."""
+    """Run dmlconf, and return which promise it broke, or an empty text."""
     options = [part for name, path in reports.items() for part in ("--report", f"{name}:{path}")]
     done = dmlconf_here(folder, *arguments, *options)
     if done.returncode not in _CODES:

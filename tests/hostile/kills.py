@@ -40,10 +40,10 @@ _WORKERS: Final = 2
 _CASES: Final = 192
 _START_SECONDS: Final = 2.0
 _RUN_SECONDS: Final = 1.5
-"""Longer than most runs take from the log's first line on, where the machine has little to do."""
+"""On an idle machine most runs end sooner than this after the first line of their log."""
 
 _MOST_LOST: Final = BATCH * (_WORKERS + 1)
-"""Outcomes that SIGKILL may cost: a batch of each worker, and one that was taken from a pipe."""
+"""Outcomes that SIGKILL may cost: a batch of each worker, and one just read from a pipe."""
 
 _CASE: Final = f"""
 operator: TILE
@@ -150,7 +150,7 @@ def _judged(log: Path) -> set[str]:
 
 
 def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Iterator[str]:
-    """Yield the broken promises that hold whoever was killed."""
+    """Yield what is wrong, whichever process was killed."""
     deadline = time.monotonic() + 10
     while left := [pid for pid in _session(session) if running(pid)]:
         if time.monotonic() > deadline:
@@ -183,7 +183,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
 
 
 def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterator[str]:
-    """Yield the broken promises that hold if the main process survived."""
+    """Yield what is wrong with a run whose main process survived."""
     if code == 4 and killed and not whole_lines(folder / "run.jsonl"):
         return  # The first worker died before the run began, so the backend cannot be used.
     if code not in (0, 1):
@@ -200,7 +200,7 @@ def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterat
 
 
 def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
-    """Yield the broken promises that hold after a request to end."""
+    """Yield what is wrong with a run whose main process was asked to end."""
     log = folder / "run.jsonl"
     died = code in (-signal.SIGTERM, -signal.SIGINT)
     if code not in (0, 6, 8) and not died:
@@ -218,7 +218,7 @@ def _told(verdict: Verdict) -> str:
 
 
 def _start_again(folder: Path) -> None:
-    """Let what dead runs left behind be removed, as at the start of any run with workers."""
+    """Remove what dead runs left behind, as any run with workers does when it starts."""
     code = "from dmlconf.workers.scratch import ScratchFolder\nwith ScratchFolder(): pass"
     subprocess.run(
         [sys.executable, "-c", code],

@@ -1,4 +1,4 @@
-"""Changes to values, text and bytes that keep most of the structure, drawn at random."""
+"""Change values, text, lines and bytes at random, so that most of their structure stays."""
 
 from __future__ import annotations
 

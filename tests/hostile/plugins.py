@@ -1,7 +1,7 @@
-"""Backends that break their protocol at random: a value of an outcome becomes anything else.
+"""A backend that breaks its protocol at random: any value of its outcomes may be something else.
 
-The mutant is a file with a seed. dmlconf runs cases on the backend `hostile`, which finds the file
-by an environment variable, and of which each case decides by its own number what to return.
+A mutant of this kind is a file with a seed. dmlconf runs cases on the backend `hostile`, which
+finds the file by an environment variable. The seed and the case decide what it returns.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Raising:
 
 
 class OddText(str):
-    """A string that raises when it is used."""
+    """A string that raises when it is used, and ends the process that unpickles it."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class OddText(str):
 
 
 class OddArray(np.ndarray):
-    """An array that answers wrongly."""
+    """An array that raises when it is copied, and ends the process that unpickles it."""
 
     def __array_finalize__(self, source: Any) -> None:
         if source is not None and type(source) is not OddArray:
@@ -267,7 +267,7 @@ class Hostile:
         return replace(whole, **{name: self._random.choice(_VALUES)()})
 
     def run(self, cases: Sequence[Case]) -> Iterator[Any]:
-        """Yield what the number of each case decides."""
+        """Yield for each case a right outcome, several or none, or a wrong one."""
         for case in cases:
             random = Random(f"{self._seed}:{case.identifier}")
             kind = random.random()

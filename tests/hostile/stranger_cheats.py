@@ -104,7 +104,7 @@ def _signature_changed(random: Random, content: bytes) -> bytes:
     envelope = json.loads(members["attestation.json"])
     signature = envelope["signatures"][0]
     sig = base64.b64decode(signature["sig"])
-    # The other number of the same remainder, which only careless implementations take.
+    # The signature's number plus the order of Ed25519's group, which RFC 8032 says to refuse.
     number = int.from_bytes(sig[32:], "little") + 2**252 + 27742317777372353535851937790883648493
     choices: list[object] = [
         [],
@@ -145,7 +145,7 @@ def _zip_trick(random: Random, content: bytes) -> bytes:
 
 
 def _bomb(random: Random, content: bytes) -> bytes:
-    """Zeros without end in a member, with a size that says so or does not."""
+    """Pack up to 256 MiB of zeros into a member, whose stated size is often another."""
     members = members_of(content)
     name = random.choice(list(members))
     packed = packed_zeros(random.choice((1 << 20, 1 << 24, 1 << 28)))
@@ -163,7 +163,7 @@ def _deep_json(random: Random, content: bytes) -> bytes:
 
 
 def _many_keys(random: Random, content: bytes) -> bytes:
-    """Keys without end or number in the place of the signer's."""
+    """Replace the signer's key by thousands of keys, or of first lines of keys that never end."""
     members = members_of(content)
     pem = members["signers.pem"]
     line = pem[: pem.index(b"\n") + 1]
@@ -185,7 +185,7 @@ def _commented(random: Random, content: bytes) -> bytes:
 
 
 def _doubled(random: Random, content: bytes) -> bytes:
-    """Two members of one name, the second of which is another one."""
+    """Add a second member of the same name with other content."""
     import io
     import warnings
     import zipfile
@@ -219,7 +219,7 @@ def _renamed(random: Random, content: bytes) -> bytes:
 
 
 def _local_header_changed(random: Random, content: bytes) -> bytes:
-    """Change the local header of a member, where the directory says otherwise."""
+    """Change the local header of a member, so that it contradicts the archive's directory."""
     starts = [at for at in range(len(content)) if content[at : at + 4] == b"PK\3\4"]
     at = random.choice(starts)
     changed = bytearray(content)
@@ -236,7 +236,7 @@ def _directory_changed(random: Random, content: bytes) -> bytes:
 
 
 def _gap(random: Random, content: bytes) -> bytes:
-    """Bytes between members and directory, with offsets that fit."""
+    """Put bytes between the members and the directory, with an offset that fits."""
     start = content.index(b"PK\1\2")
     gap = random.randbytes(random.choice((1, 100)))
     end = bytearray(content[start:])
@@ -245,7 +245,7 @@ def _gap(random: Random, content: bytes) -> bytes:
 
 
 def _other_writer(random: Random, content: bytes) -> bytes:
-    """The same members by another method, or written by another program."""
+    """Write the same members with Python's zipfile, packed by any method."""
     import io
     import zipfile
 

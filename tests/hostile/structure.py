@@ -1,7 +1,7 @@
-"""Changes that know what the formats consist of: depth, numbers, kinds of fields, archives.
+"""Make JSON, TOML, expressions, graphs and archives that are too deep, too long or of wrong kinds.
 
-Changed bytes seldom get past the first check of a reader. These get further: what they make is
-well-formed, and wrong only in one respect.
+Randomly changed bytes seldom get past the first check of a reader. These files get further: most
+are well-formed, and wrong in one respect.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _places(root: Any) -> list[tuple[Any, Any]]:
 
 
 def structured_json(random: Random, data: Any) -> bytes:
-    """Return JSON text with a deep nest, a number of many digits or a constant in some place."""
+    """Return JSON text with a deep nest, a number of many digits or a constant for a value."""
     places = _places(data)
     if places:
         container, key = random.choice(places)
@@ -307,7 +307,7 @@ def node_graph(random: Random) -> str:
 
 
 def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
-    """Return an archive of these members, each packed by some method and perhaps damaged there."""
+    """Return an archive of these members, packed by random methods, with one or two damages."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in members.items():
@@ -321,7 +321,7 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
 
 
 def _damage(random: Random, content: bytearray) -> None:
-    """Change a field of a header, or what was packed."""
+    """Change a field of a member's header, or some of its packed bytes."""
     entries = [each.start() for each in re.finditer(rb"PK\x01\x02", content[:-43])]
     if not entries:
         return

@@ -1,4 +1,4 @@
-"""Subjects whose mutants are well-formed, and wrong in depth, in a number or in a kind of value."""
+"""Subjects most of whose mutants are well-formed, but too deep, too long or of wrong kinds."""
 
 from __future__ import annotations
 

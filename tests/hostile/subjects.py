@@ -1,4 +1,4 @@
-"""The kinds of file that dmlconf reads: where mutants come from, and what each is fed to."""
+"""The kinds of file that dmlconf reads: how mutants of each are made and fed to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A sample of the kills; `python -m tests.hostile kills --count N` tries more."""
+"""A killed run loses no verdict and leaves no process or file behind.
+
+`python -m tests.hostile kills --count N` tries more kills than this sample.
+"""
 
 from __future__ import annotations
 

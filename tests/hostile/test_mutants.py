@@ -1,4 +1,7 @@
-"""A sample of the mutants; `python -m tests.hostile mutants --count N` tries more."""
+"""No damaged file makes dmlconf crash, hang or take too much memory.
+
+`python -m tests.hostile mutants --count N` tries more of them than this sample.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ pytestmark = [
 
 SAMPLE = 400
 SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
-"""A plugin starts worker processes; graphs of 2,000 nodes take a second."""
+"""Fewer where a mutant takes longer: plugins start workers, graphs have up to 2,000 nodes."""
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)

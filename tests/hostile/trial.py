@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 __all__ = ["Finding", "trial"]
 
 MOST_SECONDS: Final = 10
-"""Processor time, not wall-clock time, since other work on the machine does not change it."""
+"""Of processor time for one mutant: other work on the machine changes wall-clock time, not this."""
 
 _MOST_WALL_SECONDS: Final = 300
 _PER_PROCESS: Final = 500
@@ -89,10 +89,10 @@ def _start(kind: str, folder: Path, first: int, count: int) -> subprocess.Popen[
 
 
 def _records(process: subprocess.Popen[bytes], most_seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the messages of the process, until it ends.
+    """Yield the lines of the process as JSON, until it ends.
 
     Raises:
-        TimeoutError: one mutant takes too long.
+        TimeoutError: dmlconf takes too long with one mutant.
     """
     assert process.stdout is not None
     used, began = 0.0, time.monotonic()

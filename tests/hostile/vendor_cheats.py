@@ -1,7 +1,7 @@
-"""Ways in which a vendor cheats with certificates.
+"""Ways in which a vendor, who can sign anything, cheats with certificates.
 
-A vendor can sign anything, so what the vendor signs must be judged: each of these cheats must lead
-to verdicts that say so, or be refused as well.
+`dmlconf verify` must notice each from the content: it refuses the certificate, or its verdicts say
+what is wrong.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _small_sampled(random: Random, forgery: Forgery) -> None:
 
 
 def _sampled_as_recorded(random: Random, forgery: Forgery) -> None:
-    """Say that a recording was certified, and keep the ends of each output alone."""
+    """Say that a recording was certified, and keep only two elements of each output."""
     forgery.predicate["source"] = {
         "kind": "recording",
         "backend": "recording",
@@ -106,7 +106,7 @@ def _sampled_as_recorded(random: Random, forgery: Forgery) -> None:
 
 
 def _digest_shared(random: Random, forgery: Forgery) -> None:
-    """Give an output the digest of one of another size, so that its elements are others'."""
+    """Give an output the digest, and so the elements, of an output of another size."""
     lines = {line["outputs"]["OutputTensor"]["sha256"]: line for line in _plain(forgery)}
     one, other = random.sample(list(lines.values()), 2)
     while one["outputs"]["OutputTensor"]["sizes"] == other["outputs"]["OutputTensor"]["sizes"]:
@@ -121,7 +121,7 @@ def _plain(forgery: Forgery) -> list[Any]:
 
 
 def _fractional_sizes(random: Random, forgery: Forgery) -> None:
-    """Spell whole numbers so that some readers take them for others."""
+    """Write whole numbers as floats, such as 4.0, which careless readers take."""
     output = random.choice(_plain(forgery))["outputs"]["OutputTensor"]
     if random.random() < 0.5:
         output["sizes"] = [float(size) for size in output["sizes"]]
@@ -159,7 +159,7 @@ def _case_doubled(random: Random, forgery: Forgery) -> None:
 
 
 def _status_edited(random: Random, forgery: Forgery) -> None:
-    """The log says something else than what is so."""
+    """Give a verdict of the log another status."""
     line = random.choice(forgery.verdicts)
     kinds = {
         "unsupported": "data type",
@@ -179,7 +179,7 @@ def _status_edited(random: Random, forgery: Forgery) -> None:
 
 
 def _declined(random: Random, forgery: Forgery) -> None:
-    """A case that the device could not do is said to be unsupported, and has no outcome."""
+    """Say that a case is unsupported, and leave out its outcome."""
     line = random.choice(forgery.verdicts)
     forgery.remove(line["case"], of_log=False)
     line |= {"status": "unsupported", "expectation": None, "figures": {}}
@@ -193,7 +193,7 @@ def _declined(random: Random, forgery: Forgery) -> None:
 
 
 def _lacks_a_type(random: Random, forgery: Forgery) -> None:
-    """The device is said to lack a data type that the level demands; its cases are gone."""
+    """Say that the device lacks a data type that its level demands, and leave out its outcomes."""
     name = random.choice(("FLOAT32", "FLOAT16", "UINT32", "INT8"))
     forgery.predicate["capabilities"]["data_types"].remove(name)
     for line in forgery.verdicts:
@@ -230,14 +230,14 @@ def _other_suite(random: Random, forgery: Forgery) -> None:
 
 
 def _replayed(random: Random, forgery: Forgery) -> None:
-    """An old run is said to be of a challenge that was chosen later."""
+    """Say that an old run answers a challenge that was chosen later."""
     challenge = random.randrange(1, 1 << 64)
     forgery.predicate["challenge"] = str(challenge)
     forgery.log[0]["options"]["challenge"] = challenge
 
 
 def _other_inputs(random: Random, forgery: Forgery) -> None:
-    """The outcome of another desc, or of other inputs."""
+    """Give an outcome the digest of another desc or of other inputs."""
     random.choice(forgery.outcomes[1:])["digest"] = f"{random.getrandbits(256):064x}"
 
 
@@ -304,7 +304,7 @@ limits:
 
 
 def _badly_waived(random: Random, forgery: Forgery) -> None:
-    """A wrong output, with a waiver that had ended, of another failure, device, bound or case."""
+    """Make an output wrong, and add a waiver that has ended, or for another failure or device."""
     output = forgery.line("/stated")["outputs"]["OutputTensor"]
     forgery.store(output, forgery.elements(output) + 1)
     fields = {
@@ -362,7 +362,7 @@ def _order_changed(random: Random, forgery: Forgery) -> None:
 
 
 def _all_waived(random: Random, forgery: Forgery) -> None:
-    """Every output is wrong, and a waiver of the sender accepts whatever is."""
+    """Make every output wrong, and add a waiver of one's own that accepts any error."""
     for line in forgery.outcomes[1:]:
         for output in line.get("outputs", {}).values():
             elements = forgery.elements(output)
@@ -387,7 +387,7 @@ def _all_waived(random: Random, forgery: Forgery) -> None:
 
 
 def _other_backend(random: Random, forgery: Forgery) -> None:
-    """It is of a backend that the verifier does not know, or of no adapter."""
+    """Name a backend that the verifier does not know, or DirectML without adapter or driver."""
     changes: dict[str, Any] = random.choice(
         (
             {"backend": "contoso"},
@@ -404,7 +404,7 @@ def _other_backend(random: Random, forgery: Forgery) -> None:
 
 
 def _deep_environment(random: Random, forgery: Forgery) -> None:
-    """A known field holds a value that is nested deep, in one place or both."""
+    """Nest the environment's details deeply, in the statement, in the log or in both."""
     value: Any = "x"
     for _ in range(random.choice((400, 700))):
         value = [value] if random.random() < 0.5 else {"a": value}
@@ -458,4 +458,4 @@ def _odd_dates(random: Random, forgery: Forgery) -> None:
 REPORTED: Final[Mapping[str, tuple[Callable[[Random, Forgery], None], str]]] = {
     "odd dates": (_odd_dates, "the run ended on "),
 }
-"""What no verifier can refute, with what the report must say before one accepts it."""
+"""What no verifier can refute, each with the note that the report must then have."""
