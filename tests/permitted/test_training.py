@@ -1,4 +1,4 @@
-"""Steps of ADAM_OPTIMIZER beyond the largest number of FLOAT32."""
+"""ADAM_OPTIMIZER whose step is infinite: infinity less infinity is NaN."""
 
 from __future__ import annotations
 

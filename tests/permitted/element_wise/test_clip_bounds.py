@@ -1,6 +1,6 @@
 """CLIP of integers with a Min or Max of NaN, which each processor converts to its own integer.
 
-UINT64 may get 0, 2^63 or 2^64 - 1 for NaN, so each of these bounds is a right one.
+Of UINT64, processors make 0, 2^63 or 2^64 - 1 of NaN, so each of these three bounds is right.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Values = Sequence[float]
 
 
 def accepts(case: Case, output: str, values: Values) -> bool:
-    """Return whether an output may have these values, the others being the reference's."""
+    """Return whether a case passes if an output has these values, and all others are right."""
     expected = evaluate(case)
     like = expected[output]
     actual: dict[str, Array] = {output: np.array(values, like.dtype).reshape(like.shape)}
@@ -35,11 +35,12 @@ def accepts(case: Case, output: str, values: Values) -> bool:
 
 
 def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
-    """Return a graph of these inputs and nodes; `OUTPUT` is that of the node `node`."""
+    """Return a graph of these inputs and nodes; its output `y` is that of the node `output`."""
     return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
 
 
 def single(tmp_path: Path, operator: str, desc: str) -> Case:
+    """Return a case of one operator; `desc` is YAML without the outer braces."""
     text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
     (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
     return build(planned)

@@ -1,4 +1,4 @@
-"""Alternatives that a node's rule leaves open are carried to the graph's outputs."""
+"""Where a node's rule permits several results, the graph's output of each of them is right."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ FLUSHED: Final[Mapping[str, tuple[str, str, Values, Values]]] = {
         [0.5],
     ),
 }
+"""The input x, the node, its output if the subnormal number counts as 0, and a wrong output."""
 
 
 @pytest.mark.parametrize("what", FLUSHED)
@@ -106,6 +107,7 @@ SHIFT = """
 
 
 def test_elements_of_64_bits_stay_open(tmp_path: Path) -> None:
+    """A shift by 64 is undefined, so any 64-bit number is right for the first element."""
     inputs = SHIFTED[: SHIFTED.index("\n  m:")]
     case = graph(tmp_path, inputs, SHIFT.replace("SHIFT:", "node:"))
     for value in (0, 6, 1 << 63, (1 << 64) - 1):
@@ -134,7 +136,7 @@ def test_indices_of_64_bits_among_which_is_nan_stay_open(tmp_path: Path) -> None
 
 
 def test_what_is_beyond_the_data_type_is_infinite(tmp_path: Path) -> None:
-    """The cosine of 1e8 may be anything, and times 1e6 it is no number of FLOAT16."""
+    """60001 is off by up to 32 in FLOAT16, so its cosine is any; times 180000 it may overflow."""
     inputs = """
   x: {Sizes: [1], DataType: FLOAT16, values: [60000]}
   k: {Sizes: [1], DataType: FLOAT16, values: [60000]}"""
@@ -265,7 +267,7 @@ def test_leaky_relu_keeps_the_sign_of_zero(tmp_path: Path) -> None:
 
 
 def test_near_a_pole_numbers_go_to_both_infinities(tmp_path: Path) -> None:
-    """sqrt(0.25) - 0.5 is 0, or a little above or below, so its reciprocal is large."""
+    """sqrt(0.25) - 0.5 is 0, or a little above or below, so its reciprocal may be any large one."""
     nodes = """
   root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
   rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: root, BTensor: h, OutputTensor: {}}}
@@ -313,7 +315,7 @@ REMAINDER = """
 def test_a_remainder_whose_quotient_may_be_on_both_sides_of_an_integer_is_any(
     tmp_path: Path,
 ) -> None:
-    """exp(7) is 1096.633, and its quotient by 0.011 is 100000.21 with an error of 0.2 or so."""
+    """exp(7) is 1096.633; its quotient by 0.011, about 100000.21, has an error of about 0.2."""
     divisors = [float(np.float32(np.exp(7) / (100000 + share))) for share in (0.02, 0.21, 0.98)]
     inputs = f"""
   x: {{Sizes: [4], DataType: FLOAT32, values: [7, 7, 7, 7]}}
@@ -355,7 +357,7 @@ def test_a_gradient_belongs_to_any_element_that_may_be_the_greatest(tmp_path: Pa
 
 
 def test_a_quotient_by_the_root_of_what_may_be_negative_may_be_infinite(tmp_path: Path) -> None:
-    """Shares add up to 1 or nearly so, and LP_NORMALIZATION divides by the rest."""
+    """Shares add up to about 1, so with an Epsilon of -1 the divisor is the root of about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
     nodes = """
   shares: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}
@@ -379,7 +381,7 @@ def test_a_scale_that_is_flushed_makes_quotients_undefined(tmp_path: Path) -> No
 
 
 def test_what_different_unknown_numbers_lead_to_is_open(tmp_path: Path) -> None:
-    """The sine of what may overflow is any number, and one of two such is less than the other."""
+    """The argument may overflow, so each of the two sines may be any number, either the less."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 1]}"
     nodes = """
   sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: x, OutputTensor: {},
@@ -413,7 +415,7 @@ HARDMAX = """InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [VALUES]},
 
 
 def test_a_row_with_nan_has_its_one_anywhere_along_several_axes(tmp_path: Path) -> None:
-    """Measured on DirectML 1.13.1: parts of such a row are compared one by one."""
+    """Measured on DirectML 1.13.1, which compares the elements of such a row in parts."""
     desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[0, 1]")
     assert accepts(single(tmp_path, "ACTIVATION_HARDMAX1", desc), "OutputTensor", [0, 1, 0, 0])
     desc = HARDMAX.replace("VALUES", "1, 4, 3, 2").replace("AXES", "[0, 1]")
@@ -432,7 +434,7 @@ REGION = """InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values
 
 
 def test_a_share_of_0_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
-    """Measured: beside the tensor the second element, of share 0, gets NaN or nothing."""
+    """Measured: of a sample outside, the second element has the share 0 and gets NaN or nothing."""
     case = single(tmp_path, "ROI_ALIGN_GRAD", REGION)
     for second in (np.nan, 0.0):
         assert accepts(case, "OutputGradientTensor", [np.inf, second, 0])
@@ -446,7 +448,7 @@ def test_regions_with_an_offset_of_nan_have_no_coordinates(tmp_path: Path) -> No
 
 
 def test_a_subnormal_product_on_the_way_has_fewer_digits(tmp_path: Path) -> None:
-    """The gradient 1e-44, of 7 steps, is 3.5 steps times 0.5, which a scale of 1e38 shows."""
+    """1e-44 is 7 steps of 2^-149. Half of it, 3.5 steps, becomes 4; a Scale of 1e38 shows that."""
     tensors = {"Input": 0.5, "InputGradient": 1e-44, "Mean": 0, "Variance": 0.75, "Scale": 1e38}
     desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
     for name in ("", "Scale", "Bias"):
@@ -473,7 +475,7 @@ def test_a_subnormal_product_of_scales_has_fewer_digits(tmp_path: Path) -> None:
 
 
 def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Path) -> None:
-    """Measured on DirectML 1.15.4: CELU of Alpha -1 makes exp(88) of -88, 12 millionths off."""
+    """DirectML 1.15.4: CELU of Alpha -1 makes exp(88) of -88, with a relative error of 1.2e-5."""
     tensors = {"Input": -1.125, "Mean": 0, "Variance": 0, "Scale": 110, "Bias": 0}
     desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
     desc += f", OutputTensor: {{{ONE}}}, Spatial: false, Epsilon: 2.0, "
@@ -487,7 +489,7 @@ def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Pat
 def test_a_sum_of_magnitudes_is_greatest_at_the_ends_that_are_farther_from_zero(
     tmp_path: Path,
 ) -> None:
-    # A line of RESAMPLE1 gives -0.7 or 2, another one 0.7 or -2: both magnitudes may be 2.
+    # Of [2, -1] RESAMPLE1 makes [-0.7, -1], or as much as [2, -3.7]; of [-2, 1] the negation.
     rows = 512
     numbers = ", ".join(["2, -1", "-2, 1"] * (rows // 2))
     case = graph(
@@ -547,7 +549,7 @@ POWER = """
 def test_a_negative_power_of_what_may_be_near_zero_may_be_infinite(
     tmp_path: Path, activation: str, exponent: int, infinities: Values
 ) -> None:
-    """The cosine of 1.5707964 is 0 with an error of 0.0008; 0 to any power is 0."""
+    """The cosine of 1.5707964 is 0 with an error of 0.0008; the base 0 gives 0 for any exponent."""
     nodes = POWER.replace("ACTIVATION", activation).replace("EXPONENT", str(exponent))
     case = graph(tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}", nodes)
     for value in (0, np.inf, -np.inf):

@@ -1,4 +1,4 @@
-"""Results that are never negative, however wrong the intermediates may be."""
+"""Results that cannot be negative, such as squares, are not, whatever the error of their input."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_even_power_of_a_number_near_zero_is_not_negative(
 def test_operators_that_never_give_a_negative_number(
     tmp_path: Path, operator: str, desc: str
 ) -> None:
-    """The cosines are 0.00082 with an error of 0.0008, so that samples lie far apart."""
+    """The cosines are 0.00082 with an error of 0.0008, so they may be close to 0."""
     nodes = COSINES.replace("OPERATOR", operator).replace("DESC", desc)
     inputs = NEAR_ZERO.replace("1.5707964, 0", "1.5699763, 1.5699763")
     inputs = inputs.replace("EXPONENT, 1", "0, 0")

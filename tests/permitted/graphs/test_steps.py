@@ -1,4 +1,4 @@
-"""Steps such as ROUND turn numbers that may be off into whole numbers: each of them is right."""
+"""ROUND and other steps make two whole numbers of a value near a jump; nothing between is right."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ WIDE = """
 
 @pytest.mark.parametrize(("scale", "between"), [(2, False), (100, True)])
 def test_each_whole_number_of_a_range_is_right(tmp_path: Path, scale: int, between: bool) -> None:
-    """Arguments of 9e8 are off by more than a period, so every whole number between is right."""
+    """An argument of 9e8 is off by more than a period; among 200 numbers fractions pass too."""
     inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+8]}"
     case = graph(tmp_path, inputs, WIDE.replace("SCALE", str(scale)))
     for value in (1 - scale, 0, 1, scale):

@@ -173,7 +173,7 @@ nodes:
 
 
 def test_remainders_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
-    """By 3, the remainder of the greatest UINT32 is 0, and so is that of a third of all numbers."""
+    """2^32 - 1 is a multiple of 3, so both ends of the range of UINT32 have the remainder 0."""
     case = graph_case(
         tmp_path,
         behind_coordinates(
@@ -188,7 +188,7 @@ outputs: {y: rest}"""
 
 
 def test_the_least_of_undefined_elements_is_undefined(tmp_path: Path) -> None:
-    """One of two neighbours is 0 if both coordinates are 0 or both are not; otherwise none is."""
+    """Flags 1 and 0 alternate, so two equal coordinates give a 0; two others give no or two 0s."""
     flags = [0, 0, *[1, 0] * 15]
     nodes = """  differs:
     operator: ELEMENT_WISE_LOGICAL_XOR

@@ -1,4 +1,4 @@
-"""FLOAT16 means and variances whose batches are averaged first, as DirectML 1.8.0 does."""
+"""FLOAT16 means and variances are right if the batches are averaged first, as by DirectML 1.8.0."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DESC = f"""
 def test_a_variance_of_averaged_batches_is_right(
     tmp_path: Path, high: str, measured: list[float], wrong: list[float]
 ) -> None:
-    """The variances of the second channel are 1444 and 41088 if nothing is held."""
+    """Without stores in FLOAT16 the variances of the second channel are 1444 and 41088."""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", DESC.replace("HIGH", high))
     assert accepts(case, "OutputVarianceTensor", measured)
     assert not accepts(case, "OutputVarianceTensor", wrong)

@@ -1,4 +1,4 @@
-"""Facts about means and variances that are known before anything is added up."""
+"""`partial_mean` bounds every partial sum of a mean, whatever the order of the additions."""
 
 from __future__ import annotations
 

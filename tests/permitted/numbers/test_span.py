@@ -1,4 +1,4 @@
-"""Spans: the intervals of values after stores in FLOAT16 and FLOAT32."""
+"""A `Span` holds what any store in FLOAT16 makes of its values, and the values themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms of sums: which of them have independent errors, and how steps around a sum count."""
+"""Which terms of sums have independent errors, and how much roundings beside a sum count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores of attention in FLOAT16, as measured on versions of DirectML."""
+"""Attention passes with the FLOAT16 stores that versions of DirectML were measured to make."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def arguments(seed: int) -> dict[str, Any]:
 
 
 def kernel(given: dict[str, Any], older: bool) -> Array:
-    """Return what DirectML 1.15.4 computes, or an older version that holds scores and sums."""
+    """Return what DirectML 1.15.4 computes, or an older version, which stores scores and sums."""
     query, key, value = (given[name][0].astype(np.float64) for name in list(given)[:3])
     scores = given["Scale"] * query @ key.T
     scores = toward_zero(scores) if older else scores
@@ -54,7 +54,7 @@ def kernel(given: dict[str, Any], older: bool) -> Array:
 
 
 def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
-    """Return the share of its limit that each element's least error is."""
+    """Return each element's error from the nearest right result, as a share of its limit."""
     (right, *_), (scale, *_) = (
         multihead_attention1(**given),
         multihead_attention1_error_scale(**given),

@@ -1,4 +1,4 @@
-"""Values in recurrent layers that may be on either side of a kink, or may overflow."""
+"""Where a recurrent layer's value may be beyond a kink, overflow or vanish, both results pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22
 
 
 def test_an_elu_errs_as_below_zero_where_its_argument_may_be_there(tmp_path: Path) -> None:
-    """As measured: 2^-25 is half of what exp errs by beside 1, in both steps."""
+    """As measured: exp beside 1 errs by 2^-24, and Alpha * Gamma is 0.5; so it is in both steps."""
     case = single(tmp_path, "GRU", GRU)
     for values in ([0, 2e-22], [-(2.0**-25), -(2.0**-25)], [-(2.0**-25), 2e-22]):
         assert accepts(case, "OutputSequenceTensor", values), values
@@ -144,7 +144,7 @@ def test_a_subnormal_state_has_few_digits_or_none(tmp_path: Path) -> None:
 
 
 def test_stores_still_count_where_the_worst_error_exceeds_every_number() -> None:
-    """After 60 steps the sum of all worst errors may be 2^140, the state being 0.5 all the same."""
+    """After 60 steps the sum of all worst errors may be 2^140, though the state is 0.5."""
     scale = ErrorScale(np.array([[2.0**140]]), stored=np.array([[1.0]]))
     (tanh,) = Activation.each([{"operator": "ACTIVATION_TANH"}])
     state = Quantity(np.array([[0.5]]), scale).activated(tanh, np.dtype(np.float16))

@@ -1,4 +1,4 @@
-"""Several kernels of a recurrent layer give the same results together as each alone."""
+"""Errors of recurrent layers are the same for kernels and sequences together as one by one."""
 
 from __future__ import annotations
 

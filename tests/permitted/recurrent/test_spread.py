@@ -78,8 +78,8 @@ def kernel(given: dict[str, Array], before: bool, store: Store, other: Store) ->
     Args:
         given: the tensors.
         before: LinearBeforeReset.
-        store: holds sums of the input and of the state, gates and states.
-        other: holds sums before the activation, and products with gates.
+        store: rounds sums of the input and of the state, gates and states.
+        other: rounds sums before the activation, and products with gates.
     """
     x, weight, recurrence = (given[name][0].astype(np.float32) for name in given)
     weight, recurrence = weight[0].T, recurrence[0].T
@@ -101,7 +101,7 @@ def kernel(given: dict[str, Array], before: bool, store: Store, other: Store) ->
 
 
 def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
-    """Return the share of its limit that each element's least error is."""
+    """Return each element's error from the nearest right result, as a share of its limit."""
     desc = arguments(given, before)
     exact = {name: values.astype(np.float64) for name, values in given.items()}
     (expected,) = gru(**{**desc, **exact})
@@ -179,7 +179,7 @@ def test_independent_errors_keep_their_covariance_in_sums() -> None:
 
 
 def test_a_wide_state_has_few_errors_that_permit_no_less() -> None:
-    """Over ten steps, an error of each value would be one of 600 in every step."""
+    """Each of ten steps adds an error to each of 600 values; at most 256 errors are kept."""
     generator = np.random.default_rng(2)
     width = 600
     matrix = generator.normal(0, width**-0.5, (width, width))

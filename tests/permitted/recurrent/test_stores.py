@@ -1,4 +1,4 @@
-"""Stores of GRU and RNN in FLOAT16, as measured on DirectML."""
+"""GRU and RNN pass with the stores in FLOAT16 that DirectML was measured to make."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def half(*values: float) -> Array:
 
 
 def store_error(error_scale: ErrorScale) -> float:
-    """Return the error that stores may cause in the first element, apart from simulations."""
+    """Return the error that stores may cause in the first element, beside simulated kernels."""
     assert error_scale.stored is not None
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
 
@@ -65,7 +65,7 @@ def test_gru_stores_a_product_before_the_bias(linear_before_reset: bool) -> None
 
 
 def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
-    """Return the error scale of one step of an RNN of one node, without hidden nodes before it."""
+    """Return the error scale of one step of an RNN of one node, which has no state before it."""
     (result,) = rnn_error_scale(
         InputTensor=half(inputs).reshape(1, 1, 1, 1),
         WeightTensor=half(weight).reshape(1, 1, 1, 1),
@@ -120,7 +120,7 @@ CANCELLING = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2
 def test_rnn_may_add_the_bias_before_it_stores_the_sum(tmp_path: Path) -> None:
     """7.0038 + 1.0049 - 8.0039 is 0.0048, and 0 where 7.0038 is cut off to 7 first.
 
-    8.0087, cut off to 8.0078, minus 8 is 0.0078: so DirectML 1.15.4 computes with one input.
+    With one input DirectML 1.15.4 cuts 8.0087 off to 8.0078, and less 8 that is 0.0078.
     """
     case = single(tmp_path, "RNN", CANCELLING)
     for right in (0.0048, 0, 0.0078125):

@@ -1,4 +1,4 @@
-"""Permitted errors of logarithms of sums, and of products."""
+"""REDUCE and ARGMAX: what overflows, underflows and NaN permit of sums, products and indices."""
 
 from __future__ import annotations
 

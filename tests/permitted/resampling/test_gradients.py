@@ -1,4 +1,4 @@
-"""Gradients of RESAMPLE beyond the ends of the tensor go to its first or last element."""
+"""Gradients of RESAMPLE go to every element that the error of their coordinate permits."""
 
 from __future__ import annotations
 
