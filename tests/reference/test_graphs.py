@@ -227,7 +227,7 @@ outputs: {y: end}
 
 
 def test_an_error_behind_kinks_alone_is_right(tmp_path: Path) -> None:
-    """All errors before the first RELU lead to 0, and an error after it does not."""
+    """Whatever the errors of `roots`, the output is 0; an error of `root` may make it 2^-22."""
     case = graph_case(tmp_path, KINKS)
     near = np.nextafter(np.float32(2), np.float32(3)) - np.float32(2)
     assert passes(case, {"y": near.reshape(1, 1, 1, 1)})
@@ -286,7 +286,7 @@ def test_a_kernel_may_truncate_all_that_it_stores() -> None:
 
 
 def test_a_rounding_to_fewer_digits_before_a_saturated_element_fails(tmp_path: Path) -> None:
-    """The number of errors that lead to one element does not widen the interval of another."""
+    """More rounding errors in one element do not widen the interval of another element."""
     text = """
 inputs:
   x: {Sizes: [1, 1, 20, 9], DataType: FLOAT16, fill: {uniform: {low: -3, high: 3, seed: 1}}}

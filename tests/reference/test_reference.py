@@ -1,4 +1,4 @@
-"""The reference against loops written straight from the pages, over random descs."""
+"""Every operator has its functions; those of GATHER and others agree with loops from the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER: the page's formula, and what DirectML gives of infinities."""
+"""ADAM_OPTIMIZER follows its page's formula, and gives of infinities what DirectML does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference of ACTIVATION_RELU_GRAD."""
+"""ACTIVATION_RELU_GRAD passes the gradients of positive elements on, and 0 for all others."""
 
 from __future__ import annotations
 

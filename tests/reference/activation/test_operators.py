@@ -1,4 +1,4 @@
-"""Activations as operators and fused into others: values, slopes, intervals, special numbers."""
+"""Activations give the same alone and fused, change no faster than their slope, and treat NaN."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tests.properties import examples
 from tests.reference.functions import function_of
 
 STEPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
+"""Activations with a jump, so that no slope bounds their differences."""
 
 numbers = st.floats(-30, 30)
 factors = st.floats(0.25, 3, width=32)

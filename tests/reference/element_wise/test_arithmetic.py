@@ -1,4 +1,4 @@
-"""Element-wise operators of the reference, and what their precision rules permit."""
+"""Sums, quotients and exponentials: integers wrap around, rounded numbers lie in the interval."""
 
 from __future__ import annotations
 

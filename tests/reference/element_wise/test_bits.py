@@ -1,4 +1,4 @@
-"""Operators of the reference on bits."""
+"""Bit operators take each data type as plain bits; most shifts by the whole width are open."""
 
 from __future__ import annotations
 

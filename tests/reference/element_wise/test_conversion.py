@@ -1,4 +1,4 @@
-"""Conversions of the reference: between data types, and to quantized numbers."""
+"""CAST and QUANTIZE_LINEAR: what each number becomes, and what a device may make of it instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons, truth values and choices of the reference."""
+"""Comparisons are those of the numbers, anything but 0 is true, and IF keeps every bit."""
 
 from __future__ import annotations
 

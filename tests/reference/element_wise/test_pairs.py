@@ -1,4 +1,4 @@
-"""Operators of two tensors' elements: arithmetic, remainders, comparisons and bits."""
+"""Differences, products, remainders, means and extrema: the right results and those permitted."""
 
 from __future__ import annotations
 

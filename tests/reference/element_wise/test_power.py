@@ -1,4 +1,4 @@
-"""Powers, and the inverse tangent of two tensors."""
+"""POW and ATAN_YX: powers by logarithms, special numbers as measured, angles of all quadrants."""
 
 from __future__ import annotations
 

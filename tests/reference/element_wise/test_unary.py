@@ -1,4 +1,4 @@
-"""Functions of one element: roots, logarithms, hyperbolic and trigonometric functions."""
+"""Functions of one element agree with the C library, and permit formulas that kernels use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that select elements: coordinates of nonzero elements, ARGMAX and TOP_K with NaN."""
+"""NONZERO_COORDINATES finds all nonzero elements; TOP_K1 with NaN gives an element of its line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_only_what_follows_the_last_coordinates_is_undefined(tensor: Array) -> N
 
 
 def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
-    """Return which of 4, 5, 6, 9 and NaN may be the first of two, and which indices 0 to 4."""
+    """Return which of 4, 5, 6, 9, NaN and which of the indices 0 to 4 TOP_K1 may give first."""
     tensor = np.array([line], np.float32)
     outputs = TensorDesc(DataType.FLOAT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
     fields = {"Axis": 1, "K": 2, "AxisDirection": "DECREASING"}

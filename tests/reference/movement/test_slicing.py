@@ -1,4 +1,4 @@
-"""The reference of SLICE1 and SLICE_GRAD."""
+"""SLICE_GRAD puts the gradient where SLICE1 took the slice, and 0 elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch normalisation and its gradients: how the four operators are related."""
+"""The four operators of batch normalisation agree with each other and with finite differences."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_error_scales_are_at_least_as_great_as_results(seed: int, sizes: tuple[i
     assert (4 * np.abs(forward(tensor, **inputs)) <= permitted * (1 + 1e-6)).all()
 
 
-def test_the_mean_of_squares_less_the_square_of_the_mean_keeps_the_rule() -> None:
+def test_the_mean_of_squares_less_the_square_of_the_mean_is_within_the_limit() -> None:
     one = np.ones((1, 1), np.float32)
     count = np.float32(1000)
     for seed in range(20):

@@ -1,4 +1,4 @@
-"""Local response normalisation and its gradient: windows, exponents and finite differences."""
+"""Local response normalisation divides by its window; its gradient is a finite difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisations: properties of their results, and what these do not depend on."""
+"""Normalised elements have mean 0, variance 1 or norm 1; limits hold the errors of kernels."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_negative_epsilon_magnifies_the_error_of_the_norm(order: int, share: f
 @pytest.mark.parametrize(
     ("first", "length"), [(0.1, 1000), (1e4, 6000)], ids=["equal", "lost beside the first"]
 )
-def test_serial_sums_of_terms_that_err_alike_keep_the_rule(first: float, length: int) -> None:
+def test_serial_sums_of_terms_that_err_alike_are_permitted(first: float, length: int) -> None:
     chance = np.random.default_rng(0).normal(0, 1, (1, length)).astype(np.float32)
     tensor = np.full((1, length), 0.1, np.float32) if first < 1 else chance
     tensor[0, 0] = first
@@ -236,7 +236,7 @@ def test_between_the_divisors_beyond_float16_no_quotient_is_right(operator: str)
         assert np.logical_or.reduce(within).all() == expected
 
 
-def test_the_mean_of_squares_less_the_square_of_the_mean_keeps_the_rule() -> None:
+def test_the_mean_of_squares_less_the_square_of_the_mean_is_within_the_limit() -> None:
     count = np.float32(1000)
     for seed in range(20):
         tensor = np.random.default_rng(seed).normal(3, 1, (1, 1000)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Attention: shares, masks, past keys, shared heads, and inputs without effect."""
+"""Attention is a mean of values by shares; masks, past keys and shared heads act as documented."""
 
 from __future__ import annotations
 

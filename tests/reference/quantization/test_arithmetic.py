@@ -1,4 +1,4 @@
-"""Arithmetic on quantized numbers against dequantizing, computing and quantizing again."""
+"""Quantized products and sums are those of dequantized numbers, quantized again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantization: properties of its formulas, and what rules permit in addition."""
+"""Quantization undoes dequantization, uses each block's own scale, and permits right roundings."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_right_products_lie_within_the_interval(seed: int) -> None:
 
 
 HALVES = np.array([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
-"""Quotients of which every way to round but the right one fails on some."""
+"""Quotients on which each wrong way to round differs from rounding to even."""
 
 ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "away": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),

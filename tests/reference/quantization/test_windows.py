@@ -1,4 +1,4 @@
-"""Quantized convolutions and means against loops over what the window sees."""
+"""Quantized convolutions and means agree with loops over the elements in each window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LSTM against its equations, written as a loop; and what was measured of infinite numbers."""
+"""LSTM agrees with its equations, written as a loop; infinite states have the measured effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference's gradients of regions of interest."""
+"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1, and its intervals hold uncertain samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def desc(array: Array) -> TensorDesc:
 def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
     seed: int, function: str, mode: str, samples: int, corners: bool
 ) -> None:
-    """The gradient is the adjoint: <gradients, outputs> = <its gradient, input>."""
+    """The gradient is the adjoint: sum(gradients * outputs) = sum(input gradient * input)."""
     random = np.random.default_rng(seed)
     values = random.uniform(-9, 9, random.integers(1, 6, 4))
     gradients = random.uniform(-9, 9, (3, values.shape[1], *random.integers(1, 4, 2)))
@@ -58,7 +58,7 @@ def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
 
 
 def of_a_plane(gradients: Array, **fields: Any) -> Any:
-    """Return the gradient of a region of 3 x - 2 y, 16 wide and 8 high."""
+    """Return arguments of ROI_ALIGN_GRAD for a plane, 3 x - 2 y, that is 16 wide and 8 high."""
     y, x = np.mgrid[0:8, 0:16]
     arguments: dict[str, Any] = {
         "InputTensor": (3.0 * x - 2.0 * y)[np.newaxis, np.newaxis],
@@ -161,7 +161,7 @@ def test_a_linear_share_changes_little_where_a_sample_passes_an_element(begin: f
 
 
 def test_the_error_of_a_row_cancels_in_slopes_whose_changes_do() -> None:
-    """If the gradients alternate, an error of y adds to one slope what it takes from the next."""
+    """If gradients alternate in sign, an error of y adds to one slope and takes from the next."""
     image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
     region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)
     widths = [

@@ -1,4 +1,4 @@
-"""Operators of the reference on regions of interest."""
+"""ROI_POOLING and ROI_ALIGN read the elements that loops find; near boundaries either is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that stretch and shrink tensors, and their gradients."""
+"""RESAMPLE and its gradients: where samples are taken, and what rounded coordinates permit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCALES = st.sampled_from([0.25, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 def resampled(
     operator: str, tensor: Array, sizes: list[int], mode: str, *, part: str = "", **more: Any
 ) -> Any:
-    """Return an operator's result for a tensor, or that of the part of it."""
+    """Return the result of an operator's reference for a tensor, or that of its `part`."""
     side = "Gradient" if "GRAD" in operator else ""
     function = function_of(operator, part)
     return function(

@@ -1,4 +1,4 @@
-"""Pooling over windows without elements, and LP_POOLING with a P of 0."""
+"""Pooling over no elements gives NaN or 0; LP_POOLING with a P of 0 gives infinity or any."""
 
 from __future__ import annotations
 

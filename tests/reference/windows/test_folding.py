@@ -31,7 +31,7 @@ class Axis(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """How many elements the window has."""
+        """How many positions the window has."""
         padded = self.size + self.start + self.end
         return (padded - self.dilation * (self.window - 1) - 1) // self.stride + 1
 

@@ -1,4 +1,4 @@
-"""Operators of the reference that pool what a window sees, and their gradients."""
+"""Pooling agrees with loops over the elements in each window, and gradients are its adjoints."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: 
 
 @given(WINDOWS, SEEDS)
 def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: int) -> None:
-    """The gradient is the adjoint of pooling: <gradients, pooled> = <their gradient, input>."""
+    """The gradient is the adjoint: sum(gradients * pooled) = sum(input gradient * input)."""
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
     wide = tensor(window.positions, DataType.FLOAT64)
     single = window.attributes(dilated=False)
