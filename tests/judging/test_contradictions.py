@@ -104,7 +104,7 @@ CASES: Final[Mapping[str, str]] = {
 
 
 def expected(case: Case) -> Outputs:
-    """What a backend returns that is wrong just as the case's expectation is."""
+    """Return the outputs of a backend that is as wrong as the case's expectation."""
     assert case.expectation is not None
     return Outputs(dict(case.expectation.outputs))  # type: ignore[union-attr]
 
@@ -162,7 +162,7 @@ def test_a_graphs_expectation_must_be_permitted(tmp_path: Path) -> None:
 
 
 def test_another_candidate_is_no_contradiction(tmp_path: Path) -> None:
-    """A subnormal sum may be zero, whoever says so."""
+    """The rule permits 0 for a subnormal sum, in outputs and in expectations alike."""
     case = built(tmp_path, binary("ELEMENT_WISE_ADD", "1e-40", "1e-40", "0"))
     assert judge(case, run_case(case), no_expectation).status is Status.PASSED
     assert judge(case, expected(case), no_expectation).status is Status.PASSED

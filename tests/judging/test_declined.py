@@ -20,7 +20,7 @@ HALF = "faulty:declines,on=example-1"
 GATHER = ("--operator", "GATHER", "--tag", "documented")
 
 
-def test_only_declined_cases_are_exit_code_7(tmp_path: Path) -> None:
+def test_a_run_of_declined_cases_alone_has_exit_code_7(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", *GATHER, "-b", "faulty:declines")
     assert done.returncode == 7, done.stdout
     assert "the backend has no counterpart of this operator: GATHER" in done.stdout
@@ -30,7 +30,9 @@ def test_only_declined_cases_are_exit_code_7(tmp_path: Path) -> None:
     ("options", "code"),
     [((), 0), (("--fail-on", "unsupported"), 1), (("--min-passed", "100"), 1)],
 )
-def test_beside_cases_that_pass(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
+def test_declined_cases_beside_passes_fail_a_run_only_on_request(
+    tmp_path: Path, options: tuple[str, ...], code: int
+) -> None:
     log = tmp_path / "run.jsonl"
     done = dmlconf_here(
         tmp_path, "run", *GATHER, "-b", HALF, "--log", str(log), "--report", "json:r.json", *options
@@ -44,7 +46,7 @@ def test_beside_cases_that_pass(tmp_path: Path, options: tuple[str, ...], code: 
     assert report["declined"] == {"GATHER": {"cases": len(declined), "of": of}}
 
 
-def test_compare_says_another_status(tmp_path: Path) -> None:
+def test_compare_reports_a_declined_case_as_another_status(tmp_path: Path) -> None:
     for name, backend in (("one", "numpy"), ("other", HALF)):
         dmlconf_here(tmp_path, "run", *GATHER, "-b", backend, "--log", f"{name}.jsonl")
     done = dmlconf_here(tmp_path, "compare", "one.jsonl", "other.jsonl")
@@ -52,12 +54,12 @@ def test_compare_says_another_status(tmp_path: Path) -> None:
     assert "passed, now unsupported: not expressible by the backend" in done.stdout
 
 
-def test_record_leaves_it_out(tmp_path: Path) -> None:
+def test_record_leaves_declined_cases_out(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "record", *GATHER, "-b", HALF, "-o", "x.dmlrec")
     assert "not expressible by the backend" in done.stderr, done.stderr
 
 
-def test_a_malformed_one_is_a_breakdown() -> None:
+def test_a_malformed_decline_is_a_breakdown() -> None:
     case = valid_case(next(iter(bundled("tile/documented.yaml").plan())))
     assert isinstance(checked_outcome(Declined(None), case), Breakdown)  # type: ignore[arg-type]
     assert checked_outcome(Declined("no such operator"), case) == Declined("no such operator")

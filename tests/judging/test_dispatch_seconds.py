@@ -1,4 +1,4 @@
-"""Times by the device's clock, from the outcome to log and report."""
+"""Times by the device's clock go from the outcome into the log and the report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def valid(data: object) -> None:
         jsonschema.validate(data, inside)
 
 
-def test_is_reported_with_the_verdict(tmp_path: Path) -> None:
+def test_times_are_reported_with_the_verdict(tmp_path: Path) -> None:
     values = {"OutputTensor": np.array([1, 2, 1, 2], np.float32)}
     actual = verdict(tmp_path, Outputs(values, 0.25, (), (0.5, 0.0000012345678)))
     assert (actual.status, actual.seconds) == (Status.PASSED, 0.25)
@@ -49,7 +49,7 @@ def test_is_reported_with_the_verdict(tmp_path: Path) -> None:
     ],
     ids=["no clock", "refused"],
 )
-def test_is_absent_where_nothing_was_measured(tmp_path: Path, outcome: Outcome) -> None:
+def test_times_are_absent_where_nothing_was_measured(tmp_path: Path, outcome: Outcome) -> None:
     data = json.loads(json.dumps(verdict_data(verdict(tmp_path, outcome))))
     assert "dispatch_seconds" not in data
     valid(data)

@@ -1,4 +1,4 @@
-"""Error maps: the picture of where a failing output differs from what is expected."""
+"""Error maps show where a failing output differs from what is expected, and how much."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dmlconf.judging.error_map import MOST_COLUMNS, MOST_ROWS, error_map
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=4, max_side=20)
 
 
-def test_the_level_is_the_power_of_ten_of_the_largest_expected_number() -> None:
+def test_the_level_is_the_power_of_ten_relative_to_the_largest_expected_number() -> None:
     expected = np.array([[1000, 1, 1, 1]], np.float64)
     actual = expected + np.array([[0, 1e-6, 0.5, 500]])
     assert error_map(actual, expected).rows == ("0169",)
@@ -30,7 +30,9 @@ def test_the_level_is_the_power_of_ten_of_the_largest_expected_number() -> None:
         (1.0, 0.0, "9"),
     ],
 )
-def test_numbers_that_are_none(actual: float, expected: float, level: str) -> None:
+def test_nan_infinities_and_zeros_have_levels_of_their_own(
+    actual: float, expected: float, level: str
+) -> None:
     pair = (np.array([value], np.float32) for value in (actual, expected))
     assert error_map(*pair).rows == (level,)
 

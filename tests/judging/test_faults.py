@@ -1,4 +1,4 @@
-"""Verdicts on conduct of an operator that a backend observed, apart from values."""
+"""A fault that a backend observed, such as a changed input, fails a case with right values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs that depend on comparisons, such as indices, where inputs are subnormal.
+"""Indices and other results of comparisons may be those of zeros where inputs are subnormal.
 
 A device may flush subnormal FLOAT32 numbers to zero before it compares them. So ARGMAX of
 [1e-40, 2e-40] may be 1, or 0 as for two zeros.

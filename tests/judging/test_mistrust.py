@@ -1,4 +1,4 @@
-"""Outputs that meet a wide rule, but look as if the operator had not run."""
+"""Zeros and copies of an input fail even under a wide rule, unless they are surely right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs that were recorded as a digest and a sample: what is compared, and with what."""
+"""Outputs recorded as a digest and a sample: equal bits pass, others are compared at the sample."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def right(case: Case) -> Array:
 
 
 def near(case: Case) -> Array:
-    """Outputs that a right backend may compute: every second element one step off."""
+    """Return outputs that a right backend may compute: every second element is 1 ULP off."""
     array = right(case)
     return np.where(
         np.arange(SIZE).reshape(array.shape) % 2, np.nextafter(array, np.float32(9)), array
@@ -157,7 +157,7 @@ def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case
 
 
 def elsewhere(case: Case) -> int:
-    """An element that is not in the sample."""
+    """Return the index of an element that is not in the sample."""
     return int(np.setdiff1d(np.arange(SIZE), indices(case))[1000])
 
 

@@ -1,4 +1,4 @@
-"""Verdicts on outputs of which the documentation leaves elements undefined."""
+"""Elements that the documentation leaves undefined may hold anything and make no fault."""
 
 from __future__ import annotations
 

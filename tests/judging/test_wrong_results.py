@@ -23,10 +23,10 @@ from tests.judging.wrong_results import CHANGES, Survivor, survivors
 
 OPERATORS_ONE_IN: Final = 5
 CASES_ONE_IN: Final = 30
-"""Operators, and cases of each of those, of which the quick test takes one."""
+"""The quick test takes one of 5 operators, and one of 30 cases of these."""
 
 MOST_BYTES: Final = 1 << 14
-"""Of the tensors of such a case; a large one takes seconds."""
+"""Bytes of the tensors of a case in the quick test; larger cases take seconds."""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def survivors(
 ) -> Iterator[Survivor]:
     """Yield the verdicts that pass although every output is changed.
 
-    A change that changes no output of a case, such as the negation of zeros, is none.
+    A change that alters no output of a case, such as the negation of zeros, is left out.
     """
     for planned in plan:
         case = build(planned)
@@ -96,7 +96,7 @@ def survivors(
 def fails_wrong_results(case: Case, changes: Mapping[str, Change] = CHANGES) -> bool:
     """Return whether each change fails against the reference's own outputs.
 
-    Outputs without a number other than 0 are no test of that: they do not fail.
+    Outputs of nothing but 0 and NaN cannot show that, so for them the answer is no.
     """
     right = run_case(case)
     if not isinstance(right, Outputs):
