@@ -1,4 +1,4 @@
-"""Messages of dmlconf when things really go wrong, on Microsoft's DirectML in the lab.
+"""A device, process or DirectML that fails in the lab costs one case, and the message says why.
 
 The cases around the one that meets the trouble must pass as ever, and the log must be whole.
 """
@@ -75,7 +75,7 @@ for planned in load_suite([Path("tile.yaml")]).plan():
 backend.close()
 print("closed")
 """
-"""A device that hangs in a process that is not ended."""
+"""A program whose device hangs, and whose process goes on."""
 
 
 def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -243,7 +243,7 @@ D3D12: Final = r"C:\windows\system32\d3d12.dll"
     ],
     ids=["another-dll", "another-dll-devices", "text", "missing"],
 )
-def test_4_for_what_is_not_directml(
+def test_a_file_that_is_not_directml_has_exit_code_4(
     tmp_path: Path, command: tuple[str, ...], file: str, expected: str
 ) -> None:
     (tmp_path / "text.dll").write_text("not a library", encoding="utf-8")

@@ -1,4 +1,7 @@
-"""Tests that run inside the Wine lab. Build it first: python3 lab/lab.py build."""
+"""The Wine lab runs the checkout's dmlconf on DirectML, and a run leaves no trace.
+
+Build the lab first: python3 lab/lab.py build.
+"""
 
 from __future__ import annotations
 

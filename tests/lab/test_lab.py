@@ -1,4 +1,4 @@
-"""Tests of the Wine lab that need not build it."""
+"""The lab's recipe, arguments, environment, refusals and build steps, without building it."""
 
 from __future__ import annotations
 

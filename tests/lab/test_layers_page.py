@@ -1,4 +1,4 @@
-"""The page of the layers of networks in the lab."""
+"""The page of a run over layers of networks counts each operator and names what did not pass."""
 
 from __future__ import annotations
 

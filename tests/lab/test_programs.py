@@ -58,7 +58,7 @@ GRAPHS: Final = (
     "attention/",
     "recurrent/",
 )
-"""Graphs of which the first case that begins so is computed rightly."""
+"""How identifiers of graphs begin; DirectML computes the first case of each rightly."""
 
 
 def case_of(identifier: str) -> Case:

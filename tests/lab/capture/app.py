@@ -1,4 +1,4 @@
-"""An application: a network in several sessions and threads; prints the bits of its outputs."""
+"""An application to capture: it runs a network in sessions and threads, and prints the outputs."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ import onnxruntime
 
 
 def session(fused: bool) -> onnxruntime.InferenceSession:
-    """A session of ONNX Runtime's DirectML provider."""
+    """Return a session of ONNX Runtime's DirectML provider."""
     options = onnxruntime.SessionOptions()
     options.enable_mem_pattern = False
     options.add_free_dimension_override_by_name("batch", 1)
@@ -25,7 +25,7 @@ def session(fused: bool) -> onnxruntime.InferenceSession:
 
 
 def output(of: onnxruntime.InferenceSession, shift: int) -> str:
-    """The bits of the network's output."""
+    """Return the bits of the network's output, in hexadecimal."""
     values = (np.arange(243) + shift) % 17 / 17
     return str(
         of.run(None, {"x": values.astype(np.float32).reshape(1, 3, 9, 9)})[0].tobytes().hex()

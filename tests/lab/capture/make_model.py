@@ -1,9 +1,8 @@
-"""Make the models: `pip install onnx`, then `python tests/lab/capture/make_model.py`.
+"""Make the captured models: `pip install onnx`, then `python tests/lab/capture/make_model.py`.
 
-net.onnx is a small network whose tensors avoid the kernels that the lab lacks, and so are
-words.onnx, with a recurrent layer, and attention.onnx, in FLOAT16. In antialias.onnx ONNX Runtime's
-DirectML provider makes RESAMPLE3 with Antialiased of a Resize with antialias, which ONNX defines
-otherwise.
+net.onnx, words.onnx (with a recurrent layer) and attention.onnx (in FLOAT16) are small networks
+whose tensors avoid the kernels that the lab lacks. antialias.onnx has a Resize with antialias, of
+which ONNX Runtime's DirectML provider makes RESAMPLE3 with Antialiased; ONNX defines it otherwise.
 """
 
 from collections.abc import Mapping

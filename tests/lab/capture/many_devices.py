@@ -1,6 +1,7 @@
 """Make a device, run cases on it and release it, again and again; print handles and memory.
 
-`many_devices.py FOLDER COUNT`: the case files, and how often. A line of JSON after each tenth.
+`many_devices.py FOLDER COUNT` runs the cases of FOLDER on COUNT devices, one after the other, and
+prints a line of JSON after each tenth.
 """
 
 import ctypes
@@ -36,7 +37,7 @@ EXTENDED_HANDLE_INFORMATION = 64
 
 
 def handles() -> int:
-    """The handles of this process; GetProcessHandleCount is always 0 in Wine."""
+    """Return how many handles this process has; GetProcessHandleCount is always 0 in Wine."""
     size = 1 << 22
     buffer = ctypes.create_string_buffer(size)
     query = windows_library("ntdll").NtQuerySystemInformation

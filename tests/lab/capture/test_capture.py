@@ -1,4 +1,4 @@
-"""ONNX Runtime's DirectML provider, captured in the lab: `python3 lab/lab.py packages`."""
+"""What ONNX Runtime gives to DirectML is captured in the lab as cases, which judge DirectML."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NODES: Final = {
     "GEMM": 1,
     "ACTIVATION_SOFTMAX1": 1,
 }
-"""What ONNX Runtime makes of the network: activations are fused into convolutions."""
+"""How many of each operator ONNX Runtime makes of the network: it fuses activations."""
 
 
 def lab(
@@ -57,7 +57,7 @@ def lab(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the application, and `my-app` with what was captured of it."""
+    """A folder with the application; `captured` adds `my-app`, what was captured of it."""
     subprocess.run([sys.executable, str(SCRIPT), "packages"], check=True)
     folder = tmp_path_factory.mktemp("capture")
     for name in FILES:

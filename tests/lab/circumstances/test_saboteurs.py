@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=FILES)
 def verdicts(folder: Path, request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
-    """The status, the circumstance and the results of all, by saboteur, of one case."""
+    """By saboteur: the status of the case, the blamed circumstance, the result of each one."""
     done = subprocess.run(
         [
             sys.executable,

@@ -1,4 +1,4 @@
-"""In the lab: the verdict on a case under all circumstances, for each saboteur, as JSON lines."""
+"""Print in the lab, for each saboteur, the verdict on a case under all circumstances, as JSON."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class DebugLayer:
         replace_method(device.dml, "CreateOperator", (POINTER, *NEW_OBJECT), self.create)
 
     def _new_queue(self) -> Any:
-        """Return a COM object; methods that dmlconf does not call, DirectML may, and do nothing."""
+        """Return a COM object; the methods that only DirectML may call do nothing."""
         methods: dict[str, tuple[Any, tuple[Any, ...], Hook]] = {
             "AddRef": (ctypes.c_uint32, (), lambda this: 2),
             "Release": (ctypes.c_uint32, (), lambda this: 1),
