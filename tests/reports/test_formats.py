@@ -1,4 +1,4 @@
-"""`--report FORMAT:FILE`: the formats, and what is said about wrong ones."""
+"""`--report FORMAT:FILE` writes every format, and refuses others with a message that helps."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def undocumented(names: Iterable[str]) -> list[str]:
-    """The formats that the table of docs/reports.md lacks."""
+    """Return the formats that the table of docs/reports.md lacks."""
     text = (ROOT / "docs" / "reports.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .+ \| .+ \|$", text, re.MULTILINE)
     return [name for name in names if name not in rows]

@@ -1,4 +1,4 @@
-"""The histogram of ULP: its headings, and its marks."""
+"""The histogram of ULP has every element under a heading; a higher mark means more elements."""
 
 from __future__ import annotations
 

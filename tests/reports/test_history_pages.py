@@ -1,4 +1,4 @@
-"""Pages of a history: what they say, where their links lead, and that texts stay texts."""
+"""Pages of a history name what changed, link to pages that exist, and run no text as HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report `markdown`: headings, tables and failures that can be unfolded."""
+"""The report `markdown` has a heading, a table, and failures that can be unfolded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report `svg`: a picture of the terminal report."""
+"""The reports `svg` and `text` show the terminal report, whatever the terminal."""
 
 from __future__ import annotations
 
