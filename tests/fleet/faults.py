@@ -22,10 +22,10 @@ from tests.fleet.suites import MATRIX, untimed
 __all__ = ["KILLED", "SILENT", "Fault", "Laboratory"]
 
 KILLED: Final = ("main", "worker", "nanny", "scheduler")
-"""Processes that meet SIGKILL."""
+"""Processes that SIGKILL ends."""
 
 SILENT: Final = ("hung-worker", "cut-off-worker", "hung-scheduler")
-"""Processes that do not end and do not answer: by SIGSTOP, or since the network is cut."""
+"""Processes that stay, but do not answer: SIGSTOP stops them, or their network is cut."""
 
 _ENDING: Final = {
     "main": (-signal.SIGKILL,),
@@ -42,7 +42,7 @@ _START_SECONDS: Final = 4.0
 """About as long as it takes until the log begins; a quarter of the faults come before."""
 
 _RUN_SECONDS: Final = 3.0
-"""Later than most runs end, where the machine has nothing else to do."""
+"""On an idle machine most runs end sooner than this after the first line of their log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Laboratory:
     """
 
     def __init__(self, folder: Path, victim: str) -> None:
-        """Prepare.
+        """Write the suite and the plugin, and make the reference log.
 
         Args:
             folder: a folder for its files; `reference.jsonl` there is the log of a run without a

@@ -1,4 +1,4 @@
-"""A plugin's backend for workers of a scheduler: its adapter is the machine's, and it can kill one.
+"""A backend for workers of a scheduler: a variable names its adapter, and a case can kill a worker.
 
 Cases whose name has `deadly` end the process that started this one, which is Dask's worker.
 """

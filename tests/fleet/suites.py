@@ -1,4 +1,4 @@
-"""Small suites, and what distinguishes two logs of one run."""
+"""A small suite, and logs without what differs between two runs of it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_ONE_RUN: Final = frozenset(
         "sequence",
     }
 )
-"""Fields of times, and of how a log came about."""
+"""Fields that differ between runs of one plan: times, and how a log came about."""
 
 
 def untimed(log: Path) -> list[dict[str, Any]]:

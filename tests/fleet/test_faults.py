@@ -1,4 +1,4 @@
-"""A full disk, a clock that jumps, a log on a slow share, two runs on one log, and kills."""
+"""A full disk, jumping clock, slow share, second run on a log or dead process loses no verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def preloaded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The preloaded library that makes the clock jump and writes slow."""
+    """The preloaded library that makes the clock jump and writing slow."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")

@@ -1,4 +1,4 @@
-"""A scheduler's worker, run in this process."""
+"""A scheduler's worker judges the cases it is given, and refuses jobs of another suite."""
 
 from __future__ import annotations
 
