@@ -1,4 +1,4 @@
-"""An element of a recorded sample may have the same values as in the whole output."""
+"""Each element is judged alone as it is in its output, so that samples can be judged."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def floats(*values: float, data_type: DataType = DataType.FLOAT32) -> Array:
 
 
 def differing(actual: Array, expected: Array, precision: PrecisionRule) -> list[int]:
-    """The indices that differ, one element at a time."""
+    """Return the indices that differ if each element is compared alone."""
     return [
         index
         for index in range(actual.size)

@@ -1,4 +1,4 @@
-"""Open and loose elements, and the lowest and highest value that a rule permits."""
+"""Which elements count as open or loose, and that the ends of a rule part right from wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules apart from the expected values: intervals, flushed subnormals; and the figures."""
+"""Intervals, candidates, flushed subnormal numbers and signed zeros; margin and histogram."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ LEAST_EXPONENT = {DataType.FLOAT16: -14, DataType.FLOAT32: -126, DataType.FLOAT6
 
 
 def number(data_type: DataType, bits: int) -> Any:
-    """The number that these bits are."""
+    """Return the number with these bits."""
     return np.array([bits], f"u{data_type.bits // 8}").view(data_type.dtype)[0]
 
 
 def numbers(data_type: DataType) -> st.SearchStrategy[Any]:
-    """Any bits, with the edges of the format made likely."""
+    """Return a strategy for any bits, many of them near the edges of the format."""
     sign = 1 << (data_type.bits - 1)
     infinity = ((1 << (data_type.bits - 1 - FRACTION_BITS[data_type])) - 1) << (
         FRACTION_BITS[data_type]
@@ -47,7 +47,7 @@ PAIRS = st.sampled_from(FLOATS).flatmap(
 
 
 def rank(data_type: DataType, value: Any) -> int:
-    """How many steps a finite number or an infinity is from 0, by exact arithmetic.
+    """Return how many steps a finite number or an infinity is from 0, by exact arithmetic.
 
     A binade of 2^e has numbers 2^(e - fraction bits) apart; below the least exponent, and in
     the binade of it, they are as far apart as the least subnormal number is from 0.
