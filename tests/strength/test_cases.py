@@ -1,4 +1,4 @@
-"""The figure by case, and samples of a suite."""
+"""The figure "by case" counts what each case notices; a sample has cases of each operator."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def test_what_fewer_than_three_cases_notice_is_named(tmp_path: Path) -> None:
 
 
 def test_few_is_not_said_of_a_sample_that_cannot_tell(tmp_path: Path) -> None:
-    """Two cases of each defect may both notice it, and a third one as well."""
+    """Both cases of a sample may notice a defect, and a third one outside of it as well."""
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "300"), encoding="utf-8")
     plan = list(load_suite([file]).plan())

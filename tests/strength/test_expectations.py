@@ -59,7 +59,7 @@ def test_what_the_source_of_a_rule_permits_is_counted_apart(tmp_path: Path) -> N
     tally = figure.tallies["ELEMENT_WISE_COS", "1,000 ULP in FLOAT32"]
     assert (tally.tried, tally.noticed, tally.counted) == (1, 0, 0)
     [line] = permitted_lines(figure)
-    assert line.startswith("2 by Direct3D 11.3")  # The other one is that two were swapped.
+    assert line.startswith("2 by Direct3D 11.3")  # The other change swaps two elements.
     assert line.endswith("ELEMENT_WISE_COS 2")
 
 
@@ -80,7 +80,7 @@ cases:
 
 
 def test_an_element_that_a_rule_leaves_open_counts_as_not_noticed(tmp_path: Path) -> None:
-    """The squares of the first overflow FLOAT16, so any is right; the source tells of stores."""
+    """200^2 + 160^2 overflows FLOAT16, so any result is right, whatever the source permits."""
     kind = "4 ULP in FLOAT16"
     figure = measured(tmp_path, OPEN.replace("NUMBERS", "200, 150, 170, 160, 180, 150"))
     assert all(not tally.permitted for tally in figure.tallies.values())

@@ -24,7 +24,7 @@ class State:
 
 
 def sum_of(item: int) -> tuple[int, int]:
-    """Return the sum of an item and the state, and which process made it; large ones first."""
+    """Return the sum of an item and the state, and the process; larger items take longer."""
     time.sleep(0.05 * item)
     return item + State.added, os.getpid()
 
@@ -38,7 +38,7 @@ def die(item: int) -> int:
 
 
 def until_another_works(item: tuple[Path, bool]) -> None:
-    """Return when another process is in here that stays."""
+    """Return once another process has begun an item that stays; such an item takes an hour."""
     folder, stays = item
     if stays:
         (folder / str(os.getpid())).touch()

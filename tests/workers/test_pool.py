@@ -1,4 +1,4 @@
-"""Worker processes: real ones, with backends that really crash and hang."""
+"""Worker processes of backends that really crash or hang lose the outcome of one case each."""
 
 from __future__ import annotations
 
@@ -460,7 +460,7 @@ def test_cases_with_processes_of_their_own_all_have_outcomes(tmp_path: Path) -> 
     assert broken == ["tile/many[Number=69]"]
 
 
-def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
+def test_a_crash_that_repeats_is_soon_believed_without_another_try(tmp_path: Path) -> None:
     # Most cases pass, so each of these crashes is in a process that ran others before.
     plan = many(tmp_path, 60)
     with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
@@ -473,7 +473,7 @@ def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
     broken = [name for name, outcome in heard.items() if isinstance(outcome, Breakdown)]
     assert len(heard) == 60
     assert broken == [f"tile/many[Number={number}]" for number in (5, 15, 25, 35, 45, 55)]
-    # The first; one after each of 4 batches that died; after each of 6 crashes; 3 to try again.
+    # One at first, one after each of 4 dead batches and of 6 crashes, and 3 to try again.
     assert started <= 1 + 4 + 6 + 3
 
 

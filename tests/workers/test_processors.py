@@ -1,4 +1,4 @@
-"""The processors that a process may use, by affinity and by quotas of control groups."""
+"""How many processors and how much memory a process may use, by affinity and control groups."""
 
 from __future__ import annotations
 
