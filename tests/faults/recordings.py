@@ -1,4 +1,4 @@
-"""Recordings of a DirectML, made by hand: what a device gave, without the device."""
+"""Write recordings of DirectML with given outcomes, for tests that have no device."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ SEEN = [
         "HeadCount: 1, MaskType: BOOLEAN}",
         {"OutputTensor": [math.nan]},
     ),
-    # The first moment of the first element is truncated by 0.0005, and so is what the step leaves.
+    # The first element's moment is truncated by 0.0005, and then read as the parameter.
     Seen(
         "moments-written-before-the-parameters-are-read",
         "ADAM_OPTIMIZER",
@@ -161,7 +161,7 @@ SEEN = [
             "OutputSecondMomentTensor": [4.71875, 1.0576171875],
         },
     ),
-    # The least INT64 is greater than a number of the same high word whose low word has bit 31.
+    # By signed low words the least INT64 exceeds a number of its high word with bit 31 set.
     Seen(
         LOW_WORDS,
         "MAX_POOLING",
@@ -292,7 +292,7 @@ SEEN = [
         {"OutputTensor": [-5, -5, -5, -5]},
         "1.12.1",
     ),
-    # As Min such a bound bounds nothing, and as Max it makes all elements the least number.
+    # A bound beyond INT32 bounds nothing as Min; as Max it makes all elements the least number.
     Seen(
         "infinite-bounds-of-integers",
         "ELEMENT_WISE_CLIP1",
@@ -320,7 +320,7 @@ SEEN = [
         "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
         {"OutputGradientTensor": [1.5]},
     ),
-    # The first slice has 64 of 144 places: the first row of the tensor alone.
+    # Of the window's 144 elements the first slice has 64, and of the tensor its first row alone.
     Seen(
         "gradient-of-a-normalization-over-a-large-window",
         "LOCAL_RESPONSE_NORMALIZATION_GRAD",

@@ -61,7 +61,7 @@ def named(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -
             BreakdownKind.DEVICE_REMOVED,
             "sequence-that-is-an-output-too",
         ),
-        # FILL_VALUE_CONSTANT does not count: without inputs the sequence is right as output 0.
+        # FILL_VALUE_CONSTANT is no input: without inputs, a sequence is right as output 0.
         (
             f"nodes:\n  c: {CONSTANT}\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n  m: {NEGATE % 'c'}\n"
             "outputs: {z: n, y: f, w: m}\n",
@@ -110,7 +110,9 @@ def test_a_sequence_beside_a_split_is_refused(tmp_path: Path) -> None:
         f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, w: m}}\n",
     ],
 )
-def test_other_graphs_of_sequences_break_by_the_driver(tmp_path: Path, graph: str) -> None:
+def test_other_graphs_of_sequences_that_break_meet_no_known_fault(
+    tmp_path: Path, graph: str
+) -> None:
     for kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.CRASH):
         assert named(tmp_path, graph, Breakdown(kind, "it is gone")) == ""
 

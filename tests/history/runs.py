@@ -1,4 +1,4 @@
-"""Runs for histories: some cases on one adapter, night after night."""
+"""Make the logs of nightly runs, for tests of histories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a history and their answers, on SQLite and on a real PostgreSQL."""
+"""A history says since when verdicts changed and with what, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -435,7 +435,9 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
         (["prune", "--database", "h.sqlite"], 2, "--before DATE or --keep N"),
     ],
 )
-def test_refuses(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+def test_refuses_wrong_databases_dates_and_names(
+    tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
     import re
     import sqlite3
 

@@ -1,4 +1,4 @@
-"""Several writers, writers that die, and databases of older versions."""
+"""Writers at once and writers that die lose nothing; databases of older versions are migrated."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
 
 
 def index_names(engine: Engine) -> set[str | None]:
-    """The indexes of the table of runs; PostgreSQL also has one for what is unique."""
+    """Return the indexes of the table of runs; PostgreSQL also has one for unique columns."""
     return {index["name"] for index in inspect(engine).get_indexes("run")}
 
 
