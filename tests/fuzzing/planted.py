@@ -72,7 +72,7 @@ def find(defect: Defect, seed: int, most: int) -> Finding:
 
 
 def table(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the lines of a Markdown table, the sum first."""
+    """Yield how many defects are found, then a Markdown table of all."""
     findings = list(findings)
     found = sum(each.cases is not None for each in findings)
     yield f"{found} of {len(findings)} defects are found ({100 * found / len(findings):.0f}%)."

@@ -1,4 +1,4 @@
-"""Cases that break one constraint each."""
+"""Generated invalid cases break the constraint that they name, and no other."""
 
 from __future__ import annotations
 

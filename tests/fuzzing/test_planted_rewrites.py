@@ -1,4 +1,4 @@
-"""Rewrites of the catalogue, planted in random graphs."""
+"""Patterns of the catalogue of rewrites are planted in random graphs, with the rewritten graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Case files of generated cases."""
+"""A generated case that is saved in a case file is loaded as the same case."""
 
 from __future__ import annotations
 

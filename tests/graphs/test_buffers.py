@@ -1,4 +1,4 @@
-"""Inputs of a graph that DirectML may own, and outputs that may share an input's buffer."""
+"""DirectML may own inputs that all consumers permit; one operator may write in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs: the order of nodes, the sources of tensors, and constants."""
+"""Graphs know the order of their nodes, the sources of tensors, and constants."""
 
 from __future__ import annotations
 

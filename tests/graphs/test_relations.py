@@ -1,4 +1,4 @@
-"""Other forms of a graph compute the same."""
+"""Other forms of a graph, such as unfused or cut in two, give the same outputs."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_refuses(tmp_path: Path, lines: Lines, name: str) -> None:
+def test_refuses_a_log_that_contradicts_itself(tmp_path: Path, lines: Lines, name: str) -> None:
     change, message = CHANGES[name]
     change(lines)
     with pytest.raises(InvalidLogError, match=f"changed.jsonl{message}"):
@@ -130,7 +130,7 @@ def test_a_log_that_ends_early_contradicts_nothing(tmp_path: Path, lines: Lines,
     assert (len(log.verdicts), log.complete) == (kept - 1, False)
 
 
-def test_report_refuses_it_with_a_sentence(tmp_path: Path, lines: Lines) -> None:
+def test_report_refuses_such_a_log_with_a_sentence(tmp_path: Path, lines: Lines) -> None:
     lines[-1]["summary"]["failed"] = 0
     done = dmlconf_here(tmp_path, "report", written(tmp_path, lines))
     assert done.returncode == 3

@@ -1,4 +1,4 @@
-"""Large logs are read packed, and say the same."""
+"""Verdicts of large logs are kept packed in memory, and say what was written."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ EXACT = {DataType.FLOAT16: 2**11, DataType.FLOAT32: 2**24, DataType.FLOAT64: 2**
 
 
 def limits(data_type: DataType) -> tuple[int, int]:
-    """The span of whole numbers that the type holds exactly."""
+    """Return the least and the greatest whole number between which the type holds all exactly."""
     if data_type.is_float:
         return -EXACT[data_type], EXACT[data_type]
     return int(data_type.minimum), int(data_type.maximum)

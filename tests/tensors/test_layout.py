@@ -33,7 +33,7 @@ STRIDED = SIZES.flatmap(
 
 
 def coordinates(sizes: Sizes) -> Iterator[Sizes]:
-    """Every coordinate in row-major order."""
+    """Return every coordinate in row-major order."""
     return itertools.product(*map(range, sizes))
 
 

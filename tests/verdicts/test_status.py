@@ -67,7 +67,7 @@ def test_every_failing_status_fails_in_junit_and_no_other() -> None:
 
 
 def enums(node: object) -> list[list[object]]:
-    """The lists of statuses in a schema."""
+    """Return the lists of statuses in a schema."""
     found: list[list[object]] = []
     if isinstance(node, dict):
         values = node.get("enum")
