@@ -1,6 +1,7 @@
 """Time the comparison loop against `numpy.array_equal` on the same arrays, in the same run.
 
-One million FLOAT32 values, each one ULP off the expected value, so that no shortcut helps.
+The arrays hold a million FLOAT32 values, each one ULP off what is expected, so that no shortcut
+helps.
 """
 
 from __future__ import annotations

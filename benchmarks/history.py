@@ -44,7 +44,7 @@ QUESTIONS: Final = (
 )
 
 _LOADED: Final = 10_000
-"""From so many cases on, not every night is added."""
+"""With at least so many cases in a night, most nights are written as rows instead of added."""
 
 
 def fill(database: Database, size: Size, so_far: Callable[[], float]) -> list[float]:
@@ -96,7 +96,7 @@ def server_seconds(server: Server) -> float:
 
 
 def _processor_seconds(process: str, fields: int) -> float:
-    """Return the first fields of a process's user and system time, and of its ended children's."""
+    """Return a process's user and system seconds (2 fields), and its ended children's too (4)."""
     stat = Path(f"/proc/{process}/stat").read_text("ascii")
     ticks = map(int, stat.rpartition(")")[2].split()[11 : 11 + fields])
     return sum(ticks) / os.sysconf("SC_CLK_TCK")
@@ -104,7 +104,7 @@ def _processor_seconds(process: str, fields: int) -> float:
 
 @contextmanager
 def history_in(scratch: Path, *, postgres: bool) -> Iterator[tuple[str, Callable[[], float]]]:
-    """Give the name of an empty history, and what returns its server's processor time so far."""
+    """Give the name of an empty history, and a function: its server's processor seconds so far."""
     if not postgres:
         yield str(scratch / "history.sqlite"), lambda: 0.0
         return

@@ -1,4 +1,4 @@
-"""Workloads for normalisations and recurrent layers: layers of networks."""
+"""Workloads of normalisations and recurrent layers, as networks have them, for timing."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["attention"]
 
 
 def attention(graph: Graph, desc: Mapping[str, Any], arrays: Mapping[str, Array]) -> str | None:
-    """Add the attention of a MULTIHEAD_ATTENTION; None for a past or masks other than lengths."""
+    """Add a MULTIHEAD_ATTENTION; return None for past keys, or masks other than lengths."""
     heads = desc["HeadCount"]
     if any(name.startswith("Past") for name in arrays) or "QueryTensor" not in arrays:
         return None

@@ -53,7 +53,12 @@ class Ratio:
 
 
 def layers(operators: Sequence[str], *, one_each: bool = False) -> Iterator[Case]:
-    """Yield a FLOAT32 case of each layer of some operators, or of all; or only of the first."""
+    """Yield a FLOAT32 case of each layer, or of the first one of each operator.
+
+    Args:
+        operators: those whose layers are timed; all if empty.
+        one_each: whether to yield only the first layer of each operator.
+    """
     files = sorted(cases_directory().glob("*/model.yaml"))
     seen = set()
     for planned in load_suite(files).plan():

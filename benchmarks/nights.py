@@ -1,4 +1,4 @@
-"""A made history of nightly runs, for `benchmarks.history`: the runs, and the rows they leave."""
+"""An invented history of nightly runs, for `benchmarks.history`: the runs, and their rows."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Size:
     Attributes:
         nights: how many runs.
         cases: of each run.
-        events: how many cases begin to fail, are mended and are flaky, each; so many have other
-            bits each night.
+        events: how many cases begin to fail; as many are mended, as many are flaky, and as many
+            have other bits in each night.
         operators: how many operators the cases are of.
         failing: how many cases fail always.
     """
@@ -139,7 +139,7 @@ def message(number: int) -> str:
 
 
 def nights(size: Size) -> Iterator[Night]:
-    """Yield the runs: a third of the events are regressions, mended cases and flaky ones each."""
+    """Yield the runs; `size.events` cases begin to fail, as many are mended, as many are flaky."""
     source = random.Random(40)
     every = source.sample(range(size.cases), 3 * size.events)
     regressed, mended, flaky = (every[kind::3] for kind in range(3))

@@ -132,7 +132,7 @@ def beside(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
 
 
 def mean(ratios: Sequence[float]) -> float:
-    """Return the geometric mean of those that are numbers."""
+    """Return the geometric mean of the ratios that are not NaN."""
     known = [ratio for ratio in ratios if not math.isnan(ratio)]
     return statistics.geometric_mean(known) if known else math.nan
 

@@ -79,7 +79,7 @@ class Loop:
         return dml.DML_BINDING_DESC(1, ctypes.addressof(whole)), whole
 
     def bind(self, table: ComObject, call: str, tensors: list[Any]) -> None:
-        """Bind tensors."""
+        """Bind tensors by a method of the table, such as BindInputs."""
         made = [self.binding(tensor) for tensor in tensors]
         descs = (dml.DML_BINDING_DESC * max(len(made), 1))(*(desc for desc, _ in made))
         table.call(call, len(made), descs)

@@ -1,4 +1,4 @@
-"""Workloads for windows and matrices: layers of networks, with every kind of convolution."""
+"""Workloads of products, convolutions and pooling, as networks have them, for timing."""
 
 from __future__ import annotations
 
