@@ -156,7 +156,7 @@ def _install(wheel: Path, target: Target, folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a folder that are of use, by name."""
+    """Yield name and content of each file of a folder that the single file needs."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and not _NOT_NEEDED.search(name):

@@ -176,9 +176,9 @@ def folded_lists(markdown: str) -> str:
 def site_markdown(markdown: str, place: str, repository: str = "") -> str:
     """Return a page whose links and blocks of code are in the form of the site.
 
-    A link to a file that the site does not have leads to the repository, or becomes the file's path
-    where nobody has said where that is. Links that lead nowhere
-    stay as they are, so that the strict build fails.
+    A link to a file that the site does not have leads to the repository, or becomes text with the
+    file's path if the repository's address is unknown. Links that lead nowhere stay as they are, so
+    that the strict build fails.
 
     Args:
         markdown: the page as the repository has it.

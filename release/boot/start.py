@@ -141,7 +141,7 @@ def unpack(target: str, folder: Path) -> None:
     """Write the files of a target to a folder."""
     with ZipFile(FILE) as file, file.open(CONTENT) as stream, ZipFile(stream) as content:
         files = json.loads(content.read(f"{target}.json"))
-        # In the order in which they lie there, since going back means reading from the beginning.
+        # In the order of the inner archive, since going back in it means reading from its start.
         places = {info.filename: info.header_offset for info in content.infolist()}
         for name, digest in sorted(files.items(), key=lambda item: places[item[1]]):
             data = content.read(digest)
@@ -171,7 +171,7 @@ def run_from_temporary_folder(target: str) -> int:
         while True:
             try:
                 return process.wait()
-            except KeyboardInterrupt:  # It has had the same, and ends when it has reported.
+            except KeyboardInterrupt:  # The child has had it, too, and ends once it has reported.
                 continue
     finally:
         shutil.rmtree(folder, ignore_errors=True)
