@@ -34,6 +34,7 @@ Work = tuple[NativeDesc, Placement, list[Array]]
 States = d3d12.D3D12_RESOURCE_STATES
 Heap = d3d12.D3D12_HEAP_TYPE
 ROOM = 1 << 26
+"""Bytes of each buffer of the loop, in which all its cases fit."""
 
 
 def work(paths: list[Path]) -> list[Work]:

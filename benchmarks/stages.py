@@ -33,6 +33,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 """The stages by precedence, each with parts of paths in `dmlconf` or names of functions."""
 
 _INTERVAL: Final = 0.001
+"""Processor seconds between two looks at the stack."""
 _PACKAGE: Final = "/dmlconf/"
 
 

@@ -30,6 +30,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 EXTRAS: Final = "certify"
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
+"""The earliest date of a zip archive; a fixed date makes equal content equal bytes."""
 _NOT_NEEDED: Final = re.compile(
     r"^(bin|Scripts)/|__pycache__|^numpy/(.+/)?tests/|^\.lock$|/(direct_url|uv_cache)\.json$"
 )

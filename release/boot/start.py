@@ -28,6 +28,7 @@ CONTENT = "content.zip"
 
 WRONG_USAGE = 2  # As in dmlconf's own exit codes.
 OLDEST_GLIBC = (2, 28)
+"""What wheels for `manylinux_2_28` need, which `release/single_file.py` installs."""
 KEPT_DAYS = 30
 
 

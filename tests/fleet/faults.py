@@ -152,6 +152,7 @@ class Laboratory:
     def _problems(
         self, code: int, before: list[bytes], errors: str, *, over: bool
     ) -> Iterator[str]:
+        """Yield the promises that the run broke; resume its log if it is not complete."""
         log = self._folder / "run.jsonl"
         expected = _ENDING.get(self._victim, (1,))
         if code not in ((1,) if over else expected):
@@ -181,6 +182,7 @@ class Laboratory:
             yield from self._unlike_reference(log)
 
     def _unlike_reference(self, log: Path) -> Iterator[str]:
+        """Yield how the log differs from that of a run without a scheduler."""
         try:
             verdicts = read_log(log).verdicts
         except InvalidLogError as error:
@@ -192,6 +194,7 @@ class Laboratory:
             yield "the log is another one than that of one machine"
 
     def _lab(self) -> Machines:
+        """Return the scheduler and its two workers; start them if they do not run."""
         if self._machines is None:
             self._starts += 1
             folder = self._folder / f"lab-{self._starts}"

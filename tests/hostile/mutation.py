@@ -204,6 +204,7 @@ def _odd_text(random: Random, container: Any, key: Any) -> None:
 
 
 def _scale(random: Random, container: Any, key: Any) -> None:
+    """Multiply a number or one of a list, perhaps off by one; change the text of others."""
     value = container[key]
     if isinstance(value, list) and value:
         places = [i for i, item in enumerate(value) if type(item) in (int, float)]

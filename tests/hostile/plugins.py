@@ -282,6 +282,7 @@ class Hostile:
                 yield _outcome(random)
 
     def _misbehave(self, random: Random) -> None:
+        """Print, raise an exception, close a standard stream, or end the process."""
         kind = random.randrange(6)
         if kind == 0:
             print('{"not": "yours"}' * random.choice((1, 1000)), flush=True)

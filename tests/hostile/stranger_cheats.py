@@ -100,6 +100,7 @@ def _signed_by_another(random: Random, content: bytes) -> bytes:
 
 
 def _signature_changed(random: Random, content: bytes) -> bytes:
+    """Replace the signature by none, zeros, another form of it, a longer one or many."""
     members = members_of(content)
     envelope = json.loads(members["attestation.json"])
     signature = envelope["signatures"][0]
@@ -202,6 +203,7 @@ def _doubled(random: Random, content: bytes) -> bytes:
 
 
 def _renamed(random: Random, content: bytes) -> bytes:
+    """Give a member a path outside of the archive, or another spelling of its name."""
     members = members_of(content)
     name = random.choice(list(members))
     path = random.choice(

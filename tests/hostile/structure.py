@@ -30,7 +30,9 @@ METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, z
 
 _MARK: Final = "\ue000"
 _DEPTHS: Final = (5, 39, 41, 99, 101, 300, 500, 900, 5000, 100_000)
+"""Around the limits of `dmlconf.limits`: 40 levels of YAML, 100 of JSON; and far beyond."""
 _DIGITS: Final = (18, 20, 39, 309, 400, 401, 4300, 4301, 5000, 50_000)
+"""Around 400 characters, the limit for numbers, and 4,300 digits, that of Python; and beyond."""
 
 KINDS: Final[tuple[Any, ...]] = (
     None,
@@ -97,6 +99,7 @@ def rekinded(random: Random, data: Any, times: int) -> Any:
 
 
 def _places(root: Any) -> list[tuple[Any, Any]]:
+    """Return each container with each of its keys."""
     places, waiting = [], [root]
     while waiting:
         container = waiting.pop()
@@ -118,6 +121,7 @@ def structured_json(random: Random, data: Any) -> bytes:
 
 
 def _raw(random: Random) -> str:
+    """Return a JSON value that is very deep, long or large, or that JSON does not have."""
     kind = random.randrange(6)
     depth, digits = random.choice(_DEPTHS), random.choice(_DIGITS)
     if kind == 0:

@@ -79,6 +79,7 @@ class WrongForOtherData(Right):
     """Wrong for data that only later dispatches have, however it is run."""
 
     def run(self, cases: Any) -> Iterator[Any]:
+        """Return the verdict on one case under all circumstances; check it against the schema."""
         for case, outcome in zip(cases, super().run(cases), strict=True):
             if "#inputs" in case.identifier and isinstance(outcome, Outputs):
                 arrays = {name: -array for name, array in outcome.arrays.items()}

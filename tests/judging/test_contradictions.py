@@ -51,6 +51,7 @@ def unary(
     data_type: str = "FLOAT32",
     desc: str = "",
 ) -> str:
+    """Return a case file of an operator on one element, whose expectation is wrong."""
     return f"""
 operator: {operator}
 cases:
@@ -65,6 +66,7 @@ cases:
 
 
 def binary(operator: str, one: str, other: str, wrong: str, data_type: str = "FLOAT32") -> str:
+    """Return a case file of an operator on two elements, whose expectation is wrong."""
     return f"""
 operator: {operator}
 cases:

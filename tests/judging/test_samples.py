@@ -26,6 +26,7 @@ from tests.cases.suites import built
 from tests.engine.test_against import opened
 
 SIZE = 1 << 15
+"""Elements of an output that is recorded as a sample; one of 4,095 is recorded whole."""
 
 EXP = f"""
 operator: ELEMENT_WISE_EXP

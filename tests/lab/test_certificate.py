@@ -19,6 +19,7 @@ SUBSTRATE = Path(__file__).parents[2] / "lab" / "substrate.yaml"
 
 
 def verified(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
+    """Verify a certificate outside of the lab, with the limits of its substrate."""
     return dmlconf_here(
         folder,
         "verify",

@@ -295,6 +295,7 @@ def wheel(path: Path, members: dict[str, bytes]) -> str:
 class TestUnpack:
     @pytest.fixture
     def recipe(self, tmp_path: Path) -> Recipe:
+        """A recipe of three small wheels, written to the folder with a standard library."""
         (tmp_path / "wheels").mkdir()
         (tmp_path / "stdlib/test").mkdir(parents=True)
         (tmp_path / "stdlib/os.py").touch()

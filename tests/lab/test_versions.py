@@ -261,6 +261,7 @@ class TestSuite:
 class TestPage:
     @pytest.fixture
     def some(self, tmp_path: Path) -> list[Release]:
+        """Two releases, whose logs are in the folder."""
         some = chosen(["1.9.0", "1.9.1"])
         waived = reports.WAIVED.judged(reason=KNOWN)
         newer = reports.UNSUPPORTED.judged(reason=NEWER)

@@ -30,6 +30,7 @@ OF_CANDIDATES = (
 
 
 def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
+    """Return the least and the greatest permitted result of each element."""
     tensors = {
         name: np.array(value, np.float32) if isinstance(value, list) else value
         for name, value in arguments.items()

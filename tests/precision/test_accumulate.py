@@ -34,6 +34,7 @@ class Product:
     def judged(
         self, actual: Array, data_type: Any = np.float32, *, half: bool = False
     ) -> Comparison:
+        """Compare an output with the exact product, under a rule for sums."""
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
         rule = PrecisionRule(
             RuleKind.ACCUMULATE, 1, "test", self.a.shape[1], data_type is np.float32

@@ -71,6 +71,8 @@ half, single = rounded(np.float16), rounded(np.float32)
 
 
 def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
+    """Return a driver that adds up the terms of these indices, and rounds each sum by `store`."""
+
     def summed(a: Array, b: Array) -> Array:
         terms = (np.outer(a[:, k], b[k]) for k in indices)
         return reduce(lambda total, term: store(total + term), terms, np.zeros((len(a), len(b[0]))))
@@ -81,6 +83,8 @@ def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
 def tiled(
     size: int, inner: Callable[[Array], Array], outer: Callable[[Array], Array], *, backward: bool
 ) -> Driver:
+    """Return a driver that adds up tiles of terms: `inner` rounds there, `outer` their sums."""
+
     def summed(a: Array, b: Array) -> Array:
         total = np.zeros((len(a), len(b[0])))
         for start in range(0, len(b), size):

@@ -54,7 +54,7 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
     ],
     ids=["rows", "groups", "batches"],
 )
-def test_convolution(
+def test_a_convolution_in_parts_is_that_of_each_group(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
 ) -> None:
     values, filter_ = random(*sizes), random(*filter_sizes, seed=1)
@@ -95,7 +95,7 @@ def pooled(operator: str, values: Array, **more: Any) -> Any:
     ("operator", "more"),
     [("AVERAGE_POOLING", {"IncludePadding": False}), ("MAX_POOLING", {}), ("LP_POOLING", {"P": 1})],
 )
-def test_pooling(operator: str, more: dict[str, Any]) -> None:
+def test_pooling_in_parts_is_that_of_each_channel(operator: str, more: dict[str, Any]) -> None:
     values = random(2, 30, 61, 50)
     actual = pooled(operator, values, **more)
     for batch, channel in np.ndindex(2, 30):
@@ -120,7 +120,9 @@ def test_indices_are_those_of_the_whole_tensor() -> None:
 
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
 @pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["many elements", "few elements"])
-def test_gradients_of_resampling(mode: str, sizes: tuple[int, int]) -> None:
+def test_gradients_of_resampling_in_parts_are_those_of_each_channel(
+    mode: str, sizes: tuple[int, int]
+) -> None:
     gradient = random(2, 30, 120, 100)
     scales = [1.0, 1.0, 120 / sizes[0], 100 / sizes[1]]
     fields: dict[str, Any] = {
@@ -141,7 +143,7 @@ def test_gradients_of_resampling(mode: str, sizes: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_regions(function: str) -> None:
+def test_regions_in_parts_are_those_of_each_region(function: str) -> None:
     values, count = random(2, 30, 20, 20), 40
     drawn = np.random.default_rng(2)
     begins = drawn.uniform(0, 8, (count, 2))
@@ -173,7 +175,7 @@ def test_regions(function: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_many_samples_of_each_output(function: str) -> None:
+def test_many_samples_in_parts_are_those_of_few_channels(function: str) -> None:
     values = random(1, 300, 20, 20)
     gradients = random(2, 300, 3, 4, seed=1)
     fields: dict[str, Any] = {
@@ -216,7 +218,7 @@ def test_many_samples_of_each_output(function: str) -> None:
             np.testing.assert_allclose(whole[:, channels], part_of(channels), rtol=1e-6, atol=1e-6)
 
 
-def test_greatest_numbers_of_regions() -> None:
+def test_greatest_numbers_of_regions_are_those_of_each_region() -> None:
     values, count = random(2, 30, 40, 40), 40
     drawn = np.random.default_rng(2)
     begins = drawn.integers(0, 20, (count, 2))

@@ -42,6 +42,7 @@ class Stream(io.StringIO):
 def printed(
     log: RunLog, width: int = 100, color: bool = False, encoding: str = "utf-8", **options: Any
 ) -> str:
+    """Return what a console prints of a log, without blanks at the ends of lines."""
     stream = Stream(encoding)
     console = Console(
         file=stream,
@@ -308,6 +309,7 @@ def test_closing_line_is_green_only_for_a_pass(log: RunLog, style: str) -> None:
 
 
 def many_operators(count: int, failing: int) -> RunLog:
+    """Return the log of one case of each operator, the first `failing` of which fail."""
     names = sorted(operator_names())[:count]
     return logs.run_log(
         *(

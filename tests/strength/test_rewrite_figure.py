@@ -30,6 +30,7 @@ cases:
 
 
 def _figure(folder: Path, text: str, code: int = 0) -> dict[str, object]:
+    """Measure the figure; return its part on the condition that the near miss breaks."""
     (folder / "near.yaml").write_text(text)
     options = "--figure", "rewrites", "-q", "--report", "json:s.json"
     result = dmlconf_here(folder, "strength", "near.yaml", *options)

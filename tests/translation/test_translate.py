@@ -97,6 +97,7 @@ def test_webnn_does_not_resize_axes_that_are_apart(resized: tuple[int, ...]) -> 
 
 
 def _resampled(sizes: tuple[int, ...], resized: tuple[int, ...]) -> Case:
+    """Return a case of RESAMPLE1 from one size to another."""
     scales = tuple(float(new / old) for old, new in zip(sizes, resized, strict=True))
     return stated_case(
         "here",

@@ -29,6 +29,7 @@ FILES: Final = ("app.py", "three_models.py", "net.onnx", "words.onnx", "attentio
 MODELS: Final = ("net", "words", "attention")
 CREATE_BINDING_TABLE: Final = 12
 COMPILE_GRAPH: Final = 17
+"""Slots of methods in the tables of IDMLDevice and IDMLDevice1, at which saboteur.c crashes."""
 JUDGE: Final = ("my-app/dispatches", "-b", "recording:my-app/dispatches")
 
 NODES: Final = {

@@ -30,7 +30,9 @@ POINTER_BYTES: Final = ctypes.sizeof(POINTER)
 
 PAGE_READWRITE: Final = 4
 ELEMENT_WISE_ADD, ELEMENT_WISE_SUBTRACT = 4, 30
+"""Values of DML_OPERATOR_TYPE."""
 NODE_BYTES: Final = 16
+"""The size of a DML_GRAPH_NODE_DESC."""
 
 Hook = Callable[..., Any]
 

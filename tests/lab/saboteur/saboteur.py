@@ -74,6 +74,8 @@ DEEDS = {
 
 
 class Saboteur:
+    """Real DirectML, which does a deed before it runs a case of a certain name."""
+
     def __init__(self, options: str) -> None:
         name, _, self._part = options.partition(",")
         self._deed = DEEDS[name]

@@ -26,6 +26,7 @@ JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
 
 
 def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
+    """Return a sample of an operator's cases of a data type: small ones with short sequences."""
     plan = bundled(operator).plan()
     named = [planned for planned in plan if data_type in planned.identifier]
     cases = [build(planned) for planned in named[::ONE_IN]]

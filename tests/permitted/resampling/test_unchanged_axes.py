@@ -18,6 +18,7 @@ DESC = """InputTensor: {Sizes: [2, 2, 2, 2], DataType: FLOAT32,
   OutputTensor: {Sizes: SIZES, DataType: FLOAT32}, InterpolationMode: LINEAR, Scales: SCALES"""
 
 LAST = 15
+"""The index of the infinity."""
 BEFORE = [LAST - 8, LAST - 4, LAST - 2, LAST - 1]
 """The elements before the infinity along each axis."""
 

@@ -37,6 +37,7 @@ def forward(tensor: Array, part: str = "", **parameters: Any) -> Array:
 def trained(
     tensor: Array, scale: Array, bias: Array, add: Array | None = None, part: str = ""
 ) -> Any:
+    """Return the outputs of BATCH_NORMALIZATION_TRAINING, or their `part`."""
     return evaluate(
         "_TRAINING",
         {

@@ -31,6 +31,7 @@ def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any
 
 
 def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: Any) -> Any:
+    """Return MEAN_VARIANCE_NORMALIZATION2 with Epsilon 0, and no scale or bias, unless given."""
     usual: dict[str, Any] = {
         "ScaleTensor": None,
         "BiasTensor": None,

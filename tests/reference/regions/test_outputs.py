@@ -54,6 +54,7 @@ def test_parts_of_regions_are_those_that_the_page_computes(
 
 
 def part(index: int, parts: int, first: int, last: int) -> range:
+    """Return the coordinates of one part of a region along an axis, as ROI_POOLING has them."""
     size = max(last - first + 1, 1)
     begin = index * size // parts
     end = ((index + 1) * size + parts - 1) // parts
@@ -114,6 +115,7 @@ def test_samples_lie_where_they_were_measured(
 def coordinates(
     index: int, outputs: int, begin: float, end: float, offsets: tuple[float, float], corners: bool
 ) -> list[float]:
+    """Return the coordinates of an output's samples along an axis, as was measured."""
     count = min(max(math.ceil(abs(end - begin) / outputs), 1), 3)
     length = outputs * count - corners
     shares = [(index * count + sample - offsets[1]) / max(length, 1) for sample in range(count)]
@@ -123,6 +125,7 @@ def coordinates(
 
 
 def read(image: Array, at: tuple[float, float], mode: str, corners: bool) -> float:
+    """Return the value of an image at a coordinate, or 3 outside of it."""
     for place, size in zip(at, image.shape, strict=True):
         if (place < 0 or place > size - 1) if corners else (place <= -1 or place >= size):
             return 3.0
