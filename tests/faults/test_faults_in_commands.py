@@ -1,4 +1,4 @@
-"""Known faults wherever they appear: in runs, diagnoses, random cases and on other machines."""
+"""Runs, diagnoses, fuzzing and schedulers' workers name known faults, and excuse nothing else."""
 
 from __future__ import annotations
 

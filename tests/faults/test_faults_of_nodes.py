@@ -1,4 +1,4 @@
-"""Known faults that are recognised in a graph by a node's desc and its connections."""
+"""Known faults in graphs are recognised by a node's desc and its connections."""
 
 from __future__ import annotations
 

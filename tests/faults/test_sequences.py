@@ -1,4 +1,4 @@
-"""Sequences in graphs that DirectML writes to the wrong outputs.
+"""Graphs whose sequences DirectML writes to the wrong outputs are waived, and no other ones.
 
 The expected outputs are those of DirectML 1.13.1 to 1.15.4 in the Wine lab.
 """

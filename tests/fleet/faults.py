@@ -1,4 +1,4 @@
-"""Runs on a scheduler's workers of which one process is killed or hangs at a random moment."""
+"""Kill or stop a process of a run on a scheduler's workers, and check what must hold afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network between two processes of this machine that can be cut: a proxy in threads."""
+"""A proxy in threads: a network between two processes of this machine that can be cut."""
 
 from __future__ import annotations
 

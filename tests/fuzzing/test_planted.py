@@ -1,4 +1,4 @@
-"""`dmlconf fuzz` finds planted defects: a sample; `python -m tests.fuzzing` tries all of them."""
+"""`dmlconf fuzz` finds a sample of planted defects; `python -m tests.fuzzing` tries all of them."""
 
 from __future__ import annotations
 

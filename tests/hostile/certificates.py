@@ -1,4 +1,4 @@
-"""Forged certificates, and what `dmlconf verify` says about them."""
+"""Make forged certificates, and check what `dmlconf verify` says about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that are killed at a random moment, and what must hold afterwards.
+"""Kill a run or one of its workers at a random moment, and check what must hold afterwards.
 
 The backend notes each case whose outcome it has handed over (`tests.engine.witness`), so it is
 known which outcomes had been reached before the signal.

@@ -1,4 +1,4 @@
-"""Odd environments: each gives a documented exit code, and never a traceback."""
+"""In every odd environment dmlconf ends with a documented exit code, and never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts: each status and reason that an outcome can lead to."""
+"""Each kind of outcome leads to its status and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zeros and copies of an input fail even under a wide rule, unless they are surely right."""
+"""Zeros and copies of an input fail though a wide rule permits them, unless rounding gives them."""
 
 from __future__ import annotations
 

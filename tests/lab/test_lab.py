@@ -1,4 +1,4 @@
-"""The lab's recipe, arguments, environment, refusals and build steps, without building it."""
+"""Recipe, arguments, environment and build steps of the lab are right, without building it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported programs: compiled by MinGW against DirectML.h, run on real DirectML in the lab.
+"""Exported programs compile against DirectML.h, and find wrong elements on DirectML in the lab.
 
 Wine's Direct3D lacks a function that DirectML asks for; the lab's Python supplies it, so the
 program runs as a DLL in that process.

@@ -1,4 +1,4 @@
-"""Releases of DirectML in the lab: fetched, chosen, run over the suite, and compared on a page."""
+"""Releases of DirectML are fetched, chosen and run in the lab, and compared on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements count as open or loose, and that the ends of a rule part right from wrong."""
+"""Elements are open or loose by what is permitted; what lies outside of these ends fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals, candidates, flushed subnormal numbers and signed zeros; margin and histogram."""
+"""Rules judge intervals, candidates, flushed numbers and signed zeros; figures cover all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Driver defects: the catalogue, which defects cases catch, and why others survive."""
+"""Cases catch the driver defects that they run; each survivor says what no case has."""
 
 from __future__ import annotations
 

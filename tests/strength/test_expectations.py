@@ -1,4 +1,4 @@
-"""Changed expectations: which changes cases notice, and which the source of a rule permits."""
+"""Cases notice changed expectations, but for changes that the source of their rule permits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Perturbations of single elements that verdicts notice and miss; undefined ones are left out."""
+"""Verdicts notice all perturbed elements under exact rules, and miss some under absolute limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects of size: tiles, remainders, workgroups, strides and indices; which cases notice them."""
+"""Cases notice defects of size, such as a lost last tile, if their sizes and data show them."""
 
 from __future__ import annotations
 

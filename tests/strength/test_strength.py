@@ -1,4 +1,4 @@
-"""The share of injected defects that a suite catches: strong and weak suites, and the command."""
+"""A suite of different values catches every injected defect; one of equal values does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strides: where the elements of a tensor are stored, and which of them overlap."""
+"""Strides say where elements are stored, which of them overlap, and how large a buffer is."""
 
 from __future__ import annotations
 

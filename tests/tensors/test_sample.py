@@ -1,4 +1,4 @@
-"""Samples of large arrays: the same elements everywhere, and a digest of all elements."""
+"""Samples of large arrays are the same elements everywhere, with a digest of all elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of translation, and the programs that cases become."""
+"""The tables of translation are valid, and cases become the programs that they describe."""
 
 from __future__ import annotations
 

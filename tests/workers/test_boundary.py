@@ -1,4 +1,4 @@
-"""Backends that break their protocol: only the case's own verdict is lost, never the run."""
+"""A backend that breaks its protocol loses the verdict of the case, and never the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporary folders of runs: removed after dead runs, never those of living ones."""
+"""Temporary folders of dead runs are removed, and never those of living ones."""
 
 from __future__ import annotations
 

@@ -64,6 +64,7 @@ def test_a_node_may_take_subnormal_numbers_for_zero(tmp_path: Path, what: str) -
 
 
 def test_each_node_takes_subnormal_numbers_for_zero_or_not(tmp_path: Path) -> None:
+    """Two nodes read 1.1e-38. Each may take it for 0, whether the other does or not."""
     nodes = """
   first: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
   second: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: x, OutputTensor: {}}}
@@ -83,6 +84,7 @@ def test_each_node_takes_subnormal_numbers_for_zero_or_not(tmp_path: Path) -> No
 
 
 def test_a_subnormal_scale_of_integers_may_be_zero(tmp_path: Path) -> None:
+    """1.2e-37 / 1.1e-38 is 10.9; with a scale of 0 it is infinite, which becomes 255."""
     desc = QUANTIZED.replace("SCALE", "1.1e-38").replace("INPUT", "1.2e-37")
     case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", desc)
     assert evaluate(case)["OutputTensor"] == [11]
@@ -177,6 +179,7 @@ def test_bits_of_approximate_numbers_are_unknown(
 
 
 def test_bits_of_constants_are_known(tmp_path: Path) -> None:
+    """The constants are 0x3F800000, 0x40000000 and 0x40400000 as FLOAT32."""
     text = """
 constants:
   c: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
@@ -239,6 +242,7 @@ def _every_third(array: Array, zero: float) -> Array:
 
 
 def test_each_zero_has_a_sign_of_its_own(tmp_path: Path) -> None:
+    """The reciprocals are infinities, whose sum is NaN if the signs differ."""
     nodes = """
   zero: {operator: ELEMENT_WISE_MIN, desc: {ATensor: x, BTensor: z, OutputTensor: {}}}
   other: {operator: ELEMENT_WISE_MAX, desc: {ATensor: x, BTensor: z, OutputTensor: {}}}

@@ -36,6 +36,7 @@ def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
     right: list[Values],
     wrong: list[Values],
 ) -> None:
+    """The quotients are 1, 0.5 and -1.5, or numbers next to these."""
     nodes = QUOTIENT.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("MORE", more)
     case = graph(tmp_path, INPUTS.replace("TYPE", data_type), nodes)
     for values in right:

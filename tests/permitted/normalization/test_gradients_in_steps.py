@@ -1,4 +1,4 @@
-"""BATCH_NORMALIZATION_TRAINING_GRAD with sums that are stored in FLOAT16 in two steps.
+"""BATCH_NORMALIZATION_TRAINING_GRAD may store its sums in FLOAT16 in two steps.
 
 DirectML 1.13.1 and 1.15.4 add along one dimension first and store these sums in FLOAT16, then add
 them up. The outputs below were measured there.

@@ -1,4 +1,4 @@
-"""LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16: kernels may store the base of its power in FLOAT16.
+"""LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16 may store the base of its power in FLOAT16.
 
 Measured: DirectML stores it, truncated or rounded to nearest. Both pass, and errors of 4 ULP fail.
 """

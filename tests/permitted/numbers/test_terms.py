@@ -1,4 +1,4 @@
-"""Which terms of sums have independent errors, and how much roundings beside a sum count."""
+"""Varied terms of a sum err independently, equal ones alike; steps beside a sum count once."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def test_serial_sums_of_varied_terms_have_random_errors_and_equal_ones_do_not() 
     for terms, vary in ((RANDOM, True), (np.full((3, 500), 0.7, np.float32), False)):
         exact = terms.sum(1, dtype=np.float64)
         serial = np.cumsum(terms, 1, dtype=np.float32)[:, -1]
+        # In units of 2^-24, half a ULP.
         halves = np.abs(serial - exact) / exact * 2**24
         assert terms_vary(terms, (1,)) == vary
         assert (halves < 0.5 * roundings(500)).all() == vary

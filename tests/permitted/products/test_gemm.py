@@ -1,4 +1,4 @@
-"""GEMM: what its rule permits in addition to the product."""
+"""GEMM: overflowing sums leave their softmax open; NaN is wrong beside an activation's errors."""
 
 from __future__ import annotations
 

@@ -149,6 +149,7 @@ def test_refuses_one_percent(dtype: type, least: float, before: bool) -> None:
 
 
 def test_one_error_that_comes_twice_adds_up_with_its_signs() -> None:
+    """Independent errors of 1 add up to sqrt(2); that sum twice to sqrt(8), less itself to 0."""
     error, sources = Spread.none((1, 2)).widened(np.ones((1, 2))), sources_of(np.array([[3.0, 5]]))
     np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), sources).limit, 2**0.5)
     (state,) = independent([error], sources)
@@ -159,6 +160,7 @@ def test_one_error_that_comes_twice_adds_up_with_its_signs() -> None:
 
 
 def test_equal_values_may_err_alike() -> None:
+    """Four equal values err alike, by 4 in all, and apart, by 2; a difference keeps the 2 alone."""
     error, sources = Spread.none((1, 4)).widened(np.ones((1, 4))), sources_of(np.full((1, 4), 3.0))
     np.testing.assert_allclose(error.times(np.ones((4, 1)), sources).limit, 20**0.5)
     np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)

@@ -1,4 +1,4 @@
-"""FLOAT16 sums and averages along axes that are not adjacent, as DirectML 1.8.0 and 1.9.1 do."""
+"""FLOAT16 sums along axes that are not adjacent may be stored per axis, as by DirectML 1.8.0."""
 
 from __future__ import annotations
 

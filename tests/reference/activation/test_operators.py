@@ -1,4 +1,4 @@
-"""Activations give the same alone and fused, change no faster than their slope, and treat NaN."""
+"""Activations give the same alone and fused, lie in their interval, and change by their slope."""
 
 from __future__ import annotations
 

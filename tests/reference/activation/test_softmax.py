@@ -1,4 +1,4 @@
-"""Softmax, log-softmax and hardmax: the reference, and the results that are permitted beside it."""
+"""Softmax, log-softmax and hardmax agree with each other, and permit what kernels store."""
 
 from __future__ import annotations
 

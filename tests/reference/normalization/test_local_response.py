@@ -1,4 +1,4 @@
-"""Local response normalisation divides by its window; its gradient is a finite difference."""
+"""Local response normalisation divides by its window; its gradient is that of differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference of UPSAMPLE_2D, and the interval that is permitted around it."""
+"""UPSAMPLE_2D repeats elements, or interpolates them within an interval that holds FLOAT32."""
 
 from __future__ import annotations
 

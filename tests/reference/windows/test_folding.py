@@ -1,4 +1,4 @@
-"""The reference of FOLD and UNFOLD: each is the adjoint of the other."""
+"""FOLD and UNFOLD are the adjoints of each other."""
 
 from __future__ import annotations
 
