@@ -172,7 +172,7 @@ def run_from_temporary_folder(target: str) -> int:
         while True:
             try:
                 return process.wait()
-            except KeyboardInterrupt:  # The child has had it, too, and ends once it has reported.
+            except KeyboardInterrupt:  # The child gets Ctrl-C, too, and ends after its report.
                 continue
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -28,7 +28,7 @@ class LabBackend:
         return Environment("lab", "1", os.environ.get("LAB_ADAPTER", "one"), "32.0.1")
 
     def capabilities(self) -> Capabilities:
-        """Return everything."""
+        """Return every feature level and data type."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:

@@ -1,4 +1,4 @@
-"""Subjects that hang, take memory, crash or raise on purpose, so that tests see it noticed."""
+"""Subjects that hang, take memory, crash or raise on purpose: each must be noticed."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _whole_digest(random: Random, forgery: Forgery) -> None:
 
 
 def _chosen_sample(random: Random, forgery: Forgery) -> None:
-    """Choose other places, or fewer of them, for the sample of a large output."""
+    """Choose other elements, or fewer of them, for the sample of a large output."""
     output = forgery.line("/large")["outputs"]["OutputTensor"]
     elements = forgery.elements(output)
     choice = random.randrange(3)
@@ -137,7 +137,7 @@ def _case_removed(random: Random, forgery: Forgery) -> None:
 
 
 def _case_invented(random: Random, forgery: Forgery) -> None:
-    """Another name for a case, or one case more."""
+    """Give a case another name, or add a case."""
     name = f"tile/matrix/invented-{random.randrange(99)}"
     if random.random() < 0.5:
         case = random.choice(forgery.outcomes[1:])["case"]
@@ -149,7 +149,7 @@ def _case_invented(random: Random, forgery: Forgery) -> None:
 
 
 def _case_doubled(random: Random, forgery: Forgery) -> None:
-    """One case twice, in the outcomes or in the log, in the place of another one."""
+    """List a case twice, in the outcomes, or in the log in place of another one."""
     if random.random() < 0.5:
         forgery.outcomes.append(dict(random.choice(forgery.outcomes[1:])))
     else:
@@ -242,7 +242,7 @@ def _other_inputs(random: Random, forgery: Forgery) -> None:
 
 
 def _other_environment(random: Random, forgery: Forgery) -> None:
-    """The environment is changed in one place, or contradicts itself."""
+    """Change the environment in one place, or let it contradict itself."""
     environment = forgery.predicate["environment"]
     choice = random.randrange(8)
     if choice == 0:
@@ -267,7 +267,7 @@ def _other_environment(random: Random, forgery: Forgery) -> None:
 
 
 def _broke_down(random: Random, forgery: Forgery) -> None:
-    """An outcome is replaced by a breakdown, a rejection or faults."""
+    """Replace an outcome by a breakdown, a rejection or faults."""
     line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
     choice = random.randrange(3)
     if choice == 0:
@@ -286,7 +286,7 @@ def _accepted_invalid(random: Random, forgery: Forgery) -> None:
 
 
 def _excused(random: Random, forgery: Forgery) -> None:
-    """Wrong outputs, with limits of a substrate that excuse everything."""
+    """Make an output wrong, and add limits of a substrate that excuse everything."""
     _wrong_output(random, forgery)
     forgery.others["substrate.yaml"] = _EXCUSE
 
@@ -448,7 +448,7 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
 
 
 def _odd_dates(random: Random, forgery: Forgery) -> None:
-    """A run before there were such devices, or one that took decades."""
+    """Date the run before there were such devices, or let it last decades."""
     began = datetime(random.choice((1970, 1999)), 1, 1, tzinfo=UTC)
     lasted = timedelta(days=random.choice((1, 365, 9000)))
     forgery.log[0]["started"] = began.isoformat()

@@ -165,7 +165,7 @@ def elsewhere(case: Case) -> int:
 def test_other_backends_are_compared_with_the_reference_beside_the_sample(
     tmp_path: Path, case: Case
 ) -> None:
-    # The reference is not compared with itself beside the sample; every other backend is.
+    # Outside of the sample the reference is not compared with itself; other backends are.
     wrong = without(case, elsewhere(case), right(case))
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")
@@ -179,7 +179,7 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
     actual = near(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
     result = verdict(tmp_path, case, actual, near(case), "faulty:zeros")
-    # Every other element is one step from the reference, but none of the sample is.
+    # Outside of the sample every second element is 1 ULP off; in it only the changed one is.
     odd = int(np.count_nonzero(indices(case) % 2))
     assert figures(result).histogram["1"] == SIZE // 2 - odd + 1
 

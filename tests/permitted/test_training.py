@@ -21,7 +21,7 @@ DESC = """
 
 
 def test_infinity_less_an_infinite_step_is_nan(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives the first output."""
+    """DirectML 1.15.4 gives the outputs `measured`."""
     case = single(tmp_path, "ADAM_OPTIMIZER", DESC)
     measured = [np.nan, -np.inf, np.inf, -25690.783]
     assert accepts(case, "OutputParametersTensor", measured)

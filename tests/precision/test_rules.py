@@ -1,4 +1,4 @@
-"""Rules judge intervals, candidates, flushed numbers and signed zeros; figures cover all of it."""
+"""Rules judge intervals, candidates, flushed and signed zeros, with figures over all elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report `github`: annotations that GitHub shows beside lines of case files."""
+"""The report `github` has annotations, which GitHub shows beside lines of case files."""
 
 from __future__ import annotations
 

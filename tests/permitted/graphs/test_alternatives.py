@@ -138,7 +138,7 @@ def test_indices_of_64_bits_among_which_is_nan_stay_open(tmp_path: Path) -> None
 
 
 def test_what_is_beyond_the_data_type_is_infinite(tmp_path: Path) -> None:
-    """60001 is off by up to 32 in FLOAT16, so its cosine is any; times 180000 it may overflow."""
+    """60001 may be off by 32 in FLOAT16, so its cosine is unknown; 180000 of it may overflow."""
     inputs = """
   x: {Sizes: [1], DataType: FLOAT16, values: [60000]}
   k: {Sizes: [1], DataType: FLOAT16, values: [60000]}"""
@@ -385,7 +385,7 @@ def test_a_scale_that_is_flushed_makes_quotients_undefined(tmp_path: Path) -> No
 
 
 def test_what_different_unknown_numbers_lead_to_is_open(tmp_path: Path) -> None:
-    """The argument may overflow, so each of the two sines may be any number, either the less."""
+    """The argument may overflow, so the two sines may be any two numbers."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 1]}"
     nodes = """
   sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: x, OutputTensor: {},

@@ -139,7 +139,7 @@ TOP_K = (
 
 
 def test_an_index_of_top_k_beside_any_number_is_one_of_the_line(tmp_path: Path) -> None:
-    """The number may be NaN, beside which TOP_K gives any element."""
+    """One number may be NaN, and TOP_K may then give any element of the line."""
     nodes = OPEN.replace("OPERATOR", TOP_K)
     case = graph(tmp_path, OVERFLOWING, nodes, "node.OutputIndexTensor")
     for index in range(3):

@@ -81,7 +81,7 @@ def test_refuses_four_ulps_above_what_is_right() -> None:
 
 
 def test_accepts_products_that_are_stored_before_positions_are_added() -> None:
-    """As measured on DirectML 1.13.1. A ULP of a product of 30 is 1.6% of a share."""
+    """As measured on DirectML 1.13.1. A ULP of 30 is 2^-6, which changes a share by 1.6%."""
     for seed in range(5):
         given = arguments(seed) | {"Scale": 16.0}
         fit = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T

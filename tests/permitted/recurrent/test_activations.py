@@ -21,7 +21,7 @@ GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22
 
 
 def test_an_elu_errs_as_below_zero_where_its_argument_may_be_there(tmp_path: Path) -> None:
-    """As measured: exp beside 1 errs by 2^-24, and Alpha * Gamma is 0.5; so it is in both steps."""
+    """As measured, in both steps: exp errs by 2^-24 near 1, and Alpha * Gamma is 0.5."""
     case = single(tmp_path, "GRU", GRU)
     for values in ([0, 2e-22], [-(2.0**-25), -(2.0**-25)], [-(2.0**-25), 2e-22]):
         assert accepts(case, "OutputSequenceTensor", values), values

@@ -74,7 +74,7 @@ def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
 
 
 def truncated(values: Array) -> Array:
-    """Return the values rounded toward zero to FLOAT16, FLOAT64."""
+    """Return the values rounded toward zero to FLOAT16, as FLOAT64."""
     nearest = values.astype(np.float16)
     beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
     nearest[beyond] = np.nextafter(nearest[beyond], np.float16(0))
@@ -100,7 +100,7 @@ def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
 
 
 def test_a_share_of_float16_grows_by_what_its_sum_loses() -> None:
-    """Powers of equal elements are 1, and FLOAT16 holds their sum; others may be truncated."""
+    """The powers of equal elements add up to 4, which FLOAT16 has; other sums may be truncated."""
     tensor = np.array([[2, 2, 2, 2], [2, 1, 0, -9]], np.float16)
     scale = activation_softmax1_error_scale(tensor, TensorDesc(DataType.FLOAT16, (2, 4)), [1])
     powers = np.exp(tensor.astype(np.float64) - 2)
@@ -162,7 +162,7 @@ def test_arguments_of_powers_may_be_truncated() -> None:
 
 
 def toward_zero(values: Array) -> Array:
-    """Return FLOAT32 numbers, as FLOAT64, no greater than the values."""
+    """Return the values rounded toward zero to FLOAT32, as FLOAT64."""
     nearest = values.astype(np.float32)
     beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
     return np.where(beyond, np.nextafter(nearest, np.float32(0)), nearest).astype(np.float64)

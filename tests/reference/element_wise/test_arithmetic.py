@@ -141,8 +141,8 @@ def test_an_exponential_may_be_a_power_of_two(x: float) -> None:
 
 @pytest.mark.parametrize("dtype", [HALF, SINGLE])
 @given(st.floats(-60000, 60000))
-@example(102.90625004)  # to FLOAT16 102.9375, by way of FLOAT32 102.875
-@example(102.96874998)  # to FLOAT16 102.9375, by way of FLOAT32 103
+@example(102.90625004)  # In FLOAT16 102.9375, or by way of FLOAT32 102.875.
+@example(102.96874998)  # In FLOAT16 102.9375, or by way of FLOAT32 103.
 def test_rounding_gives_at_most_two_neighbours(dtype: np.dtype[Any], number: float) -> None:
     lowest, highest = (end[0] for end in rounded_interval(np.array([number]), 0.0, dtype))
     nearest = np.float32(number).astype(dtype)

@@ -157,7 +157,7 @@ def test_exponentials_may_overflow_before_they_are_halved(name: str) -> None:
 
 
 def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
-    """Return whether an operator may give a number."""
+    """Return whether an operator may give `actual` for a number."""
     right = evaluate(name, [number], DataType.FLOAT32, **fields)
     candidates = evaluate(name, [number], DataType.FLOAT32, "candidates", **fields)
     return bool(is_permitted(np.array([actual], np.float32), right, *candidates).all())

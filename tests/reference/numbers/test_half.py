@@ -1,4 +1,4 @@
-"""FLOAT64 numbers are rounded to FLOAT16 with the right bits."""
+"""FLOAT32 numbers are rounded to FLOAT16 with the right bits."""
 
 from __future__ import annotations
 
