@@ -24,7 +24,8 @@ class CaseAllowances:
     """The allowances of one case's outputs; each part is computed when first needed.
 
     Attributes:
-        permitted: expected values by output that are known to be permitted around the reference's.
+        permitted: expected values, by output, that the rule was found to permit around what the
+            reference computes, so that they need not be compared again.
     """
 
     def __init__(
@@ -38,9 +39,9 @@ class CaseAllowances:
 
         Args:
             case: the case.
-            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout; a
-                case may with the tag `HALF_PRECISION_TAG`.
-            right: what the reference computes, where it has just done so.
+            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+                For a case with the tag `HALF_PRECISION_TAG` it always may.
+            right: the reference's outputs, if the caller has them; None computes them when needed.
         """
         self.permitted: dict[str, Array | Sample] = {}
         half_precision = half_precision or HALF_PRECISION_TAG in case.tags
@@ -63,7 +64,7 @@ class CaseAllowances:
         return self._limits.error_scales
 
     def of(self, output: str) -> Allowance:
-        """Return the allowance of an output tensor; always the same one."""
+        """Return the allowance of an output tensor: the same object at every call."""
         if output not in self._allowances:
             self._allowances[output] = self._limits.allowance(output)
         return self._allowances[output]
@@ -72,8 +73,8 @@ class CaseAllowances:
 class _Limits:
     """The parts from which the allowances of one case are computed.
 
-    An allowance refers to these limits, and they refer to no allowance. Without such a cycle their
-    arrays are freed with the last allowance, and not when garbage is next collected.
+    An allowance refers to these limits, and the limits refer to no allowance. Without a cycle of
+    references, arrays are freed with the last allowance, and not at the next garbage collection.
     """
 
     def __init__(
@@ -137,7 +138,10 @@ class _Limits:
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
-        """The outputs as they are, and with zeros for subnormal operands; None without these."""
+        """The reference's outputs for the case as it is, and with zeros for subnormal operands.
+
+        None if no operand is subnormal.
+        """
         without = without_subnormals(self._case)
         return None if without is self._case else (self.right, evaluate(without))
 

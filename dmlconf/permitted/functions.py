@@ -1,4 +1,4 @@
-"""Finds the functions of this package: one operator's error scale, interval or candidates."""
+"""Find the function that computes an operator's error scale, interval or candidates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def permitted_function(name: str, part: Part) -> Callable[..., Any]:
         part: what the function returns.
 
     Raises:
-        MissingFunction: there is none.
+        MissingFunction: the operator has no such function.
     """
     try:
         return operator_function("dmlconf.permitted", name, f"_{part}")

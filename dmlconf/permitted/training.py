@@ -21,7 +21,7 @@ __all__ = [
 
 
 class _Moments(NamedTuple):
-    """The updated moments M and V of a gradient, FLOAT64, and their errors."""
+    """The updated moments M and V of a gradient, FLOAT64, and how far each may be off."""
 
     m: Array
     v: Array
@@ -58,7 +58,7 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
         parameters = desc.InputParametersTensor - steps
         # If the divisor may be 0 but need not, a step may have any length and either sign.
         undefined = (divisors[0] <= 0) & (divisors[1] >= 0) & (divisors[0] != divisors[1])
-        # Measured: infinity less an infinite step is NaN: 3e38 in M, a LearningRate of 65504.
+        # Measured: with M = 3e38 and LearningRate = 65504, infinity less an infinite step is NaN.
         undefined |= np.isinf(desc.InputParametersTensor) & (longest > LARGEST_FLOAT32)
         # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, or 0 if
         # rounded.
@@ -78,16 +78,17 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
 
 
 def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Array]:
-    """Return the interval, with any number in it if the result is not defined."""
+    """Return the interval, from -infinity to infinity where the result is undefined."""
     lowest, highest = interval
     lowest[where], highest[where] = -np.inf, np.inf
     return lowest, highest
 
 
 def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tuple[Array, Array]:
-    """Return the interval of V without negative numbers, which no rounding makes.
+    """Return the interval of V without negative numbers, which no way of rounding gives.
 
-    `V + (1 - Beta2) (G G - V)` is not negative either, since no difference is less than -V.
+    `Beta2 V + (1 - Beta2) G G` has no negative term. `V + (1 - Beta2) (G G - V)` is not negative
+    either, since `G G - V` is at least -V.
     """
     lowest, highest = interval
     possible = (desc.InputSecondMomentTensor >= 0) & (0 <= desc.Beta2 <= 1)
@@ -95,10 +96,10 @@ def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tup
 
 
 def _moments(desc: AdamOptimizerDesc) -> _Moments:
-    """Return the updated moments and their errors, which are infinite where they overflow.
+    """Return the updated moments and their errors, which are infinite where a step may overflow.
 
-    Kernels compute `M + (1 - Beta) * (G - M)`, or as the page has it `Beta * M + (1 - Beta) * G`;
-    every step is rounded.
+    Kernels compute `M + (1 - Beta) * (G - M)` or, as on the operator's page,
+    `Beta * M + (1 - Beta) * G`; every step is rounded. The greater error of the two counts.
     """
     slopes = desc.GradientTensor.astype(np.float64)
     values, errors = [], []
@@ -124,9 +125,9 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
 
 
 def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """Return how far M may be off, and the least and the greatest V.
+    """Return how far M may be off, and the least and the greatest V, if kernels store both first.
 
-    They may be rounded to their type, which may hold V as its largest number, or as infinity.
+    A V beyond the largest number of its type may be stored as this number or as infinity.
     """
     info = np.finfo(dtype)
     relative = STEP if dtype == np.float32 else float(info.eps)
@@ -141,7 +142,9 @@ def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Arra
 
 
 def _of_difference(new: Array, old: Array) -> Array:
-    """Return the rounding error of `new - old`; FLOAT64 itself may lose digits there.
+    """Return the FLOAT32 rounding error of `new - old`, whose digits FLOAT64 may lose as well.
+
+    `rest` is what FLOAT64 loses. If that is 0, and FLOAT32 holds the difference, the error is 0.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
     """
@@ -153,7 +156,7 @@ def _of_difference(new: Array, old: Array) -> Array:
 
 
 def _underflow(value: Any) -> Any:
-    """Return the rounding error of FLOAT64 numbers that FLOAT32 does not hold exactly."""
+    """Return the error of rounding FLOAT64 numbers to FLOAT32: 0 for those that it holds."""
     held = np.float32(value) == value
     return np.where(held, 0.0, np.abs(value) * STEP)
 
@@ -172,7 +175,7 @@ def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:
 
 
 def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
-    """Return `1 - base ** exponent` and its error where powers are made of log2 and exp2."""
+    """Return `1 - base ** exponent`, and its error if a kernel computes powers by log2 and exp2."""
     power = np.float64(base) ** exponent
     logarithm = np.log2(np.float64(base))
     if not np.isfinite(logarithm):

@@ -6,8 +6,8 @@ arithmetic. If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y a
 element of an output may lie
 
 - between the least and the greatest sample; some have errors of one sign, as truncation has;
-- within up to 4 times the root mean square of the random samples, since many independent errors may
-  add up; within 1.25 times where all samples are equally far off, since then it is a single error;
+- within up to 4 times the root mean square error of the random samples, since many independent
+  errors may add up; within 1.25 times if all samples are equally far off, as by a single error;
 - between the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels;
 
 and in addition within the last node's own rule. Some elements have other right values too:
@@ -19,9 +19,8 @@ and in addition within the last node's own rule. Some elements have other right 
 - each whole number that FLOOR makes of a range, but nothing between two of them (`steps`);
 - any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
 
-A result that is never negative, such as a square, is not permitted to be (`signs`).
-Where no rule permits more than one value, as with small whole numbers, every sample is the same,
-and the graph is exact.
+No negative number is right for a result such as a square (`signs`). Where no rule permits more than
+one value, as with small whole numbers, every sample is the same, and the graph is exact.
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure this.
@@ -68,9 +67,9 @@ All samples are off by that error, but a function with a maximum inside the rang
 """
 
 _FULLY_APART: Final = 2.3
-"""`WIDENING` applies in full if the greatest random sample is this many root mean squares or more.
+"""`WIDENING` applies in full if the greatest random error is this many root mean squares or more.
 
-Of 8 normally distributed numbers the greatest is 1.8 on average, and beyond 2.3 once in 16 times.
+Of 8 normally distributed errors the greatest is 1.8 on average, and beyond 2.3 once in 16 times.
 """
 
 _CONTINUOUS: Final = frozenset(
@@ -88,7 +87,7 @@ _CONTINUOUS: Final = frozenset(
 """Operators without a pole: their results grow up to infinity through all finite numbers."""
 
 _FUSED_DEVIATIONS: Final = 3.0
-"""How many standard deviations around the mean of fused evaluations a right output may be."""
+"""How many standard deviations a right output may be from the mean of the fused evaluations."""
 
 
 @np.errstate(all="ignore")
@@ -100,7 +99,7 @@ def graph_candidates(
     Args:
         case: the graph, which breaks no constraint.
         evaluate: computes one operator.
-        allowance_of: gives what its rules permit.
+        allowance_of: gives the allowance of an output of one operator.
     """
     right = evaluate_nodes(case, evaluate)
     candidates = _candidates(case, evaluate, allowance_of, right)
@@ -165,11 +164,12 @@ class _Evaluations:
     """Evaluations of a graph, from which the ranges of its nodes' outputs follow.
 
     Attributes:
-        allowance_of: gives what rules permit.
+        allowance_of: gives the allowance of an output of one operator.
         bands: the permitted values of each output of a node.
         values: the outputs of the nodes in each evaluation: the right one first, then those with
             zeros at poles, then the samples, the random ones last.
-        fused: their outputs if FLOAT16 edges keep FLOAT32; empty if there are no such edges.
+        fused: the outputs of the nodes if all FLOAT16 edges keep FLOAT32, and then if some do;
+            empty if there are no FLOAT16 edges.
     """
 
     allowance_of: AllowanceOf
@@ -213,7 +213,7 @@ def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
         specials += [
             LARGEST_FLOAT16,
             -LARGEST_FLOAT16,
-        ]  # A store toward zero makes the largest number of infinities.
+        ]  # A store toward zero makes the largest number of any greater one.
     for special in specials:
         value = np.where(where, right.dtype.type(special), right)
         yield value, value
@@ -229,7 +229,7 @@ def _nan_candidates(bands: Sequence[Band]) -> Iterator[Interval]:
 
 
 def _with_open(interval: Interval, reached: Array) -> Interval:
-    """Return an interval in which elements may have any value that their data type has."""
+    """Return an interval in which the reached elements may have any value of their data type."""
     dtype = interval[0].dtype
     if dtype.kind == "f":
         return anything_where(reached, interval)
@@ -240,14 +240,17 @@ def _with_open(interval: Interval, reached: Array) -> Interval:
 def _open_within(
     intervals: Sequence[Interval], reached: Array, ranges: Sequence[tuple[int, int]]
 ) -> list[Interval]:
-    """Return intervals in which elements may have any value, of these ranges if there are any."""
+    """Return intervals in which the reached elements may have any value.
+
+    If there are ranges, the value must lie in one of them.
+    """
     if not ranges:
         return [_with_open(interval, reached) for interval in intervals]
     return [_within(interval, reached, ends) for interval in intervals for ends in ranges]
 
 
 def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interval:
-    """Return an interval in which elements may have any value of a range."""
+    """Return an interval in which the reached elements may have any value of a range."""
     low, high = (
         np.where(reached, end, old).astype(old.dtype)
         for end, old in zip(ends, interval, strict=True)
@@ -267,9 +270,11 @@ def _sample_bands(
 
 
 def _indices(case: GraphCase) -> set[Slot]:
-    """Return the outputs of nodes whose numbers are indices, so that no value between two is right.
+    """Return the outputs of nodes that hold indices, so that no number between two is right.
 
-    Source: the names of the fields, and the pages of the operators that are named here.
+    Integers that are computed from indices count as indices.
+
+    Source: the names of the fields, and the pages of the operators in `_GIVE_INDICES`.
     """
     slots: set[Slot] = set()
     sources = case.graph.sources()
@@ -297,7 +302,7 @@ def _is_float(tensor: TensorDesc) -> bool:
 
 
 def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
-    """Return the interval of each sample's band, and of each fused result, as candidates."""
+    """Return the interval of each sample's band, and each fused result, as candidates."""
     others = [(values, values) for values in fused]
     ends = [(stored(r.lowest, r.right), stored(r.highest, r.right)) for r in bands]
     return _distinct([*ends, *others])
@@ -388,7 +393,7 @@ def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[
 
     Args:
         bands: the bands of the samples.
-        cases: the node with its inputs in each of them.
+        cases: the node with its inputs in each sample.
     """
     finite = np.logical_or.reduce([np.isfinite(band.right) for band in bands])
     for band, case in zip(bands, cases, strict=True):
@@ -406,10 +411,10 @@ def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[
 
 
 def _widening(deviations: Array) -> Array:
-    """Return how far each element may be off by errors that add up, from the random samples.
+    """Return how far each element may be off by errors that add up.
 
     Args:
-        deviations: the deviations of the random samples; the first axis is that of samples.
+        deviations: the random samples less the right values; the first axis is that of samples.
     """
     sizes = np.abs(deviations)
     deviation = np.sqrt(np.mean(np.square(sizes), axis=0))
@@ -434,7 +439,11 @@ def _greatest(bounds: Array) -> Array:
 
 
 def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
-    """Return the least and the greatest result of fused kernels, before it is stored."""
+    """Return results of fused kernels before they are stored.
+
+    The first keeps FLOAT32 on all edges. The next two are the least and the greatest that kernels
+    with FLOAT32 on some edges may give.
+    """
     if not fused or band.right.dtype.kind != "f":
         return fused
     everywhere, *partly = fused
@@ -444,7 +453,7 @@ def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
 
 
 def _around_unrounded(exact: Array, band: Band) -> list[Array]:
-    """Return a fused result, rounded to nearest and truncated, with the node's own errors."""
+    """Return a fused result, to nearest and truncated, each less and plus the node's own error."""
     values = exact.astype(np.float64)
     if band.right.dtype.kind != "f":
         return [values]

@@ -65,7 +65,7 @@ PASS_SIGNS_ON: Final = frozenset(
 """Operators whose results for 0 and -0 are equal, or zeros that differ only in their sign."""
 
 Signs = Callable[[Array, int], Array]
-"""Returns an output with other signs of its zeros, given the output's number in the graph."""
+"""Returns signs for the zeros of an output, as 1.0 and -1.0, given it and its node's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ def alternatives(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives the allowance of an output.
-        right: the outputs of the nodes.
+        right: the right outputs of the nodes.
     """
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
-        # Equal outputs may permit more values: a quotient by a scale of zero is undefined.
+        # Even if the outputs are equal, more may be right: a quotient by a zero scale is undefined.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
     if not _signs_may_show(case, right):
@@ -180,7 +180,7 @@ def _sign_is_open(case: Case, output: str, values: Array) -> bool:
 
 
 def _signs_may_show(case: GraphCase, right: NodeValues) -> bool:
-    """Return whether the sign of a zero that its rule leaves open may change a number."""
+    """Return whether later nodes may compute other numbers from a zero of the other sign."""
     links = case.graph.intermediate_edges
     readers = {link.to_node for link in links}
     if {right.cases[name].operator_name for name in readers} <= PASS_SIGNS_ON:

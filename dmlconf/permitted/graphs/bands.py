@@ -1,7 +1,7 @@
 """Tolerance bands: the values that a node's rule permits for each element of its output.
 
-If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. It depends
-on the node's inputs, so each evaluation of a graph has its own band. For operators that compute
+If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. The band
+depends on the node's inputs, so each evaluation of a graph has its own. For operators that compute
 each element alone, the bands of all evaluations are computed together: the tensors of graphs are
 small, so one call for 17 evaluations takes little longer than a call for one.
 """
@@ -44,7 +44,7 @@ class Band:
         lowest: the least right values, FLOAT64 or the integers' own type.
         highest: the greatest right values, of the same type.
         open: the elements for which any value is right.
-        overflows: where infinities and NaN are as right; None for nowhere.
+        overflows: where infinities and NaN are right as well; None for nowhere.
         nan: where NaN is one of the candidates; None for nowhere.
     """
 
@@ -57,7 +57,7 @@ class Band:
 
     @property
     def beyond(self) -> Array | None:
-        """Return where a right value need not be near the expected one; None for nowhere."""
+        """Where a right value need not be near the expected one; None for nowhere."""
         beyond = self.open
         for more in (self.overflows, self.nan):
             beyond = beyond if more is None else beyond | more
@@ -74,7 +74,7 @@ class Band:
     @property
     @np.errstate(all="ignore")
     def finite_ends(self) -> Interval:
-        """The ends, with a finite number instead of an infinite end, as far off as the other end.
+        """The ends; an infinite end is replaced by a number as far off as the other end.
 
         If a power of 1e22 may be 1% too small, or infinite, its ends are 1% below and 1% above.
         """
@@ -107,7 +107,7 @@ class Band:
         return np.where(kept, values, stored(between, values))
 
     def _before_infinity(self, ends: Array, inside: Array) -> Array:
-        """Return ends, with the largest number for elements from a finite number to infinity."""
+        """Return ends, with the largest number where a band goes from a finite one to infinity."""
         if self.right.dtype.kind != "f" or not np.isinf(self.right).any():
             return ends
         other = np.where(self.right > 0, self.lowest, self.highest)
@@ -132,7 +132,7 @@ def stored(values: Array, like: Array) -> Array:
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
 """Operators that may return any element of a line with a NaN, and its index. Samples contain few of
-these choices, so later results are open."""
+these choices, so all uncertain elements of the output are open."""
 
 
 def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:
@@ -141,7 +141,7 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
     Args:
         case: the node as a case of its own, with its inputs.
         tensor: the output.
-        right: the outputs that the reference computes from these inputs.
+        right: the output that the reference computes from these inputs.
         allowance_of: gives the allowance of an output.
     """
     rule = case.rule(tensor)
@@ -187,9 +187,9 @@ def bands_of(
     """Return the band of an output of a node for each of several evaluations.
 
     Args:
-        cases: the node as a case of its own, with the inputs that it has in each of them.
+        cases: the node as a case of its own, with the inputs that it has in each evaluation.
         tensor: the output.
-        values: the output that the reference computes in each of them.
+        values: the output that the reference computes in each evaluation.
         allowance_of: gives the allowance of an output.
     """
     if len(cases) < 2 or not _computes_alone(cases[0], tensor, len(cases) * values[0].size):
@@ -227,7 +227,7 @@ def _stacked(cases: Sequence[Case]) -> Case:
 
 
 def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
-    """Return where NaN is a candidate besides a number: a kernel may read a neighbour."""
+    """Return where NaN is a candidate besides a number, since a kernel may read a neighbour."""
     each = [np.isnan(low) & np.isnan(high) for low, high in intervals]
     nan: Array = np.logical_or.reduce(each).reshape(right.shape) & ~np.isnan(right)
     return nan if nan.any() else None

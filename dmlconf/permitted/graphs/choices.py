@@ -2,8 +2,8 @@
 
 If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, and ARGMAX 0, 1 or 2. Samples
 move all elements of an intermediate at once, so they show only some of these results. The ranges of
-the elements show all: an element may have rank r if at most r others are surely before it, and at
-least r may be.
+the elements show all: an element may have rank r if at most r others certainly come before it, and
+at least r may come before it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _OUTPUTS: Final[Mapping[str, str]] = {
     "TOP_K": "OutputIndexTensor",
     "TOP_K1": "OutputIndexTensor",
 }
-"""The output that follows from the order, by operator; REDUCE with two of its functions only."""
+"""By operator, the output that follows from the order of elements; for REDUCE only with the
+functions ARGMAX and ARGMIN."""
 
 _MOST_PAIRS: Final = 1 << 22
 """The most pairs of elements that are compared; larger tensors are left to the samples."""
@@ -43,15 +44,15 @@ _MOST_PAIRS: Final = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How an operator orders the elements of each line.
+    """How an operator orders the elements of each line, which are those that it compares.
 
     Attributes:
         output: the output that holds indices, or the ones and zeros of HARDMAX.
-        axes: those that a line extends over, in ascending order.
+        axes: the axes that a line extends over, in ascending order.
         least_first: whether the smallest element comes first.
         last_first: whether of equal elements the last comes first.
-        ranks: how many of the first elements it gives.
-        marks: whether it marks the first element with 1 instead of giving its index.
+        ranks: how many of the first elements the operator returns.
+        marks: whether the output marks the first element with 1 instead of giving its index.
     """
 
     output: str
@@ -88,8 +89,8 @@ class IndexChoices:
     """Other right values of the outputs that follow from the order of elements.
 
     Attributes:
-        arrays: outputs that are as right as the expected one, for each of its elements.
-        open: elements that may have any value of the line: any index, or either mark.
+        arrays: further outputs; each of their elements is as right as the expected one.
+        open: elements that may have any value of their line: any index, or either mark.
     """
 
     arrays: Mapping[Slot, Sequence[Array]]
@@ -104,18 +105,18 @@ def index_choices(
 ) -> IndexChoices:
     """Return, for each output that follows from an order, other outputs that are as right.
 
-    These are indices, and for HARDMAX the 1 of a first element and the 0 of another one. The
-    coordinates of elements that are not zero follow from which of these are zero.
+    They hold indices, or the ones and zeros of HARDMAX. The outputs of NONZERO_COORDINATES follow
+    from which elements may be zero (`nonzero`).
 
-    If a line has an element that may be any number, or a NaN, whose comparisons are false, another
-    element may come first if it may be the first of the others. That does not hold for TOP_K, nor
-    if elements are compared in parts.
+    If an element of a line may be any number or NaN, another element may come first if it may be
+    the first of the others, since comparisons with NaN are false. With TOP_K, or if elements are
+    compared in parts, any element may come first.
 
     Args:
         bands: the permitted values of each output of a node.
         right: the right outputs of the nodes.
         moved: their outputs in the samples, from intermediates with errors.
-        read: which elements may be any number, as `Open` has them.
+        read: which elements may be any number, as `reach.Open.read` has them.
     """
     choices: dict[Slot, Sequence[Array]] = {}
     open_: dict[Slot, Array] = {}
@@ -151,9 +152,9 @@ def index_choices(
 def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
     """Return the ranges of an output that follows from an order; empty for any other output.
 
-    An index is one of the line's, whatever its elements are, and an element of HARDMAX is 0 or 1.
-    Measured: that holds for NaN as well, in 300 lines of 2 to 2,000 elements on DirectML 1.8.0,
-    1.13.1 and 1.15.4.
+    An index is that of an element of the line, whatever the elements are, and an element of HARDMAX
+    is 0 or 1. Measured: that holds for NaN as well, in 300 lines of 2 to 2,000 elements on DirectML
+    1.8.0, 1.13.1 and 1.15.4.
     """
     order = order_of(case)
     if order is None or order.output != tensor:
@@ -166,15 +167,15 @@ def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
 def _choices(
     case: Case, order: Order, expected: Array, ends: Interval, unbounded: Array
 ) -> tuple[list[Array], Array]:
-    """Return arrays like the expected one, each with another value wherever it is right.
+    """Return arrays like the expected one, each with another value wherever that value is right.
 
     The second result says for which elements any value of the line is right.
 
     Args:
         case: the operator.
-        order: how it orders its input.
-        expected: its output.
-        ends: the least and the greatest that elements of the input may be.
+        order: how the operator orders its input.
+        expected: the operator's output.
+        ends: the least and the greatest value that each element of the input may have.
         unbounded: elements of the input that may be any number.
     """
     axes = order.axes
@@ -206,7 +207,7 @@ def _choices(
 def _marks(
     expected: Array, order: Order, moved: tuple[int, ...], ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return the 1 of each element that may be the first, and the 0 of each that need not be.
+    """Return a 1 for each element that may be the first, and then a 0 for each that need not be.
 
     Args:
         expected: the ones and zeros that are expected.
@@ -225,7 +226,7 @@ def _marks(
 def _indices(
     expected: Array, order: Order, one_each: bool, ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return, for each index of a line, the expected array with that index wherever it is right.
+    """Return, for each index of a line, the expected array with this index wherever it is right.
 
     Args:
         expected: the indices that are expected.
@@ -267,13 +268,14 @@ def _lines(values: Array, axes: Sequence[int]) -> Array:
 
 
 def _ranks(low: Array, high: Array, unordered: Array, *, last_first: bool) -> tuple[Array, Array]:
-    """Return the least and the greatest rank that each element may have, from the greatest down.
+    """Return the least and the greatest rank that each element may have; the greatest has rank 0.
 
-    Nothing orders NaN, so elements of a line with one have no rank.
+    Nothing orders NaN, so elements of a line with NaN have no rank: the results are the number of
+    elements and -1.
 
     Args:
-        low: the least that elements may be, along the last axis.
-        high: the greatest.
+        low: the least value that each element may have, along the last axis.
+        high: the greatest value that each element may have.
         unordered: elements that may be any number or NaN: they may come before all others or after.
         last_first: whether of equal elements the last comes first.
     """

@@ -1,8 +1,8 @@
 """Elements of a graph at a jump, where small errors of an intermediate change the result a lot.
 
-The remainder of 1000.1 by 1 is 0.1, and if the dividend is off by 0.2, it is between 0 and 0.3 or
-between 0.9 and 1. The gradient of a maximum goes to either of two elements that are equal within
-their errors. Samples of the graph show some of these results, but not all.
+The remainder of 1000.1 by 1 is 0.1. If the dividend may be off by 0.2, the remainder is between 0
+and 0.3 or between 0.9 and 1. The gradient of a maximum goes to either of two elements that are
+equal within their errors. Samples of the graph show some of these results, but not all.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _WHOLE: Final[Mapping[str, Callable[[Array], Array]]] = {
 """How each operator rounds the quotient to a whole number."""
 
 _MOST_ELEMENTS: Final = 1 << 10
-"""The most elements that a window may have here; larger ones are left to the samples."""
+"""The most elements of a window that is examined here; larger windows are left to the samples."""
 
 _BEYOND: Final = 0.25
-"""How far quotients may exceed those of the samples at each end, as a share of their range."""
+"""How far a quotient may lie beyond those of the samples, as a share of the range of these."""
 
 
 def elements_at_jumps(
@@ -65,7 +65,7 @@ def elements_at_jumps(
 def _at_roots(right: NodeValues, moved: Sequence[NodeValues]) -> dict[Slot, Array]:
     """Return the quotients by a root that are NaN in some samples and numbers in others.
 
-    There the argument of the root may be positive, zero or negative, so a quotient may have any
+    The argument of such a root may be positive, zero or negative, so the quotient may have any
     size.
     """
     quotients: dict[Slot, Array] = {}
@@ -112,7 +112,7 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return the elements that may be the greatest of their window, where others may be too."""
+    """Return the elements that may be the greatest of their window, if others may be it too."""
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2
     names = "Strides", "WindowSize", "StartPadding", "Dilations"

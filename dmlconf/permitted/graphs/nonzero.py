@@ -1,7 +1,7 @@
 """Permitted results of NONZERO_COORDINATES in a graph, where elements may be zero or not.
 
-If 2 elements are surely not zero, and 2 others may be zero or not, the count is 2, 3 or 4. The
-first row may have the coordinates of any element before which no element is surely nonzero.
+If 2 elements are certainly not zero, and 2 others may be zero or not, the count is 2, 3 or 4. The
+first row may have the coordinates of any element before which no element is certainly nonzero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["nonzero_choices", "uncertain_rows"]
 
 _MOST: Final = 64
-"""The most uncertain elements whose choices are all tried; with more, only the samples count."""
+"""The most elements that may be zero or not; if there are more, only the samples count."""
 
 
 def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:
@@ -38,7 +38,7 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 
 
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
-    """Return which coordinates may be undefined, since fewer elements may be nonzero."""
+    """Return which coordinates may be undefined, since their rows exceed the certain elements."""
     certain, possible = _states(low, high)
     if (certain == possible).all():
         return None
@@ -48,7 +48,7 @@ def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
 
 
 def _states(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return which elements are surely not zero, and which may be other than zero."""
+    """Return which elements are certainly not zero, and which may be other than zero."""
     nan = np.isnan(low) | np.isnan(high)
     return (low > 0) | (high < 0) | nan, (low != 0) | (high != 0)
 
@@ -60,7 +60,7 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 
 
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
-    """Yield coordinates: row i has those of possible element i, then of i + 1, and so on."""
+    """Yield arrays of coordinates: row i has those of possible element i, then of i + 1, ..."""
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]
     indices = np.stack(np.nonzero(possible), axis=-1)[:, certain.ndim - columns :]

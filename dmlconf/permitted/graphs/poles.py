@@ -35,9 +35,10 @@ class Poles:
     If an intermediate is 1e-8 with an error of 2e-8, its reciprocal may be 5e7, but also infinite.
 
     Attributes:
-        zeros: what the nodes compute from +0 and -0 instead, and if an operator has its pole
-            beside zero, from the numbers next to 0; empty if there are no such intermediates.
-        elements: where these results are infinite and others are finite; by output of a node.
+        zeros: what the nodes compute if such intermediates are +0 or -0 and, if an operator has its
+            pole beside zero, the numbers next to 0; empty if there are no such intermediates.
+        elements: where these results are infinite, and those from the ends of the intermediates'
+            ranges are finite; by output of a node.
     """
 
     zeros: Sequence[NodeValues] = ()
@@ -105,7 +106,7 @@ def poles_of(
 
 
 def _beside_zero(interval: Interval, like: Array, end: float) -> Array:
-    """Return the numbers next to zero in a data type, toward 1 or -1, where a range has them."""
+    """Return the numbers next to zero in a data type, toward 1 or -1, limited to a range."""
     beside = np.nextafter(np.zeros_like(like), like.dtype.type(end))
     clipped: Array = np.clip(beside, *interval).astype(like.dtype)
     return clipped

@@ -26,10 +26,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Open", "open_elements"]
 
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
-"""Values that stand for all others: if one of them has no effect on a result, another one has."""
+"""Values that stand for all others: if one does not change a result that may vary, another does."""
 
 _MORE: Final = 2
-"""Number of further evaluations, on random numbers, since equal numbers may hide an effect."""
+"""Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators whose undefined output elements depend on the values of the input."""
@@ -76,10 +76,10 @@ def open_elements(
         evaluate: computes one operator.
         allowance_of: gives the allowance of an output.
         bands: the tolerance band of each output of a node.
-        right: the outputs of the nodes.
-        sampled: the outputs of the nodes for moved intermediates.
-        poles: the elements of `poles.Poles`.
-        jumps: the jumps, as `elements_at_jumps` returns them.
+        right: the right outputs of the nodes.
+        sampled: the samples, from moved intermediates.
+        poles: the elements near poles, as `Poles.elements` has them.
+        jumps: the elements at jumps, as `elements_at_jumps` returns them.
     """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}
@@ -170,9 +170,9 @@ def _any_value(number: int, like: Array) -> Array:
 def _of_unknown_bits(
     bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return the open elements of operators on bits whose floating-point inputs may be off or NaN.
+    """Return the elements of bitwise operators whose floating-point inputs may be off or NaN.
 
-    The bits of the graph's inputs and constants are known.
+    The bits of the graph's inputs and constants are known, so these are left out.
     """
     unknown: dict[Slot, Array] = {}
     for name, case in right.cases.items():

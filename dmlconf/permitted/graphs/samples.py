@@ -1,11 +1,11 @@
-"""Evaluations of a graph with perturbed intermediates, to see how far errors lead its outputs.
+"""Evaluations of a graph with perturbed intermediates, to see how far errors move its outputs.
 
 The method is that of Monte Carlo arithmetic (Parker 1997): repeat a computation with random
-rounding errors, and look at how the results spread. Here a node's error is not that of one
-operation. Its rule permits all values from `lowest` to `highest` for the inputs that the node has
-in this evaluation, and a sample moves each element of its output to one of these ends, or a random
-part of the way. For y = sqrt(a + b) with a + b = 4, whose rule permits 3.9 to 4.1, one sample has
-sqrt(3.9) = 1.975, another sqrt(4.1) = 2.025, others lie between.
+rounding errors, and look at how the results spread. Here an error is that of a whole node, and not
+of one operation. The node's rule permits all values from `lowest` to `highest` for the inputs that
+the node has in this evaluation; a sample moves each element of the output to one of these ends, or
+a random part of the way. For y = sqrt(a + b) with a + b = 4, whose rule permits 3.9 to 4.1, one
+sample has sqrt(3.9) = 1.975, another sqrt(4.1) = 2.025, and others lie between.
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure the choice.
@@ -51,15 +51,14 @@ _FUSED_SAMPLES: Final = 6
 computes both nodes of an edge at once."""
 
 _CHANCE: Final = 1000
-"""The first seed of the samples that move a part of the way; those that move all the way have 0 to
-7."""
+"""The first seed of the samples that move a part of the way; those that move all the way have the
+seeds 0 to 7."""
 
 _MOST_KEPT: Final = 1 << 10
 """Random numbers for this many elements are kept for the next graph."""
 
 Chooser = Callable[[Band, int], Array]
-"""Returns how far each element moves, from -1 to 1, given its range and the intermediate's
-number."""
+"""Returns how far each element moves, from -1 to 1, given the intermediate's band and number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Sample:
 
 
 def _choosers() -> Iterator[Chooser]:
-    """Yield the ways to move all intermediates; first those in which errors go together."""
+    """Yield the ways to move all intermediates; first those in which no error is random."""
     yield lambda band, number: np.ones(band.right.shape)
     yield lambda band, number: -np.ones(band.right.shape)
     yield lambda band, number: np.where(band.right >= 0, 1.0, -1.0)
@@ -124,7 +123,7 @@ def _draw(sample: int, number: int, count: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Unrounded:
-    """A graph whose edges hold FLOAT32 where they are of FLOAT16.
+    """A graph whose FLOAT16 edges are FLOAT32 instead.
 
     Attributes:
         case: the graph.
@@ -159,16 +158,16 @@ def samples(
     right: NodeValues,
     whole: Unrounded | None,
 ) -> Iterator[Sample]:
-    """Yield samples: the nodes' results from moved intermediates; none if no one can be moved.
+    """Yield samples: the nodes' results from moved intermediates; none if none can be moved.
 
-    The last `RANDOM_SAMPLES` are the random ones. The first ones move the last intermediates alone:
-    where a function has a kink, as RELU has at 0, errors before it all lead to one side, and an
-    implementation with errors only after it may be on the other.
+    The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates.
+    The others may move all numbers to one side of a kink, such as that of RELU at 0, while an
+    implementation whose errors come only after the kink is on the other side.
 
     Args:
         case: the graph.
         evaluate: computes one operator.
-        allowance_of: gives what its rules permit.
+        allowance_of: gives the allowance of an output of one operator.
         bands: the permitted values of each output of a node, in the order of the nodes.
         right: the right outputs of the nodes.
         whole: the graph with FLOAT32 edges, as `unrounded` returns it.
@@ -214,10 +213,10 @@ def _with_truncated_stores(
 ) -> NodeValues:
     """Return the nodes' results if every store in FLOAT16 is truncated.
 
-    These errors are as DirectML's: each follows from the number that is stored, so that they are
-    neither all as large as rules permit nor independent. Measured: DirectML 1.15.4 truncates what
-    nodes of FLOAT16 store, and the end of such a chain may be off by more than where every
-    intermediate goes as far as it may.
+    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. Such an error follows from the
+    number that is stored, so that the errors of a chain of nodes are neither independent nor all as
+    large as rules permit. The end of the chain may still be off by more than in a sample in which
+    every intermediate moves as far as it may.
     """
 
     def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:
@@ -248,10 +247,10 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 
 @np.errstate(all="ignore")
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
-    """Return the nodes' results if edges of FLOAT16 hold FLOAT32 numbers, without rounding.
+    """Return the nodes' results if FLOAT16 edges hold FLOAT32 numbers that are not rounded.
 
-    First all edges keep FLOAT32; then random elements do, and others are rounded up or down, as by
-    kernels that fuse some nodes and store between others.
+    In the first results, all edges do. In the others, random elements do, and the rest are rounded
+    up or down to FLOAT16, as by kernels that fuse some nodes and store between others.
     """
 
     def partly(sample: int) -> Mapping[Slot, Array]:

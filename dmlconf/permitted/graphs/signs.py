@@ -33,7 +33,7 @@ _ALWAYS: Final = frozenset(
 
 
 def never_negative(slot: Slot, right: NodeValues) -> Array | None:
-    """Return which elements of an output are not negative; None for none.
+    """Return which elements of an output cannot be negative; None for none.
 
     Args:
         slot: the output.
@@ -56,7 +56,7 @@ def _even_exponent(case: Case, source: Slot | str | None) -> Array | None:
 
 
 def _even_exponents(case: Case, source: Slot | str | None) -> Array | None:
-    """Return which exponents are even; None where an earlier node gives them, with its errors."""
+    """Return which exponents are even; None if an earlier node computes them, with its errors."""
     if not isinstance(source, str):
         return None
     return is_even(operand(case.inputs()["ExponentTensor"], case.desc["ScaleBias"]))

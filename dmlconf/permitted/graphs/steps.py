@@ -1,9 +1,9 @@
 """Elements of a graph at steps: operators such as FLOOR round uncertain numbers to whole ones.
 
 If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
-the ends of the quotient's range are stepped, and each whole number from one to the other is a
-candidate of its own, also for a node that computes something of that number alone: 3 * FLOOR is
-0 or 3.
+FLOOR is applied to both ends of the quotient's range, and each whole number from one result to the
+other is a candidate of its own. The same holds for a later node that depends on this number alone:
+3 * FLOOR is 0 or 3.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _STEPS: Final = frozenset(
         "QUANTIZE",
     }
 )
-"""Operators that give whole numbers which only rise, or only fall, with `InputTensor`."""
+"""Operators, here called steps, that give whole numbers which only rise, or only fall, with
+`InputTensor`."""
 
 _MOVE_ELEMENTS: Final = frozenset(
     {
@@ -57,7 +58,7 @@ _MOST: Final = 8
 """The most whole numbers of an element that are tried; wider ranges are left to the samples."""
 
 _MOST_CHOICES: Final = 64
-"""The most choices of an index that are tried."""
+"""The most other right arrays of indices that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ class StepCandidates:
     """The permitted results that follow from the whole numbers that steps may return.
 
     Attributes:
-        elements: the elements for which the candidates have every right value.
-        candidates: intervals of which a right element lies in at least one.
+        elements: the elements for which the candidates hold every right value.
+        candidates: intervals; each right element lies in at least one of them.
     """
 
     elements: Array
@@ -76,8 +77,8 @@ class StepCandidates:
         """Return intervals with the candidates instead of the first one.
 
         Args:
-            intervals: those of the output; where others than the first one do not concern an
-                element, they equal it.
+            intervals: the intervals of the output, the hull first; the others equal the hull for
+                elements that they do not concern.
         """
         hull, *others = intervals
         first, *_ = narrowed = [self._or_hull(each, hull) for each in self.candidates]
@@ -104,12 +105,12 @@ def steps_of(
     range_of: Callable[[Slot], Interval],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, StepCandidates]:
-    """Return the permitted results of the whole numbers that steps may give, by output of a node.
+    """Return, by output, the permitted results that follow from the whole numbers of steps.
 
     Args:
         case: the graph.
         evaluate: computes one operator.
-        allowance_of: gives what its rules permit.
+        allowance_of: gives the allowance of an output of one operator.
         bands: the permitted values of each output of a node, in the order of the nodes.
         right: the right outputs of the nodes.
         range_of: gives the least and the greatest number that an output of a node may be.
@@ -151,12 +152,12 @@ def of_choices(
     choices: Mapping[Slot, Sequence[Array]],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, list[Interval]]:
-    """Return the permitted results of other indices that are as right, by output of a node.
+    """Return, by output, the permitted results that follow from other indices that are as right.
 
     Args:
         case: the graph.
         evaluate: computes one operator.
-        allowance_of: gives what its rules permit.
+        allowance_of: gives the allowance of an output of one operator.
         bands: the permitted values of each output of a node, in the order of the nodes.
         right: the right outputs of the nodes.
         choices: the choices, as `index_choices` returns them.
@@ -179,7 +180,7 @@ def _of_each(
     numbers: Mapping[Slot, Sequence[Array]],
     after: Sequence[Slot],
 ) -> dict[Slot, list[Interval]]:
-    """Return the intervals of outputs, one for each of the numbers that they follow from."""
+    """Return the intervals of the outputs `after`, one for each choice of the numbers."""
     intervals: dict[Slot, list[Interval]] = {slot: [] for slot in after}
     for choice in range(max(map(len, numbers.values()))):
         values = _evaluated(case, evaluate, right, numbers, choice)
@@ -192,7 +193,7 @@ def _of_each(
 def _uncertain(
     bands: Mapping[Slot, Band], right: NodeValues, unstored: Mapping[Slot, Array]
 ) -> set[Slot]:
-    """Return the outputs that may be off, by their own rule or by what they follow from."""
+    """Return the outputs that may be off, by their own rule or since an input may be off."""
     uncertain: set[Slot] = set()
     for slot, band in bands.items():
         whole = unstored.get(slot, band.right)
@@ -291,7 +292,7 @@ def _element_wise_descendants(
     uncertain: set[Slot],
     starts: set[Slot],
 ) -> list[Slot]:
-    """Return the outputs each of whose elements follows from one element of one of some others."""
+    """Return later outputs, each element of which follows from one element of one start output."""
     stepping = set(starts)
     after: list[Slot] = []
     for slot, band in bands.items():
@@ -312,7 +313,8 @@ def _element_wise_descendants(
 def _reads_alike(case: Case, name: str, right: NodeValues, outputs: set[Slot]) -> bool:
     """Return whether a node reads these outputs by the same Sizes and Strides throughout.
 
-    A + B of a matrix and its transpose has elements that follow from two elements of the matrix.
+    An element of A + B follows from two elements of a matrix if A is the matrix and B its
+    transpose.
     """
     tensors = tensors_of(case.entry, case.desc, FieldKind.INPUT)
     views = {
@@ -326,7 +328,7 @@ def _reads_alike(case: Case, name: str, right: NodeValues, outputs: set[Slot]) -
 def _exact_descendants(
     bands: Mapping[Slot, Band], right: NodeValues, uncertain: set[Slot], starts: set[Slot]
 ) -> list[Slot]:
-    """Return the outputs whose elements follow from one output, also along several paths."""
+    """Return the exact outputs that follow from one start output only, also on several paths."""
     roots = {slot: slot for slot in starts}
     for name, tensor in bands:
         case = right.cases[name]
@@ -349,7 +351,7 @@ def _evaluated(
     numbers: Mapping[Slot, Sequence[Array]],
     choice: int,
 ) -> NodeValues:
-    """Return the nodes' results from one of the whole numbers of each step."""
+    """Return the nodes' results from one choice of the numbers of each output that has some."""
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         each = numbers.get((node.name, tensor))

@@ -1,4 +1,4 @@
-"""Conversions of an attribute such as -1.5 to a data type that cannot hold it, such as UINT8."""
+"""What an attribute such as -1.5 may become in a data type that cannot hold it, such as UINT8."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> 
     """Return the numbers that an attribute may become; several if processors convert differently.
 
     Args:
-        value, data_type, dtype: as for `converted`, whose number is the first.
+        value, data_type, dtype: as for `converted`, whose result is the first of the list.
     """
     first = converted(value, data_type, dtype)
     number = single(value)
@@ -43,7 +43,7 @@ def _fits(value: float, dtype: np.dtype[Any]) -> bool:
 
 
 def _by_arm64(value: float, bits: int, signed: bool) -> int:
-    """Return the nearest integer with this number of bits; 0 for NaN."""
+    """Return the value truncated and limited to integers of this many bits; 0 for NaN."""
     least = -(1 << bits - 1) if signed else 0
     greatest = (1 << bits - 1) - 1 if signed else (1 << bits) - 1
     if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Rows that a kernel compares in parts, for example to find a maximum; a NaN may hide its part."""
+"""Rows that a kernel compares in parts, as to find a maximum, so that NaN may hide others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["compared_in_parts"]
 _LONGEST_WHOLE: Final = 512
 """The most elements along an axis that are compared one after the other.
 
-Measured on ten releases of DirectML: with 514 elements a NaN at index 513 hides element 1.
+Measured on ten releases of DirectML: of 514 elements, a NaN at index 513 hides the one at index 1.
 """
 
 
@@ -24,7 +24,7 @@ def compared_in_parts(sizes: Sequence[int], axes: Sequence[int]) -> bool:
 
     Args:
         sizes: the tensor's sizes.
-        axes: those that a row extends over, in any order.
+        axes: the axes that a row extends over, in any order.
     """
     along = [sizes[axis] for axis in set(axes)]
     return math.prod(along) > _LONGEST_WHOLE or sum(size > 1 for size in along) > 1

@@ -2,8 +2,8 @@
 
 To first order a sum of n terms t is off by at most n u S, with the unit roundoff u and the sum S of
 the terms' absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 4.2). S is the
-error scale: 6 for 1 + 2 - 3. The functions `..._error_scale` return it; docs/bounds.md derives
-them.
+error scale: 6 for 1 + 2 - 3. The functions `..._error_scale` return such numbers for operators;
+docs/bounds.md derives them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ __all__ = ["LONGEST_WHOLE", "ErrorScale", "quantum_of", "store_sizes"]
 
 _MOST_SLICES: Final = 8
 LONGEST_WHOLE: Final = 128
-"""The most terms of a product that GEMM adds up as one sum."""
+"""The most terms of a sum that GEMM never cuts into slices."""
 
 _ABOVE: Final = 1 + 2.0**-7
-"""The share by which earlier stores may have moved a value toward the next power of two."""
+"""The factor by which earlier stores may have moved a value toward the next power of two."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorScale(SumErrors):
-    """The sums and the FLOAT16 stores whose errors an output has, after all later steps.
+    """The fields of `SumErrors`, and how they change when an operator computes on with an output.
 
     The error scale of a sum of two outputs is the sum of theirs, that of `3 x` is three times that
     of `x`. Derived in docs/bounds.md, The error scale.
@@ -61,17 +61,23 @@ class ErrorScale(SumErrors):
         return scale
 
     def map(self, function: Callable[[Array], Array]) -> ErrorScale:
-        """Return the error scale with a linear function of each size, without overflows."""
+        """Return an error scale with a linear function applied to the sums and the stored sizes.
+
+        The other fields, such as `overflows`, are left out.
+        """
         stored = None if self.stored is None else function(self.stored)
         deviation = None if self.deviation is None else function(self.deviation)
         return ErrorScale(function(self.sums), stored, deviation)
 
     def times(self, matrix: Array) -> ErrorScale:
-        """Return the error scale of the product with a constant matrix."""
+        """Return the error scale of an output that is multiplied by a constant matrix."""
         return self.map(lambda values: values @ np.abs(matrix))
 
     def where(self, chosen: Array, other: ErrorScale) -> ErrorScale:
-        """Return this error scale for chosen elements, and the other one for the rest."""
+        """Return an error scale with the sums and stores of this one for chosen elements.
+
+        The other elements have those of the other one.
+        """
         stored = None
         if self.stored is not None or other.stored is not None:
             first, second = (0.0 if part.stored is None else part.stored for part in (self, other))
@@ -79,7 +85,7 @@ class ErrorScale(SumErrors):
         return ErrorScale(np.where(chosen, self.sums, other.sums), stored)
 
     def open_where(self, undefined: Array) -> ErrorScale:
-        """Return an error scale for which any result of undefined elements is right."""
+        """Return the error scale with which any result of undefined elements is right."""
         return self._with_sums(np.where(undefined, ANY_RESULT, self.sums))
 
     def _with_sums(self, sums: Array) -> ErrorScale:
@@ -97,7 +103,9 @@ class ErrorScale(SumErrors):
         )
 
     def at_most(self, sums: Array) -> ErrorScale:
-        """Return the error scale with the lesser of its sums and these; overflows stay as they are.
+        """Return the error scale with the lesser of its sums and these.
+
+        Elements whose own sums overflow are still marked as overflowing.
 
         Args:
             sums: another bound of the same errors.
@@ -112,7 +120,7 @@ class ErrorScale(SumErrors):
 
     @staticmethod
     def stacked(parts: Sequence[ErrorScale], axis: int = 0) -> ErrorScale:
-        """Return the error scales along a new axis."""
+        """Return one error scale with the sums and stores of several, along a new axis."""
         stored = None
         if any(part.stored is not None for part in parts):
             stored = np.stack(
@@ -122,7 +130,7 @@ class ErrorScale(SumErrors):
 
     @staticmethod
     def joined(parts: Sequence[ErrorScale], axis: int) -> ErrorScale:
-        """Return the error scales of the parts of an output, one after the other along an axis."""
+        """Return the error scale of an output from those of its parts, in order along an axis."""
         if len(parts) == 1:
             return parts[0]
 
@@ -163,8 +171,8 @@ class ErrorScale(SumErrors):
     def spanned(self, *spans: Span) -> ErrorScale:
         """Return the error scale with spans of FLOAT16 intermediates instead of their errors.
 
-        A span may be unknown for an element, as after an overflow. The others then still count,
-        and so do the errors of stores.
+        A span may be unknown for an element, since an end is not finite after an overflow. The
+        other spans of this element still count, and so do the errors of its stores.
 
         Args:
             spans: intervals of an output before its own store; each element lies in one of them.
@@ -198,7 +206,7 @@ class ErrorScale(SumErrors):
         FLOAT32, truncate its sum to FLOAT16, and add up these sums. The ends of the slices depend
         on the sizes, so the sum of a slice is estimated as that of terms with random signs.
         Truncation makes 65504 of what is greater: -65504 - 2671 + 8104 is -57400, not -60071. So
-        any result is right where a slice, with what is added first, may exceed 65504.
+        any result is right where a slice may exceed 65504 together with what it is added to.
 
         Args:
             sums: the sums, FLOAT64.
@@ -206,7 +214,7 @@ class ErrorScale(SumErrors):
             terms: how many terms a sum has.
             longest: the most terms of a sum that is not cut.
             added: the absolute value of what the slices are added to, such as a bias, or 0; None if
-                they may be FLOAT32, where no slice overflows.
+                a kernel may keep the sums of slices in FLOAT32, where none overflows.
         """
         if terms <= longest:
             return self
@@ -234,11 +242,11 @@ class ErrorScale(SumErrors):
 
 @np.errstate(over="ignore")
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
-    """Return the errors of storing intermediates in FLOAT16, as sizes for `stored`.
+    """Return the sizes for the field `stored` of intermediates that are stored in FLOAT16.
 
-    A store is off by at most one ULP: 2^-10 times the largest power of two that does not exceed the
-    value, so 0.0078 for 11.3. A number that FLOAT16 holds loses nothing. A value that already has
-    an error may be stored with the next larger ULP.
+    A store is off by at most one ULP, 2^-10 times the largest power of two that does not exceed the
+    value. For 11.3, the size is 8 and the error at most 0.0078. A number that FLOAT16 holds loses
+    nothing. A value that already has an error may be stored with the next larger ULP.
 
     Args:
         values: FLOAT64.
@@ -294,7 +302,7 @@ def _least_bit(values: Array) -> float:
     if not np.isfinite(values).all():
         return 0.0
     bits = values.view(np.int64)
-    # Each number loses its lowest bit, unless that is above the point.
+    # `without` lacks the lowest bit that is 1. A power of two has none in its fraction.
     without = (bits & (bits - 1)).view(np.float64)
     whole = (bits & _FRACTION == 0) & (bits > _FRACTION)
     return float(np.where(whole, values, values - without).min())

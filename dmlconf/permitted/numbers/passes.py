@@ -1,4 +1,4 @@
-"""Sums and averages along several axes that a kernel computes one group of axes after the other."""
+"""Sums and averages over several axes that a kernel computes in passes, one per group of axes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ def _passes_over(axes: Sequence[int]) -> list[_Axes]:
 def in_passes(
     axes: Sequence[int], combined: Callable[[Array, _Axes], Array]
 ) -> Iterator[Callable[[Array], Array]]:
-    """Yield functions that sum or average in several passes, in either order; none for one pass.
+    """Yield functions that sum or average an array in several passes, in either order.
 
-    Measured: DirectML 1.8.0 and 1.9.1 truncate what each pass gives to FLOAT16. Their first pass is
-    over 0 for the dimensions 0 and 2, but over 3 for 0, 1 and 3.
+    If one pass is enough, none is yielded.
+
+    Measured: DirectML 1.8.0 and 1.9.1 truncate what each pass gives to FLOAT16. For the axes 0 and
+    2, their first pass is over axis 0; for the axes 0, 1 and 3, it is over axis 3.
 
     Args:
         axes: the axes.
-        combined: sums or averages over some axes, which stay with one element each.
+        combined: sums or averages an array over some axes, and keeps these with a size of 1.
     """
     passes = _passes_over(axes)
     if len(passes) < 2:

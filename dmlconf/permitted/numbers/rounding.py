@@ -67,7 +67,8 @@ def overflows(sizes: Array, dtype: np.dtype[Any] = _SINGLE) -> Array:
 def finite_sizes(tensor: Array) -> Array:
     """Return the sizes of finite elements, and 0 for others, FLOAT64.
 
-    A sum of infinity and finite elements may be NaN: if these overflow to the other infinity first.
+    A sum of infinity and finite elements is NaN if the finite ones first overflow to the other
+    infinity.
     """
     return np.where(np.isfinite(tensor), np.abs(tensor, dtype=np.float64), 0.0)
 
@@ -114,8 +115,8 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
         exact: what an infinitely precise computation gives, FLOAT64.
         error: how far the value may be from that before it is rounded for the last time, not
             negative; counts as 0 where either is not finite. ANY_RESULT makes any value right.
-        dtype: the result's type. FLOAT64 is as exact as the values are, FLOAT32 rounds once,
-            FLOAT16 also to FLOAT32 first.
+        dtype: the result's type. A FLOAT64 result is not rounded, a FLOAT32 one is rounded once,
+            and a FLOAT16 one may be rounded to FLOAT32 first.
     """
     if isinstance(error, float) and error == 0:
         low, high = exact, exact + 0.0
@@ -132,7 +133,7 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
         lowest = np.minimum.reduce(_either_way(low, dtype))
         highest = np.maximum.reduce(_either_way(high, dtype))
         if dtype == np.float32:
-            # A result that comes out subnormal may be flushed where the exact one is not.
+            # A result that comes out subnormal may be flushed, though the exact one is normal.
             tiny = np.finfo(dtype).tiny
             lowest[(low > 0) & (low < tiny) & (exact >= tiny)] = 0
             highest[(high < 0) & (high > -tiny) & (exact <= -tiny)] = 0
@@ -174,7 +175,7 @@ def truncated(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def anything_where(undefined: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return an interval of floating-point numbers in which undefined elements may be anything."""
+    """Return the interval, from -infinity to infinity for undefined elements."""
     lowest, highest = ends
     infinity = lowest.dtype.type(np.inf)
     return np.where(undefined, -infinity, lowest), np.where(undefined, infinity, highest)

@@ -27,7 +27,7 @@ _SAMPLE: Final = 128
 """How many terms of each sum are looked at."""
 
 _MOST_SUMS: Final = 1 << 12
-"""Number of sums that are examined; with more, the outputs themselves show whether they differ."""
+"""The most sums that are examined; if there are more, the outputs themselves show if they vary."""
 
 
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
@@ -39,8 +39,8 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     not change when they are added.
 
     Args:
-        terms: what is added up, of any shape; as FLOAT32.
-        over: the axes along which it is.
+        terms: what is added up, of any shape; its bits as FLOAT32 are looked at.
+        over: the axes along which the terms are added up.
 
     Returns:
         whether all of this holds for the n terms of each sum: n is at least 64; in a sample of
@@ -77,8 +77,9 @@ def alike(terms: Array, over: Sequence[int]) -> float:
     That is 1 if the terms differ. If they are alike, n errors add up to n and not to about sqrt(n).
 
     Args:
-        terms: what is added up; 1 for FLOAT16 terms, whose sums FLOAT32 hardly rounds.
-        over: the axes along which it is.
+        terms: what is added up. FLOAT16 terms count as different, since FLOAT32 hardly rounds sums
+            of them.
+        over: the axes along which the terms are added up.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if terms.dtype == np.float16 or count < _LEAST or terms.size // count > _MOST_SUMS:
@@ -89,10 +90,11 @@ def alike(terms: Array, over: Sequence[int]) -> float:
 def steps_beside_sum(sizes: Array, terms: int) -> Array:
     """Return the error scale of steps before or after a sum, such as a division by its length.
 
-    Each is rounded once, but the rule multiplies the whole error scale by the roundings of n terms.
+    A step is rounded once, but the rule multiplies the whole error scale by the roundings of n
+    terms. So the error of the step is divided by that number here.
 
     Args:
-        sizes: what is rounded, each times how many half ULPs it may be off.
+        sizes: the sum of the sizes that are rounded, each times the half ULPs that it may be off.
         terms: how many terms the sum has.
     """
     scale: Array = sizes / roundings(terms)
