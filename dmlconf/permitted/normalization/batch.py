@@ -71,7 +71,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         )
         # An infinite factor may be applied to the input and to the mean before their difference.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
-        # Measured on BATCH_NORMALIZATION_TRAINING, not here: an infinite factor times 0 is NaN.
+        # Measured on BATCH_NORMALIZATION_TRAINING only: an infinite factor times 0 is NaN.
         error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
@@ -83,7 +83,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
 def batch_normalization_training_error_scale(
     desc: BatchNormalizationTrainingDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the steps to each of the three outputs.
+    """Return the error scales of the three outputs: the normalized values, means and variances.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -128,9 +128,9 @@ class _Moments:
     """Mean and variance of the elements, and the sizes that their errors follow from, FLOAT64.
 
     Attributes:
-        over: the dimensions in which elements share a mean and a variance; the arrays of these have
-            size 1 there.
-        count: how many elements share them.
+        over: the dimensions in which elements share a mean and a variance; the arrays of means and
+            variances have size 1 there.
+        count: how many elements share a mean.
         mean: the means.
         mean_size: the means of the elements' absolute values.
         partial: what `partial_mean` returns for the elements.
@@ -140,7 +140,7 @@ class _Moments:
         centred: each element without its mean.
         squares: the squares of the centred elements.
         variance: the means of the squares.
-        deviation: the roots of the variances and the operator's epsilon.
+        deviation: the roots of the variances plus the operator's epsilon.
     """
 
     over: tuple[int, ...]
@@ -269,7 +269,7 @@ def _output_of(desc: BatchNormalizationTrainingDesc, quotient: Array) -> Array:
 def _batches_first(
     tensor: Array, over: tuple[int, ...], epsilon: float
 ) -> tuple[Array, Array, Array]:
-    """Return mean, variance and quotients of a kernel that first averages along the batches alone.
+    """Return means, variances and quotients of a kernel that first averages over dimension 0 alone.
 
     Measured: DirectML 1.8.0 averages the elements that differ only in their batch, stores these
     averages in FLOAT16, truncated, and averages them along the other dimensions. A simulation gives
@@ -320,7 +320,7 @@ def _variance_scale(variance: Array, centred: Array, mean: Array, terms: int) ->
 
     Args:
         variance: the variance, FLOAT64.
-        centred: the mean size of the elements without their mean.
+        centred: the mean of the absolute values of the elements less their mean.
         mean: what `partial_mean` returns for the elements.
         terms: how many elements there are.
     """

@@ -52,12 +52,12 @@ def batch_normalization_grad_error_scale(
         )
         scale, bias = _parameter_error_scales(desc)
         size = sizes_of(desc.ScaleTensor)
-        # Measured: the quotient may be the first step, which overflows for any gradient.
+        # Measured: the quotient may be the first step, and overflow whatever the gradient is.
         largest = np.maximum(
             greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
         )
         vanishing = _vanishes(gradient * size, gradient / deviation, size / deviation)
-        # Measured: 1.4e-45 / 1.58 is 1.4e-45, so -3.4e38 times it is -4.8e-7, not -3.0e-7.
+        # Measured: 1.4e-45 / 1.58 is 1.4e-45, and this times -3.4e38 is -4.8e-7, not -3.0e-7.
         fewer_digits = underflow_error(gradient, size, 1 / deviation) / STEP
         gradient *= size / deviation
         gradient += fewer_digits
@@ -152,7 +152,7 @@ def batch_normalization_training_grad_error_scale(
 def _underflow_of_terms(
     desc: BatchNormalizationGradDesc, difference: Array, sums: Array, count: int, deviation: Array
 ) -> Array:
-    """Return the error that subnormal products cause in terms that are scaled at the end.
+    """Return the error that subnormal products cause in the terms, before these are scaled.
 
     Args:
         desc: the desc.
@@ -240,7 +240,7 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; what overflows before it stays infinite."""
+    """Return an error scale divided by the deviation; sums that overflow before stay infinite."""
     other = _saturated(sums, output) / deviation
     others = (other.astype(output.DataType.dtype),)
     scale = replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
@@ -249,6 +249,6 @@ def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc
 
 
 def _saturated(sums: Array, output: TensorDesc) -> Array:
-    """Return sums truncated to an output's type, at most to its largest number."""
+    """Return the sums, limited to the largest number of an output's type; infinities stay."""
     largest = float(np.finfo(output.DataType.dtype).max)
     return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)

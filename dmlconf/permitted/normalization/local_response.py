@@ -142,7 +142,10 @@ def _off(values: Array, reach: Array, store: Store) -> Array:
 
 
 def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
-    """Return where a base may have either sign, or is negative with a whole exponent."""
+    """Return where kernels may differ on whether a power is NaN.
+
+    There the base may have either sign, or is negative with a whole exponent.
+    """
     near = 8 * float(np.finfo(np.float32).eps) * terms
     return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
 
@@ -151,8 +154,7 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     """Return where an intermediate does not fit into FLOAT32, so that any result is right.
 
     The sum of squares may overflow, or its product with Alpha, or the base. Subnormal squares may
-    count as 0. The logarithm of 0 is infinite, and times an exponent of 0 NaN; so is the logarithm
-    of infinity, times 0.
+    count as 0. The logarithm of 0 or of infinity is infinite, and times an exponent of 0 it is NaN.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)

@@ -81,8 +81,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
             of_one = all(desc.InputTensor.shape[axis] == 1 for axis in over)
             if desc.UseMean and of_one and single(desc.Epsilon) == 0:
-                # The result is 0 / 0. Measured: DirectML takes the element itself for its variance,
-                # and the result is as right.
+                # The result is 0 / 0. Measured: DirectML takes the element itself for its variance;
+                # what follows from that is right as well.
                 others.append(values / np.sqrt(desc.InputTensor.astype(np.float64)))
             divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
@@ -92,8 +92,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             others += saturated(
                 centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
             )
-            # The stores of the variance, whose relative error is halved by the root, of the root,
-            # and of the quotient that is scaled.
+            # Stores of the variance, whose relative error the root halves, of the root, and of the
+            # quotient before it is scaled.
             root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
             held = held + np.abs(values) * root / divisor
             if desc.ScaleTensor is not None or desc.BiasTensor is not None:
@@ -151,15 +151,15 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 def _root_of_either_sign(
     desc: MeanVarianceNormalization2Desc, over: tuple[int, ...], variance: Array
 ) -> Array:
-    """Return the variances, FLOAT64, that with Epsilon cancel or not depending on the stored mean.
+    """Return where the sign of variance plus Epsilon depends on what a kernel stores in FLOAT16.
 
-    Of 2047 and 2048 the variance is 0.25. With the mean 2047.5 as 2048 it is 0.5, and with an
-    Epsilon of -0.5 the root is 0, not NaN.
+    Of 2047 and 2048 the variance is 0.25. With the mean 2047.5 stored as 2048 it is 0.5, and with
+    an Epsilon of -0.5 the root is 0, not NaN.
 
     Args:
         desc: the operator's fields.
         over: the dimensions that share mean and variance.
-        variance: the exact variance.
+        variance: the exact variance, FLOAT64.
     """
     values, epsilon = wide(desc.InputTensor), single(desc.Epsilon)
     mean = values.mean(over, keepdims=True) if desc.UseMean else np.zeros(1)
@@ -323,8 +323,8 @@ def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
 def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> ErrorScale:
     """Return the error scale of storing the variance in the output's data type.
 
-    Measured: kernels of FLOAT16 store it in FLOAT16, where it may overflow, become subnormal, or
-    become 0.
+    Measured: FLOAT16 kernels store the variance in FLOAT16, where it may overflow, become
+    subnormal, or become 0.
 
     Args:
         size: the absolute value of each element, divided by the root of the variance.

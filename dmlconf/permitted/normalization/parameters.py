@@ -29,16 +29,16 @@ def quotient_scale(
     terms: int,
     alike: tuple[float, float] = (1.0, 1.0),
 ) -> Array:
-    """Return the error scale of `(x - mean) / deviation`, of which mean and variance are sums.
+    """Return the error scale of `(x - mean) / deviation` with computed mean and variance.
 
     Derived in docs/bounds.md, Normalisation.
 
     Args:
         size: the absolute values of x, FLOAT64.
         partial: what `partial_mean` returns for x.
-        centred: x without its mean.
-        variance: the mean of the squares of that.
-        deviation: the root of the variance and epsilon.
+        centred: x less its mean.
+        variance: the mean of the squares of `centred`.
+        deviation: the root of the variance plus epsilon.
         terms: of how many elements the mean and the variance are taken.
         alike: what `numbers.terms.alike` returns for the two sums, 1 if errors are independent.
     """
@@ -80,7 +80,7 @@ def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
 
     Args:
         partial: what `partial_mean` returns for x.
-        deviation: the root of the variance and epsilon.
+        deviation: the root of the variance plus epsilon.
         terms: of how many elements the mean is taken.
     """
     alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
@@ -94,7 +94,7 @@ def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
 
 
 def unbounded(factor: Array, deviation: Array) -> Array:
-    """Return where a factor may be infinite: hardware may take a subnormal variance for 0."""
+    """Return where a factor may be infinite, since hardware may take a subnormal variance for 0."""
     underflow = np.square(deviation) < LEAST_NORMAL_FLOAT32
     return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
 

@@ -68,9 +68,10 @@ class Statistics:
 
 
 def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes]]:
-    """Yield the two steps in which a kernel reduces dimensions that are not adjacent, as 0 and 2.
+    """Yield both ways to reduce dimensions that are not adjacent in two steps.
 
-    Measured: the first step of a sum of gradients is stored in FLOAT16.
+    For the dimensions 0 and 2, these are first 2 and then 0, and first 0 and then 2. Measured: the
+    first step of a sum of gradients is stored in FLOAT16.
 
     Args:
         over: the dimensions.
@@ -89,7 +90,9 @@ def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes
 def means_of(
     values: Array, over: _Axes, exact: Array, *, of_held_sums: bool = False
 ) -> Iterator[list[Span]]:
-    """Yield the means that a kernel may use: in FLOAT32, and as each store in FLOAT16 gives them.
+    """Yield the means that a kernel may use, a list for each way to compute and store them.
+
+    The first are in FLOAT32; the others are those that stores in FLOAT16 give.
 
     Args:
         values: the elements, FLOAT64.
@@ -168,6 +171,6 @@ def _same(first: Span, second: Span) -> bool:
 
 
 def _spread(differences: Sequence[Span], over: _Axes) -> Span:
-    """Return the means of the squares of all differences in the span."""
+    """Return one span of the variances that follow from any of the differences."""
     first, *others = (_mean(each.square(), over, False) for each in differences)
     return first.or_any(others)

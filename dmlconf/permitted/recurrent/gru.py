@@ -21,15 +21,16 @@ _NEWER: Final[Sites] = frozenset({"sum", "product", "state"})
 """What DirectML 1.13.1 and 1.15.4 store in FLOAT16 with LinearBeforeReset: matrix products and
 states.
 
-Measured, as are those below: a simulation gives 2,129 of 2,132 recorded elements of small cases,
-and no other is more than one ULP off."""
+Measured, as are the other sets: a simulation gives 2,129 of 2,132 recorded elements of small cases,
+and the others are off by no more than one ULP."""
 
 _NEWER_RESET_FIRST: Final[Sites] = _NEWER | {"gate", "reset state"}
-"""What they store without LinearBeforeReset: gates as well. The simulation gives 2,251 of 2,255."""
+"""What these versions store without LinearBeforeReset: gates as well. The simulation gives 2,251 of
+2,255."""
 
 _OLDER_RESET_FIRST: Final[Sites] = _NEWER_RESET_FIRST | {"bias", "sum with bias"}
-"""What DirectML 1.8.0 stores without it: sums with a bias as well. The simulation gives
-2,253 of 2,255."""
+"""What DirectML 1.8.0 stores without LinearBeforeReset: sums with a bias as well. The simulation
+gives 2,253 of 2,255."""
 
 _OLDER: Final[Sites] = _OLDER_RESET_FIRST | {"product with bias", "reset product", "sum of h"}
 """What DirectML 1.8.0 stores with LinearBeforeReset. The simulation gives 2,126 of 2,132."""

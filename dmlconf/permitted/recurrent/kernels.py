@@ -34,7 +34,7 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 __all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
 
 Sites = frozenset[str]
-"""Names of values in a layer's equations, such as `sum` and `gate`."""
+"""Names of values in the equations of the reference's layers, such as `sum` and `gate`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Kernels:
         return self._held(quantity, "state", False)
 
     def undefined(self, values: Values, where: Array) -> Quantity:
-        """Return values for some of which, where `where` is true, any result is right."""
+        """Return the values; where `where` is true, any result is right."""
         return quantity_of(values).open_where(where)
 
     def rounded(self, values: Array) -> Array:

@@ -33,10 +33,10 @@ __all__ = [
 _NEXT_TO_NOTHING: Final = 2.0**-100
 
 _MOST_ERRORS: Final = 1 << 18
-"""Number of shared errors in a step that are carried at once, so that they stay in the cache."""
+"""How many numbers the shared errors of a step may be, so that they stay in the cache."""
 
 _MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The number that is carried for a part of a large batch, 4 MiB: its sequences are independent."""
+"""The same for each part of a large batch, whose sequences are independent: 4 MiB."""
 
 
 def error_scales(
@@ -49,7 +49,7 @@ def error_scales(
 
     Args:
         desc: the desc.
-        direction: its equations.
+        direction: the equations of the layer.
         kernel_sites: the sets of values that FLOAT16 kernels store.
         biases: how many terms the outputs' rules count in addition to those of the two products.
     """
@@ -88,7 +88,7 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield the desc of each part of the batch; parts are as large as memory for errors allows."""
+    """Yield the desc of each part of the batch, of which the errors fit into memory together."""
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
     if size >= batch:
@@ -140,13 +140,13 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
 
 
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
-    """Yield the kernels, some at a time: the equations first, then each that holds FLOAT16 values.
+    """Yield the kernels in groups: first the equations, then each that holds FLOAT16 values.
 
     As many kernels are computed at once as the cache holds.
 
     Args:
         kernel_sites: the sets of values that kernels hold.
-        size: how many numbers the shared errors of a step are, of one kernel.
+        size: how many numbers the shared errors of a step of one kernel are.
         dtype: the data type of the layer's tensors.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
@@ -161,8 +161,8 @@ class _Simulation:
     """One kernel's results for all outputs.
 
     Attributes:
-        values: before they are stored in the outputs, FLOAT64.
-        scales: the error scales of those that the desc has.
+        values: the values of all outputs before they are stored, FLOAT64.
+        scales: the error scales of those outputs that the desc has.
     """
 
     values: tuple[Array, ...]
@@ -177,7 +177,7 @@ def _simulations(
     Args:
         kernels: the kernels.
         outputs: what they compute.
-        descs, terms: as `error_scales` takes them.
+        descs, terms: as `_error_scales_of` takes them.
     """
     scales = _error_scales_of(outputs, descs, terms)
     values = [quantity.value for quantity in outputs]

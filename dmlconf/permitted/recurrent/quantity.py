@@ -1,8 +1,8 @@
 """Values of recurrent layers that carry their errors from step to step.
 
 The reference computes a layer's equations on `Values`; here they are computed on quantities. A
-quantity has an error scale, which is the sum of all worst errors and says what may overflow, and
-spreads, which are the errors that are likely. Both are linear: 2 x has twice the errors of x.
+quantity has an error scale, which is the sum of all worst-case errors and says what may overflow,
+and spreads, which are the likely errors. Both are linear: 2 x has twice the errors of x.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _ACTIVATION: Final = 2.0
 alike at near arguments, so errors of several steps do not cancel as independent ones do."""
 
 _MOST_ERRORS: Final = 2.0**200
-"""The greatest error scale that is carried on. It grows with every step, and would be infinite
-after some hundred; values up to 2^400 do not yet mean that any result is right."""
+"""The greatest error scale that is carried to the next step. An error scale grows with every step,
+and would be infinite after some hundred. Only ANY_RESULT, 2^400, means that any result is right."""
 
 _TOGETHER: Final = 2.0**-20
 """The unit of an error scale, HALF_STEP, times the roundings of a sum of 16 terms."""
@@ -66,8 +66,8 @@ _LEAST_REACH: Final = 2.0**-28
 so 24 bits of the difference are left."""
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-"""The arguments between which an activation's slopes are taken: x and x + these times the likely
-error of x."""
+"""The arguments between which an activation's slopes are taken: x plus these numbers times the
+likely error of x."""
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class Quantity(Values):
         return replace(self, error_scale=error_scale, spreads=spreads)
 
     def _open(self) -> Array:
-        """Return where any result is right; an infinite error is that of an infinite value."""
+        """Return where any result is right; an infinite error only means an infinite value."""
         sums = self.error_scale.sums
         opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)
         return opened
@@ -167,7 +167,10 @@ class Quantity(Values):
         carried: Callable[[ErrorScale, ErrorScale], ErrorScale],
         spread: Callable[[Spread, Spread], Spread],
     ) -> Quantity:
-        """Return a sum of two quantities, with the errors of both and its own rounding."""
+        """Return a sum or product of two quantities, with the errors of both and its own rounding.
+
+        The functions carry the error scales and the spreads of both to the result.
+        """
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(_own_size(value))
         # A value that may be NaN stays so times zero, and in a sum with any other term.
         error_scale = error_scale.open_where(self._open() | other._open())
@@ -196,8 +199,8 @@ class Quantity(Values):
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
 
-        Measured: max(NaN, -threshold) is -threshold. Passing NaN on is right as well, so any result
-        is.
+        Measured: max(NaN, -threshold) is -threshold. To return NaN is right as well, so any result
+        of NaN is right.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
@@ -217,7 +220,7 @@ class Quantity(Values):
 
         Args:
             rounded: gives the FLOAT16 numbers that are stored, FLOAT64.
-            exact: where every kernel makes exactly these values before.
+            exact: where every kernel has exactly these values before it stores them.
             rows: which rows are stored, sizes {rows, 1}; the others stay as they are.
         """
         stored = rounded(self.value)
@@ -233,7 +236,7 @@ class Quantity(Values):
         scale = self.error_scale.where(kept, nothing).holding(ulp / FLOAT16_EPSILON)
         exact_spread = Spread.none(value.shape)
         single, half = (spread.where(kept, exact_spread) for spread in self._spreads())
-        # Where errors of stores arrive, the two differences are independent.
+        # If the values carry errors of earlier stores, two kernels may be further apart.
         half = half.widened(np.where(half.limit > 0, _HELD, 1.0) * ulp)
         error_scale = scale.open_where(self._open() | beyond)
         return Quantity(value, error_scale, (single, half), self.terms, absent=self.absent)
@@ -383,8 +386,8 @@ class Quantity(Values):
         single, half = self.spreads
         before = self.error_scale
         sums = np.fmin(before.sums, single.limit / (HALF_STEP * roundings(terms)))
-        # A sum of this magnitude overflows; an error that grew from step to step need not mean
-        # that.
+        # A likely error beyond FLOAT32 means that a sum may overflow. A worst-case error need not,
+        # since it grows with every step.
         unbounded = (before.sums >= ANY_RESULT) | (sums > LARGEST_FLOAT32) & np.isfinite(sums)
         sums = np.where(unbounded, ANY_RESULT, sums)
         if before.stored is None:
@@ -425,7 +428,7 @@ def next_state(
         state: the parts of the state.
         hold: how the kernel stores each.
         running: which sequences go on.
-        step: the number of the step; another one for each.
+        step: the number of the step, different for each.
     """
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))

@@ -25,7 +25,7 @@ state, and hidden nodes.
 Measured by a simulation, which gives all 210 elements of two random cases with one input."""
 
 _HELD: Final[Sites] = _BIAS_ADDED_TO_SUM | {"sum"}
-"""The values that it stores elsewhere: the input's products alone as well."""
+"""The values that DirectML stores in other cases: the input's products alone as well."""
 
 
 @of_fields(RnnDesc)

@@ -3,8 +3,8 @@
 A worst-case bound grows with each step by the sum of absolute weights, even where the gates let
 hardly any error through. A spread is the linear propagation of errors instead, with the signs and
 slopes at the values themselves. Errors of different roundings are independent, so their squares add
-up: 3 and 4 are 5 together. An error that reaches a value in several ways is added with its signs:
-by 3 and by -2 it is 1.
+up: 3 and 4 are 5 together. An error that reaches a value along several paths is added up with its
+signs: 3 and -2 are 1 together.
 
 Source: JCGM 100:2008 (Guide to the expression of uncertainty in measurement), 5.1 and 5.2, for the
 propagation of independent and of correlated errors.
@@ -30,18 +30,18 @@ ROUNDING: Final = 4.0
 
 
 _MOST_EXACT: Final = 512
-"""The greatest number of values of a state that have an error of their own each. Of two times 512
-values, a step takes 0.5 s with such errors."""
+"""The greatest number of values of a state for which each value has an error of its own. With such
+errors, a step of 2 x 512 values takes 0.5 s."""
 
 _MIXTURES: Final = 256
 """How many mixtures stand for the errors of a wider state."""
 
 _CHANCE: Final = 2.0
-"""How much larger mixtures are. Chance alone would need 1.25: the sum of squares of 256 normally
-distributed numbers is less than 1 / 1.25^2 of its mean in 1.6 of a million draws (Wilson and
-Hilferty's approximation). But the slopes of later steps depend on the errors as well: measured, of
-an LSTM of 2 x 320 that enlarges errors from step to step, 1.25 left one tenth of the results with
-less than the errors apart, and 2 none."""
+"""The factor by which mixtures are enlarged. Chance alone needs 1.25: the sum of squares of 256
+normally distributed numbers is less than 1 / 1.25^2 of its mean in 1.6 of a million draws (Wilson
+and Hilferty's approximation). But the slopes of later steps depend on the errors as well: measured
+on an LSTM of 2 x 320 that enlarges errors from step to step, mixtures gave one tenth of the results
+a smaller limit than separate errors give with 1.25, and none with 2."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Spread:
         """Return the spread of the values {..., n} times {n, m}, without its own roundings.
 
         Args:
-            matrix: what they are multiplied with.
-            sources: the sources, as `sources_of` the values gives them.
+            matrix: the matrix that the values are multiplied by.
+            sources: what `sources_of` returns for the values.
         """
         shared = _present(np.concatenate([self.shared, _each_alone(self.own, sources)]))
         # One product of all rows: NumPy makes one for each error otherwise.
@@ -119,16 +119,17 @@ class Spread:
     def common(self, sources: Array) -> Spread:
         """Return the spread with the values' own errors among the shared ones.
 
-        A result that depends on a value in several ways then has its error with the right signs.
+        If a result depends on a value along several paths, the error of the value is then added up
+        with the right signs.
 
         Args:
-            sources: the sources, as `sources_of` the values gives them.
+            sources: what `sources_of` returns for the values.
         """
         shared = np.concatenate([self.shared, _each_alone(self.own, sources)])
         return Spread(np.zeros_like(self.own), shared)
 
     def settled(self) -> Spread:
-        """Return the spread of values that no other is computed from."""
+        """Return the spread of values from which no others are computed."""
         return Spread(self.limit, np.zeros((0, *self.own.shape)))
 
     @staticmethod
@@ -139,9 +140,10 @@ class Spread:
 
 
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
-    """Return equal spreads with one shared error for each value, and no errors of their own.
+    """Return equally large spreads in which all errors are shared, about one for each value.
 
-    Of wide states they are equal up to chance, which makes them no smaller: see `_mixed`.
+    For wide states, a few mixtures stand for all errors, enlarged so that chance makes the spreads
+    no smaller: see `_mixed`.
 
     Args:
         parts: the spreads of the parts of a state, sizes {batch, n} each, with the same shared
@@ -162,7 +164,7 @@ def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple
     else:
         errors = _present(np.concatenate([known, own]))
     if not wide and most and len(errors) > sum(widths):
-        # The factor R has the same products of columns, which is all that a spread contains.
+        # The factor R has the same inner products of columns, which is all that a spread contains.
         factor: Any = np.linalg.qr(errors.transpose(1, 0, 2), mode="r")
         errors = factor.transpose(1, 0, 2)
     ends = np.cumsum(widths)
@@ -175,10 +177,10 @@ def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple
 def _mixed(own: Array, sources: Array, step: int) -> Array:
     """Return errors {_MIXTURES, ..., n}, each a mixture of all sources with random signs.
 
-    Added to other errors, they make the sum of squares at each value that of all errors apart, in
-    the mean, times the square of _CHANCE; a deviation of it is the root of 2 / _MIXTURES. What is
-    computed from them is a mixture of what is computed from each error, since that is linear. So
-    the errors of a step stay as few as they are, where there would be one more for each value.
+    On average, the sum of the squares of the mixtures at a value is that of all errors apart, times
+    the square of _CHANCE; its relative standard deviation is the root of 2 / _MIXTURES. Since
+    errors are propagated linearly, what follows from a mixture is the mixture of what follows from
+    each error. So the number of errors stays the same, and does not grow by one for each value.
 
     Source: Hutchinson, "A Stochastic Estimator of the Trace of the Influence Matrix for Laplacian
     Smoothing Splines", 1989.
@@ -193,7 +195,7 @@ def _mixed(own: Array, sources: Array, step: int) -> Array:
 
 
 def _present(errors: Array) -> Array:
-    """Return the errors that some value has; stores in FLOAT32, for instance, have none."""
+    """Return the errors that are not 0 for every value, as those of stores in FLOAT32 are."""
     present: Array = errors[errors.any(axis=tuple(range(1, errors.ndim)))]
     return present
 
@@ -217,7 +219,7 @@ def sources_of(values: Array) -> Array:
 
 
 def _each_alone(own: Array, sources: Array) -> Array:
-    """Return the errors {errors, ..., n} of their sources alone."""
+    """Return one error {errors, ..., n} for each source: the own errors of its values."""
     alone: Array = np.where(sources.reshape(-1, *[1] * (own.ndim - 1), own.shape[-1]), own, 0.0)
     return alone
 
