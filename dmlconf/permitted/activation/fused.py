@@ -1,6 +1,6 @@
 """Permitted results of a fused activation, which enlarges or reduces the errors of a sum.
 
-RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 makes an error of 1 one of 3.
+RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 turns an error of 1 into an error of 3.
 
 Derived in docs/bounds.md, Fused activations.
 """
@@ -74,16 +74,16 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
-"""The argument at which each activation jumps; NaN for none."""
+"""The two arguments at which each activation jumps; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""An error of a sum, as a share of its error scale: more than the rule permits for 2^14 terms."""
+"""The error of a sum, in STEPs of its error scale: more than the rule permits for 2^14 terms."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
     """Return the greatest slope of an activation: how much it magnifies a small error at most.
 
-    It does not hold at the jumps of SHRINK and THRESHOLDED_RELU.
+    At the jumps of SHRINK and THRESHOLDED_RELU, it does not hold.
     """
     if activation is None:
         return 1.0
@@ -91,7 +91,7 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
-    """Return the span of an activation of sums between two ends, which may be FLOAT16.
+    """Return the span of an activation of sums, which may be stored in FLOAT16 first.
 
     Args:
         span: the sums.

@@ -39,8 +39,8 @@ LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
-"""The relative error of a quotient by way of a subnormal reciprocal that is not flushed: it has two
-bits less, and the product is rounded."""
+"""The relative error of a quotient by way of a subnormal reciprocal that is not flushed: the
+reciprocal has two bits less than a normal number, and the product is rounded."""
 
 
 def element_wise_add1_interval(
@@ -49,7 +49,7 @@ def element_wise_add1_interval(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Interval:
-    """Return the interval of an activation, with its own error, of a sum rounded up or down."""
+    """Return the interval of a sum, rounded up or down, and of an activation with its own error."""
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
     if FusedActivation is None:
@@ -86,13 +86,13 @@ def element_wise_multiply_interval(
 
 
 def element_wise_min_interval(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Interval:
-    """Return the lesser number; of two zeros either one."""
+    """Return the lesser number as both ends; intervals ignore the sign of a zero."""
     lesser = element_wise_min(ATensor, BTensor, OutputTensor)
     return lesser, lesser
 
 
 def element_wise_max_interval(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Interval:
-    """Return the greater number; of two zeros either one."""
+    """Return the greater number as both ends; intervals ignore the sign of a zero."""
     greater = element_wise_max(ATensor, BTensor, OutputTensor)
     return greater, greater
 
@@ -130,8 +130,8 @@ def element_wise_divide_candidates(
 ) -> Sequence[Interval]:
     """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
 
-    The product with a reciprocal that is flushed is zero, or NaN of an infinite dividend. Undefined
-    are a signed integer divided by zero, and the smallest one divided by -1.
+    If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite. A
+    signed integer divided by zero is undefined, and so is the smallest one divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.

@@ -1,4 +1,4 @@
-"""Permitted results of bit shifts, for shifts that are too large."""
+"""Permitted results of bit shifts: any number if a shift is at least the width of the type."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = [
 def element_wise_bit_shift_left_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval: the shifted bits, or any number if the shift is at least the width."""
+    """Return the shifted bits as an interval, which `_interval` widens for large shifts."""
     return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def element_wise_bit_shift_right_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the interval: the shifted bits, or any number if the shift is at least the width."""
+    """Return the shifted bits as an interval, which `_interval` widens for large shifts."""
     return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def _interval(shifted: Array, shift: Array) -> Interval:
     """Return the interval: the shifted bits, or any number if the shift is at least the width.
 
-    For UINT32 it is one number, as Direct3D shifts by the low 5 bits.
+    For UINT32 only the shifted bits are right, since Direct3D shifts by the low 5 bits.
     """
     width = 8 * shifted.dtype.itemsize
     if width == 32:

@@ -73,8 +73,8 @@ def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval
 def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
     """Return the numbers of the tensor's type that a bound may become.
 
-    There are several only if it is NaN and the tensor holds integers: processors convert NaN
-    differently.
+    There are several only if the bound is NaN and the tensor holds integers, since processors
+    convert NaN differently.
 
     Args:
         value, tensor, data_type: as for `bound_of`.

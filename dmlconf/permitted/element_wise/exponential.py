@@ -70,7 +70,7 @@ def _exp_error(x: Array) -> Array:
 
 
 def _of_exponentials(x: Array, value: Array) -> Array:
-    """Return the error of half a sum of exp(x) and exp(-x)."""
+    """Return the error of half a sum of exp(x) and exp(-x); it leads to 2^128 if exp overflows."""
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
     overflows = exponential + _exp_error(np.abs(x)) >= np.finfo(np.float32).max
@@ -96,7 +96,7 @@ def _log_of_sum_interval(
 ) -> Interval:
     """Return the permitted interval of log(x + sqrt(x^2 + one)), where x^2 may overflow.
 
-    For large negative x, all digits of the sum may be lost.
+    `one` is 1 for asinh and -1 for acosh. For large negative x, all digits of the sum may be lost.
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)

@@ -28,7 +28,7 @@ _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient that is computed as a product with a reciprocal."""
 
 _LARGEST_MULTIPLE: Final = 2.0**22
-"""Measured on DirectML 1.15.4: below this the remainders of exact multiples are 0."""
+"""The quotient up to which exact multiples leave 0, as measured on DirectML 1.15.4."""
 
 
 def element_wise_modulus_truncate_candidates(
@@ -67,8 +67,9 @@ def _float_candidates(
     """Return the permitted results of `a - b * rounding(a / b)` in FLOAT32 arithmetic.
 
     If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
-    nothing between. If the error of a large quotient spans several whole numbers, all between their
-    remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples leave 0. A quotient
+    nothing between. If the error of a large quotient spans several whole numbers, all numbers
+    between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples leave
+    0. A quotient
     that underflows, or whose reciprocal does, may count as 0, and then the remainder is a. The
     product with b is exact where FLOAT32 holds it. Where a quotient or a product overflows, any
     value is right; a divisor of 0 gives NaN.
@@ -117,9 +118,9 @@ def _float_candidates(
 
 
 def _integer_candidates(dividend: Array, divisor: Array, remainder: Array) -> Sequence[Interval]:
-    """Return the remainder, or any integer for what Direct3D leaves undefined.
+    """Return the remainder, or any integer where Direct3D leaves it undefined.
 
-    Undefined are a signed integer modulo zero, and the smallest one modulo -1.
+    A signed integer modulo zero is undefined, and so is the smallest one modulo -1.
     """
     limits = np.iinfo(remainder.dtype)
     if remainder.dtype.kind == "u":

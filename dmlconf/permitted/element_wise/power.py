@@ -144,7 +144,7 @@ def _power_interval(
             least_normal = real_power(np.copysign(LEAST_NORMAL_FLOAT32, base), exponent)
             corners += [np.where(subnormal, end, power) for end in (0 * power, least_normal)]
         low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
-        # The base 0 is distinguished from the others.
+        # Kernels treat the base 0 apart, so its power has no error.
         zero = (base == 0) & (bases[0] == bases[1])
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
     dtype = output.DataType.dtype
@@ -185,7 +185,7 @@ def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDe
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # These wrap around, so the power of an inexact number may be any.
+        # 32-bit integers wrap around, so any power of an inexact number is right.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

@@ -116,7 +116,7 @@ def unary_interval(
 
     Args:
         name: the operator's name, as in `element_wise_exp`.
-        ends: the ends of the input, the ScaleBias and the output, as `function_interval` has them.
+        ends: returns the interval, given the input, the ScaleBias and the output.
         words: the docstring of the function: what it returns, and why that is right.
     """
 

@@ -1,7 +1,8 @@
 """Permitted outputs of ROI_ALIGN if rounding decides on which side of a boundary a sample lies.
 
-A sample that is nearer to a boundary than the error of its coordinate may read the element on
-either side, and nothing between. Elsewhere the result is continuous in the coordinate.
+A sample that is nearer to a boundary than the error of its coordinate, here called unsure, may read
+the element on either side, and nothing between. Elsewhere the result is continuous in the
+coordinate.
 
 Source: Direct3D 11.3 functional specification, 3.1.
 """
@@ -77,10 +78,10 @@ class _Side:
 def reduced_candidates(
     reading: Reading, y: UncertainSamples, x: UncertainSamples, function: str
 ) -> Iterator[Candidate]:
-    """Yield the samples of each output for each choice of sides.
+    """Yield the average or the maximum of the samples of each output, for each choice of sides.
 
-    Outputs with more unsure samples along an axis than are tried have all between the least and the
-    greatest result.
+    An output with more unsure samples along an axis than are tried may have any value between its
+    least and its greatest result.
 
     Args:
         reading: how the tensor is read.
@@ -103,7 +104,7 @@ def _tried(counts: Sequence[Array], elements: int) -> list[int]:
     """Return for how many unsure samples along each axis both sides of the boundary are tried.
 
     Args:
-        counts: how many each output has.
+        counts: how many unsure samples each output has along each axis.
         elements: the number of elements of all outputs.
     """
     bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
@@ -127,7 +128,7 @@ def _reduced(
     function: str,
     sides: tuple[_Side, _Side] | None,
 ) -> Candidate:
-    """Return the results of one choice, or of all of them."""
+    """Return the results of one choice of sides, or those of all choices if `sides` is None."""
     moved = 0.0
     if sides is not None:
         moved = sum(
@@ -164,8 +165,8 @@ def _ends(
 ) -> tuple[Array, Array, Array]:
     """Return the least and the greatest result, and the error of the arithmetic.
 
-    Samples that were moved by so much read what changes by at most twice the greatest element for
-    each unit, if it is interpolated.
+    A linear interpolation changes by at most twice the greatest element for each unit by which
+    samples were moved.
     """
     shifts = product(possible_shifts(block.y_errors), possible_shifts(block.x_errors))
     samples = [reading.at(block.y + down, block.x + across) for down, across in shifts]

@@ -206,7 +206,8 @@ class _UncertainGradients(RoiGradients):
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
         """Return the least and the greatest gradients of the start and the end of regions.
 
-        Sizes {regions, 2}. All samples of a row have the same part that depends on y.
+        Sizes {regions, 2}. All samples of a row have the same y. So for axis 0, the x of each
+        sample is chosen by itself, and the y for the sum of an output; for axis 1 the reverse.
         """
         rows, columns = part.coordinates()
         coordinates = [[(y, x) for x in columns] for y in rows]

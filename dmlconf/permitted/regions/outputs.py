@@ -38,8 +38,8 @@ def roi_pooling_interval(
 ) -> Interval:
     """Return the interval of ROI_POOLING: the greatest number of each part.
 
-    If a part has no number above negative infinity, the least number and negative infinity are both
-    right. Any result is right for a region with a corner that 32-bit integers do not hold.
+    If a part has no number above negative infinity, the lowest finite number and negative infinity
+    are both right. Any result is right for a region with a corner that 32-bit integers do not hold.
     """
     attributes = SpatialScale, PooledSize
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)

@@ -1,4 +1,4 @@
-"""The samples of some outputs, each with the share of the outputs' gradients that it may have.
+"""Samples with uncertain coordinates: the elements that they may reach, and with which shares.
 
 Source: docs/bounds.md, Gradients of regions of interest.
 """

@@ -49,7 +49,7 @@ _DIVISIONS: Final = 4
 """FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
 
 _ADRIFT: Final = 0.5
-"""From this error on, in elements, samples between its two ends count as well."""
+"""With a greater error, in elements, a sample may read more than the elements at its two ends."""
 
 _QUARTER: Final = LARGEST_FLOAT32 / 4
 """The sum of four numbers up to this is finite."""
@@ -60,8 +60,8 @@ class UncertainSamples(Samples):
     """Where samples lie, and how far off their coordinates may be.
 
     Attributes:
-        errors: how far off the coordinates may be in FLOAT32, in their sizes; 0 where it rounds
-            nothing.
+        errors: how far off the coordinates may be in FLOAT32, of the same sizes; 0 where FLOAT32
+            rounds nothing.
         undefined: which regions have coordinates beyond FLOAT32, sizes {regions}.
     """
 
@@ -87,7 +87,7 @@ class UncertainBlock(Block):
 
 
 def uncertain(at: Placement) -> UncertainSamples:
-    """Return where samples lie, and how far the operations that compute this may be off in all."""
+    """Return where samples lie, and how far off their coordinates may be in FLOAT32."""
     begin, end, steps, part = at.begin, at.end, at.steps, at.part
     extent, values = end - begin, part + begin - at.shift
     divided = np.frexp(np.maximum(at.length, 1))[0] == 0.5
@@ -195,7 +195,8 @@ def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
     """Return which outputs a special number may or may not affect, depending on the kernel.
 
-    Interpolation may multiply such a number by a weight of 0, or skip it. Where the nearest element
+    `special` says which numbers these are. Interpolation may multiply such a number by a weight of
+    0, or skip it. Where the nearest element
     is read, a sample whose coordinate is uncertain may miss it, and the sum of several such numbers
     depends on their order.
     """

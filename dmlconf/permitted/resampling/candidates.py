@@ -1,8 +1,8 @@
 """Permitted results of RESAMPLE and UPSAMPLE_2D, whose coordinates are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
-rounded either way, give a coordinate. Measured: the lines on which DirectML interpolates if an
-offset of the input is below 0 or above 1.
+rounded either way, give a coordinate. The lines on which DirectML interpolates if an offset of the
+input is below 0 or above 1 were measured.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def nearest_candidates(
 def _indices(at: UncertainCoordinates, size: int, rounding: str) -> list[Array]:
     """Return the indices along an axis to which rounding may lead.
 
-    If an error reaches over more than _MOST_INDICES of them, these are the first, the last and that
-    of the coordinate itself.
+    If these are more than _MOST_INDICES, only the first, the last and that of the coordinate itself
+    are returned.
     """
     low, own, high = (
         nearest(at.values + error, size, rounding) for error in (-at.errors, 0.0, at.errors)
@@ -80,15 +80,16 @@ def linear_candidates(
 ) -> list[Interval]:
     """Return the candidates of LINEAR: one for each choice of a line along each axis.
 
-    With several steps each element has a line of its own, so every value between the lines is
-    right. The same holds along the last axes if there are more than _MOST_CHOICES choices.
+    If an axis is interpolated in several steps, each element has a line of its own, so every value
+    between the lines is right. The same holds along the last axes if there are more than
+    _MOST_CHOICES choices.
 
     Slices along the leading axes are computed in blocks: an element takes a hundred bytes and more,
     so three million elements at once would take 600 MB.
 
     Along an axis that does not change, an element may still be `first + 0 * (second - first)`,
-    which is NaN beside an infinity: the page averages the 2 nearest elements of each dimension.
-    `_also_averaged` says along which.
+    which is NaN beside an infinity, since the page averages the 2 nearest elements of each
+    dimension. `_also_averaged` says along which axes kernels do so.
 
     Args:
         tensor: the input.

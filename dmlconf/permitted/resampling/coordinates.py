@@ -18,7 +18,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["PRECISION", "UncertainCoordinates", "quanta", "uncertain"]
 
 PRECISION: Final = 24
-"""Bits of a FLOAT32 number."""
+"""The bits of a FLOAT32 significand."""
 
 _ROUNDINGS: Final = 4
 """FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
@@ -59,7 +59,7 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
 def quanta(values: Array) -> Array:
     """Return the greatest power of two that divides each number; 0 for infinity and NaN.
 
-    Zero is a multiple of every number, and has infinity.
+    For zero it is infinity, since zero is a multiple of every number.
     """
     finite = np.where(np.isfinite(values), values, 0.0)
     fraction, exponent = np.frexp(finite)
