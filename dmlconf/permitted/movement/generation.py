@@ -27,7 +27,7 @@ def diagonal_matrix1_candidates(
     DiagonalFillBegin: int,
     DiagonalFillEnd: int,
 ) -> Sequence[Interval]:
-    """Return the matrices with each integer to which processors convert a FLOAT32 value."""
+    """Return one matrix for each number of the output's type that a FLOAT32 Value may become."""
     diagonals = DiagonalFillBegin, DiagonalFillEnd
     outputs = (
         with_diagonals(InputTensor, OutputTensor, value, *diagonals)

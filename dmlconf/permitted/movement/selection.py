@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _MOST_NUMBERS: Final = 16
-"""In lines of up to this many elements, each element is its own candidate."""
+"""In lines of up to this many elements, each element is a candidate of its own."""
 
 
 def nonzero_coordinates_interval(

@@ -47,8 +47,8 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
     If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If a term exceeds
     the largest FLOAT32 number, or a scale is 0, any result is right.
 
-    Source: Direct3D 11.3 functional specification: products and sums may be off by one step, and
-    so may the reciprocal of the scale.
+    Source: Direct3D 11.3 functional specification: products and sums may be off by one ULP, and so
+    may the reciprocal of the scale.
     """
     double = np.dtype(np.float64)
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
@@ -75,7 +75,7 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
 def matrix_multiply_integer_to_float_error_scale(
     desc: MatrixMultiplyIntegerToFloatDesc,
 ) -> ErrorScale:
-    """Return the error scale: sums of absolute values; integers may be rounded to FLOAT32 first.
+    """Return the sums of absolute values, for integers that may be rounded to FLOAT32 first.
 
     A kernel may store the dequantized numbers in the type of the scales. If one of them overflows,
     the result may be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 stores its largest

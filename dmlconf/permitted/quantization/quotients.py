@@ -78,7 +78,7 @@ def is_power_of_two(scale: Array) -> Array:
 def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
     """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of values * (1 / scale).
 
-    That is 0 for a power of two, whose reciprocal is exact.
+    The error is 0 if the scale is a power of two, whose reciprocal is exact.
     """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)

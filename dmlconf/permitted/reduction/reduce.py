@@ -100,8 +100,8 @@ def _in_passes(
 ) -> tuple[Array, ...]:
     """Return the FLOAT16 sums or averages of kernels that compute them in several passes.
 
-    It shows in sums that cancel: if one pass gives 0.5078 and another -0.5, the result 0.0078 has
-    the error of storing 0.5078.
+    The passes show in sums that cancel: if the first pass gives 0.5078 and -0.5, the result 0.0078
+    has the error of storing 0.5078.
     """
     if tensor.dtype != np.float16:
         return ()
@@ -155,7 +155,7 @@ def reduce_error_scale(
             vary = terms_vary(np.square(rows), (-1,))
             return ErrorScale(squares + underflow / STEP, quantum=quantum, terms_vary=vary)
         root = np.sqrt(squares)
-        # The root of a sum that cancels, and of numbers too small for FLOAT32.
+        # How far the root is off if squares that are subnormal in FLOAT32 are lost.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
         beyond = overflows(_finite_sum(np.square(sizes)))
         vary = terms_vary(np.square(rows), (-1,))
@@ -186,7 +186,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
 
 
 def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
-    """Return the error scale of products: their absolute values, larger where a part underflows.
+    """Return the error scale of products: their sizes, enlarged where a partial product underflows.
 
     If a partial product of finite factors overflows, the result is infinite, or NaN if a factor is
     0. An infinite factor times a partial product that underflows is NaN as well.

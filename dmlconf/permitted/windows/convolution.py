@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 _LONGEST_WHOLE: Final = 96
-"""The most products of FLOAT16 that are added up as one. Measured on DirectML 1.15.4: 108 to 144
-may be added up in 4 slices, by the sizes of all tensors; 105 and fewer were not."""
+"""The most FLOAT16 products that are never cut into slices. Measured on DirectML 1.15.4: depending
+on the sizes of all tensors, 108 to 144 are added up in 4 slices; 105 and fewer were not."""
 
 
 @of_fields(ConvolutionDesc)

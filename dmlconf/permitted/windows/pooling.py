@@ -33,7 +33,7 @@ __all__ = [
 
 @of_fields(AveragePooling1Desc)
 def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
-    """Return the error scale: the means of absolute values; the sum of a mean may overflow FLOAT32.
+    """Return the means of absolute values; the sum that a mean divides may overflow FLOAT32.
 
     Derived in docs/bounds.md, Averages.
     """
