@@ -46,7 +46,7 @@ class _Finding:
     Attributes:
         verdict: the judgement on it.
         outcome: what was judged.
-        variation: which inputs it had: the number that `varied` takes.
+        variation: which inputs the dispatch had: the number that `varied` takes.
     """
 
     verdict: Verdict
@@ -63,15 +63,15 @@ def judge_circumstances(
 ) -> Steps[Verdict]:
     """Return the verdict on a case that passed its plain run, including its runs in circumstances.
 
-    To decide whether a circumstance is to blame, it may yield the case with other inputs; the
-    caller runs it plainly and sends the outcome.
+    To decide whether a circumstance is to blame, this may yield the case with other inputs; the
+    caller runs that case plainly and sends the outcome.
 
     Args:
         case: the case.
         verdict: the verdict on its plain run.
-        exercises: its results under each circumstance.
+        exercises: the results of the case under each circumstance.
         judge: judges an outcome of a case.
-        excuse: returns the verdict on a failure that a known fault, limit or waiver explains.
+        excuse: returns a verdict, or another if a known fault, deviation or limit explains it.
     """
     results: dict[str, str] = {}
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict] = {}

@@ -35,7 +35,7 @@ class JudgeOptions:
         substrate: the limits of the layers below DirectML.
         waivers: failures that are accepted.
         compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
-        circumstances: under which each case runs too; the backend must support them.
+        circumstances: those under which each case runs as well; the backend must support them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; None compares all outputs.
     """
@@ -94,9 +94,10 @@ class Conclusion:
         )
 
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or another if a known fault, limit or waiver explains the failure.
+        """Return the verdict, or another if a known fault, deviation or limit explains the failure.
 
-        Nothing excuses a case that is itself wrong.
+        A known finding only changes the reason. Nothing excuses a case that contradicts the
+        reference. Waivers are applied later, once for each case.
         """
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.CONTRADICTION:
             return verdict
@@ -112,7 +113,8 @@ class Conclusion:
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
         """Return the verdict in steps: each further case that must run for it is yielded.
 
-        An unexpected exception while judging becomes the verdict, so that others are not lost.
+        An unexpected exception while judging becomes a verdict, so that those on other cases are
+        not lost.
 
         Args:
             item: the case or exercise that ran.
@@ -175,9 +177,8 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
 
     Args:
         item: the case or exercise; an `Exercise` runs plainly first, and the verdict names the
-        first
-            circumstance under which it fails.
-        execute: as in `OpenBackend`; nothing else may be running.
+            first circumstance under which it fails.
+        execute: runs the item, as in `OpenBackend`; nothing else may be running.
         conclusion: judges the outcome.
     """
     run_one = alone_on(execute)

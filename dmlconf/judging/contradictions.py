@@ -2,7 +2,7 @@
 
 Without this check a wrong expectation would go unnoticed: a backend that is wrong in the same way
 would pass. `CaseAllowances.permitted` remembers the expectations that were found right, so that
-none is compared twice.
+none of them is compared twice.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
 
 _DECADES: Final = 8
-"""Level 1 is an error of up to 1e-8 of the largest expected number, level 9 one of more than
-0.1."""
+"""The decades between level 1, an error below 1e-8 of the largest expected number, and level 9, one
+of 0.1 or more. Level 0 is for equal elements."""
 
 
 def error_map(actual: Array, expected: Array) -> ErrorMap:

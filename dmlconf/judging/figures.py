@@ -26,7 +26,7 @@ def figures_of(
     Args:
         comparison: the comparison of an output.
         rule: the rule that it was compared under.
-        room: number of elements that the rule hardly judges.
+        room: the numbers of open and loose elements, which the rule hardly judges.
         provenance: where the expected values of the output are from.
         sample: the sample of the output, if only a sample was recorded.
     """
@@ -56,7 +56,7 @@ def figures_of(
 
 
 def _margin(comparison: Comparison) -> float:
-    """Return the share of the limit that the worst element uses, or all elements together."""
+    """Return the share of a limit that is used: by the worst element, or by the mean of all."""
     return _rounded(max(comparison.margin, comparison.spread))
 
 

@@ -74,9 +74,9 @@ class Recorded:
 
     Attributes:
         outcome: the outcome.
-        provenance: whether real DirectML had it; otherwise it is an earlier reference's, or that
-            of another backend to compare with.
-        right: the reference's outputs, if they were needed for the outcome.
+        provenance: where the outcome is from: real DirectML, an earlier reference, or another
+            backend to compare with.
+        right: the reference's outputs, if they were computed to get the outcome.
     """
 
     outcome: Outcome
@@ -154,10 +154,10 @@ def judge(
         against: gives the expected outcome where the case itself states none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         allowances: the allowances of the case, for a caller that judges many outcomes of it.
-        expected: the expectation that replaces that of the case and of `against`.
+        expected: an expectation in place of those of the case and of `against`.
         cache: the figures of earlier comparisons; None compares all outputs.
         source_of: returns a digest of all that `against` gives for an operator's cases; None if
-            there is none.
+            that is unknown.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -186,20 +186,20 @@ def judge(
             permitted = allowances or CaseAllowances(
                 case, half_precision=half_precision, right=outputs.right
             )
-            # Looking the case up may have shown that the source is not as it should be.
+            # If the look-up of the case has changed the source's digest, the key does not hold.
             key = key if source_of(case.operator_name) == source else None
             return _judge_outputs(case, outcome, outputs, permitted, cache, key)
 
 
 def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
-    """Return the verdict on a case that could not be judged, for a fault of dmlconf.
+    """Return the verdict on a case that could not be judged because of an error in dmlconf.
 
     Args:
         case: the case.
         outcome: the outcome of the backend; None if there are several.
         error: the exception that judging raised.
     """
-    import traceback  # Only a fault of dmlconf needs it.
+    import traceback  # Only an error in dmlconf needs it.
 
     message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"
     trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
@@ -478,7 +478,7 @@ _Findings = list[tuple[ReasonKind, str]]
 
 
 def _conduct(outcome: Outputs) -> _Findings:
-    """Return forbidden conduct that the backend observed, whether the values are right or not."""
+    """Return the faults that the backend observed; they count even if the values are right."""
     return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
 
 

@@ -63,7 +63,8 @@ def _same_bits(one: Array, other: Array) -> bool:
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
     """Return which elements a right kernel never returns as 0.
 
-    It cannot flush them to 0, their terms cannot cancel to 0, and 0 is not among their candidates.
+    A kernel cannot flush these elements to 0, their terms cannot cancel to 0, and 0 is not among
+    their candidates.
     """
     expected, kind = allowance.right, case.rule(name).kind
     is_float = expected.dtype.kind == "f"

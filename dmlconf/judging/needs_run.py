@@ -31,7 +31,7 @@ class NeedsRun(Generic[_Result]):
 
 
 Steps = Generator[Case | Exercise, Any, _Result]
-"""A judgement in steps: yields what must run, takes the result of it, and returns in the end."""
+"""A judgement in steps: it yields what must run, gets the result, and returns in the end."""
 
 
 def begun(steps: Steps[_Result]) -> _Result | NeedsRun[_Result]:
@@ -55,6 +55,6 @@ def continued(waiting: NeedsRun[_Result], run_one: RunOne) -> _Result:
 
 
 def answered(steps: Steps[_Result], run_one: RunOne) -> _Result:
-    """Return the result of a judgement, whose runs start at once."""
+    """Return the result of a judgement; each run that it needs starts at once."""
     first = begun(steps)
     return continued(first, run_one) if isinstance(first, NeedsRun) else first

@@ -52,7 +52,7 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.ANY_VALUE_PERMITTED,
     }
 )
-"""Reasons about values: such a failure stands only if the relation holds."""
+"""Reasons about values, in spite of which the relation is judged; with others it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class Stopped:
     """Another form of a graph that broke down or was refused.
 
     Attributes:
-        step: what did not run.
-        outcome: the outcome of the case.
+        step: what did not run, for messages: the other form, one of its nodes or one of its parts.
+        outcome: the outcome of that.
     """
 
     step: str
@@ -82,7 +82,7 @@ class Stopped:
 
 
 def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
-    """Return the graph's outputs by name, computed in another form, whose cases are yielded.
+    """Return the graph's outputs by name, computed in another form; yield the cases to run for it.
 
     Args:
         case: the graph.
@@ -162,8 +162,8 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
-    Where it does, the verdict on the graph's own values stands. The cases of the other form are
-    yielded.
+    If it does, a graph whose own values are wrong stays failed, and any other passes. The cases of
+    the other form are yielded.
 
     Args:
         case: the graph, which names the relation.
@@ -249,7 +249,7 @@ def with_unfused(
     verdict: Verdict,
     judge: Callable[[Case, Outcome], Verdict],
 ) -> Steps[Verdict]:
-    """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
+    """Return a graph's verdict with the results of its unfused run; yield the cases of that run.
 
     Each output's figures get `unfused_same_bits`, and the reason of a failure says whether the
     nodes are right one by one, so that the graph compiler is at fault.
@@ -258,7 +258,7 @@ def with_unfused(
         case: the graph.
         outcome: the outcome of the backend.
         verdict: the verdict on that outcome.
-        judge: judges an outcome of the graph.
+        judge: judges an outcome of a case; here that of the unfused run.
     """
     unfused = yield from in_other_form(case, Relation.UNFUSED)
     if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:

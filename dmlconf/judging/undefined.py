@@ -1,4 +1,4 @@
-"""Excuse faults of elements that the documentation leaves undefined, which may stay unwritten.
+"""Excuse faults at elements that the documentation leaves undefined: these may stay unwritten.
 
 An element is undefined if its interval, or a candidate, is the whole range of its data type, or if
 its error scale permits any value.
