@@ -22,7 +22,7 @@ def computed_elements(
 ) -> Array:
     """Return which elements have the bits that a formula gives, or are within an error of it.
 
-    NaN is any NaN. In a graph, the formula gives what nodes compute.
+    All NaN count as equal. In a graph, the formula gives what single nodes compute.
 
     Args:
         case: an operator or a graph.

@@ -1,4 +1,8 @@
-"""Find the elements of an output that a deviation of a target, such as WebNN, concerns."""
+"""Find the elements of an output that a deviation of a target, such as WebNN, concerns.
+
+Each function takes the case, its inputs, the right output and the actual one, and returns a mask of
+the output's sizes. Its docstring says which elements the mask has.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +105,7 @@ def _nan_along_axes(case: Case, inputs: Mapping[str, Array], right: Array, actua
 
 
 def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that are NaN on one side."""
+    """Elements that are NaN in the right output, in the actual one or in both."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     nan: Array = np.isnan(right) | np.isnan(actual)
@@ -137,7 +141,7 @@ def _signed_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: 
 
 
 def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Numbers below the smallest normal one, on both sides."""
+    """Numbers that are smaller than the least normal one, in the right and in the actual output."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     tiny = np.finfo(right.dtype).tiny
@@ -235,7 +239,7 @@ def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Indices of elements that equal the right ones, each at one place."""
+    """Indices of elements that equal the right ones, unless an index occurs twice in its line."""
     tensor, axis = inputs["InputTensor"], case.desc["Axis"]
     if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
         return np.zeros(right.shape, bool)  # These are the numbers themselves.

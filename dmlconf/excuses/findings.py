@@ -35,7 +35,7 @@ class Finding:
         wrong: the finding's name, the cases that it concerns and, for wrong values, which elements.
         title: what the runtime does.
         fails: the kind of the failure.
-        message: what the message of a failure without values contains.
+        message: a pattern that the message of the failure contains.
         example: the smallest case that fails in this way.
         code: the same mistake in a few lines of the runtime's own API.
     """
@@ -83,7 +83,7 @@ class Findings:
         deviations: Deviations,
         judge: Callable[[Case, Outcome], Verdict],
     ) -> Verdict:
-        """Return the verdict; if findings explain the failure wholly, its reason names them.
+        """Return the verdict; if findings explain the whole failure, its reason names them.
 
         Args:
             case: the case.

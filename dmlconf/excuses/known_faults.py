@@ -2,8 +2,8 @@
 
 The list is `schemas/known-faults.yaml`, by version of DirectML. It holds for the backend `directml`
 and for recordings of it. A wrong value is waived if it is the one that the fault's function
-computes (`dmlconf.faults`); a crash or a refusal, if the desc meets the fault's condition. Either
-may be a node of a graph. A case that passes despite a listed fault has passed: a driver's
+computes (`dmlconf.faults`); a crash or a refusal, if the desc meets the fault's condition. Both
+also hold for nodes of graphs. A case that passes despite a listed fault has passed: a driver's
 metacommand may replace the kernel that is wrong.
 """
 
@@ -372,9 +372,9 @@ class KnownFaults:
     """The faults of the DirectML under test.
 
     Attributes:
-        version: its version, for messages; empty if no DirectML is tested.
-        faults: those that it has.
-        as_graph: whether it compiles single operators as graphs.
+        version: the version of DirectML, for messages; empty if no DirectML is tested.
+        faults: the faults that this version has.
+        as_graph: whether the backend compiles single operators as graphs.
     """
 
     version: str = ""
@@ -386,7 +386,7 @@ class KnownFaults:
     ) -> KnownFault | None:
         """Return the fault that explains why the case did not pass; None if there is none.
 
-        In a graph, several together may.
+        In a graph, several faults may explain it together; they are returned as one.
         """
         for fault in self.faults:
             if fault.explains(case, outcome, circumstance, as_graph=self.as_graph):
@@ -409,7 +409,7 @@ class KnownFaults:
         return replace(concerned[0], name=name, reason=reason)
 
     def waive(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or `waived` if a known fault explains the failure."""
+        """Return the verdict; it is `waived` if a known fault explains the failure."""
         if verdict.status not in (Status.FAILED, Status.BROKEN):
             return verdict
         fault = self.explaining(case, outcome, verdict.circumstance)

@@ -1,9 +1,9 @@
 """The limits of the layers below DirectML: cases that fail because of them are `unsupported`.
 
 A substrate is everything under DirectML on some machine: the Direct3D 12 implementation, the
-driver, the device. Its known limits are in one data file, `schemas/substrate.schema.json`. What
-one of them explains is neither a pass nor a failure of DirectML: it is `unsupported`, with a
-reason of its own.
+driver, the device. Its known limits are in one data file, whose form is
+`schemas/substrate.schema.json`. A case that a limit explains has neither passed nor failed: it is
+`unsupported`, with a reason of its own.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Substrate:
     limits: tuple[Limit, ...] = ()
 
     def excuse(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or `unsupported` if a limit explains the failure."""
+        """Return the verdict; it is `unsupported` if a limit explains the failure."""
         if verdict.status is not Status.FAILED:
             return verdict
         for limit in self.limits:

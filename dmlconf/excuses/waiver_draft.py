@@ -33,6 +33,7 @@ _COMMENT: Final = """\
 _REJECTION: Final = re.compile(r"\b([A-Z][A-Z0-9_]*) by ([A-Z][A-Za-z]*)\b")
 
 _Key = tuple[str, ReasonKind, str | None]
+"""The operator, the kind of failure and, for a refusal, its HRESULT and call."""
 
 
 def draft(

@@ -83,7 +83,10 @@ class WaiverFile:
 def _identifiers(
     paths: Sequence[Path], patterns: Iterable[str], store: Entries | None
 ) -> list[str]:
-    """Return the identifiers of all cases of the operators that the names begin with."""
+    """Return the identifiers of all cases of the operators that the names begin with.
+
+    If a name begins with a pattern, these are the cases of all operators.
+    """
     operators: set[str] = set()
     for name in patterns:
         first, slash, _ = name.partition("/")

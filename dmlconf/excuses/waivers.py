@@ -110,13 +110,13 @@ class Waiver:
     Attributes:
         name: what to call it.
         reason: what fails and why, for people.
-        link: where it is tracked; `none yet` if it is not.
-        until: the last day on which it is valid.
+        link: where the failure is tracked; `none yet` if it is not.
+        until: the last day on which the waiver is valid.
         scope: the cases that fail.
-        failure: how they fail.
+        failure: how these cases fail.
         rejection: for a case that is rejected, the HRESULT and the call: `E_FAIL by Execute`.
         bound: for wrong values, how wrong they may be.
-        devices: those on which it is known.
+        devices: the devices on which the failure is known.
         intermittent: whether the failure does not show in every run, so that a case may pass.
         location: its file and line.
     """
@@ -139,8 +139,8 @@ class Waiver:
     def covers(self, case: Case, facts: Facts) -> bool:
         """Return whether the waiver is about the case.
 
-        A case that must be rejected can have no wrong outputs, so a condition or an operator alone
-        does not cover it where these are waived.
+        A case that must be rejected has no outputs, so a waiver of wrong outputs does not cover it
+        by its operator or its desc, but only by its identifier.
 
         Args:
             case: the case.
@@ -177,7 +177,7 @@ class Waivers:
     """The waivers of a run.
 
     Attributes:
-        waivers: those for what is under test.
+        waivers: the waivers that hold for the environment of the run.
         day: the day of the run, in UTC.
     """
 
@@ -185,9 +185,9 @@ class Waivers:
     day: date = date.min
 
     def applied(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or `waived` or `stale` where a waiver covers the case.
+        """Return the verdict; it is `waived` or `stale` if a waiver covers the case.
 
-        It changes only cases that passed, failed or broke.
+        Only the verdicts on cases that passed, failed or broke can change.
         """
         if verdict.status not in (Status.PASSED, Status.FAILED, Status.BROKEN):
             return verdict
