@@ -70,10 +70,10 @@ def _bound(case: Case, name: str) -> Array:
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
     """Return the outputs of CLIP for integers if a bound above all of them overflows.
 
-    It is then 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It
-    is so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16
-    with integers of 64 bits. Infinity is such a bound, and so is 2147483647 for INT32, which
-    FLOAT32 rounds to 2147483648.
+    The bound is then 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
+    types. That happens to bounds of a floating-point type as wide as the integers and, with
+    integers of 64 bits, to FLOAT32 bounds. Infinity is such a bound, and so is 2147483647 for
+    INT32, which FLOAT32 rounds to 2147483648.
     """
     tensor = case.desc["InputTensor"].DataType
     held_as = case.desc.get("MinMaxDataType", "FLOAT32")

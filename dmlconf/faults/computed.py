@@ -1,4 +1,4 @@
-"""The outputs that DirectML computes instead of the right ones."""
+"""What a fault's function returns: the outputs that a runtime computes instead of the right ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ __all__ = ["Computed", "Formula", "activation_of", "of_operators"]
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The outputs of a case on a DirectML with a fault.
+    """The outputs of a case on a runtime, such as DirectML, with a fault.
 
     Attributes:
         outputs: the outputs by tensor; an output that the fault does not change is the reference's.
-        around: another case whose right outputs are these; its rules say how far DirectML's outputs
-            may be from them. None if every bit is known, or if `terms` or `allowance` say it.
+        around: another case whose right outputs are these; its rules say how far the runtime's
+            outputs may be from them. None if every bit is known, or if `terms` or `allowance` say
+            how far.
         terms: the error scales of the outputs, FLOAT64, by tensor, for sums that no case computes.
         allowance: gives the allowance of each output that has neither `around` nor `terms`.
         unknown: which elements may have any value, by tensor; tensors without such elements are
@@ -41,8 +42,8 @@ class Computed:
 
 
 Formula = Callable[[Case], Computed | None]
-"""Computes the outputs of a case on a DirectML with one fault; None if the fault does not concern
-it.
+"""Computes the outputs of a case on a runtime with one fault; None if the fault does not concern
+the case.
 
 The case is one operator with its inputs, which may be a node of a graph. A formula for several
 nodes together takes the whole graph.

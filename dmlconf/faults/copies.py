@@ -57,7 +57,7 @@ def window_written_without_gaps(case: Case) -> Computed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An axis of a tensor, and how many elements of it a window picks."""
+    """An axis of a tensor, the window along it, and how many elements of the window are picked."""
 
     size: int
     offset: int
@@ -66,7 +66,7 @@ class _Axis:
     count: int
 
     def picked(self) -> Array:
-        """Return the coordinates of the elements."""
+        """Return the coordinates of the picked elements."""
         begin = self.offset if self.step > 0 else self.offset + self.window - 1
         return begin + self.step * np.arange(self.count)
 

@@ -43,7 +43,7 @@ def moments_read_as_parameters(case: Case) -> Computed | None:
 
 
 def _moment(case: Case, name: str) -> Array:
-    """Return a moment in FLOAT64."""
+    """Return an updated moment as FLOAT64, before it is stored."""
     inputs, desc = case.inputs(), case.desc
     gradient = inputs["GradientTensor"].astype(np.float64)
     beta, new = (

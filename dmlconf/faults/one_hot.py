@@ -22,11 +22,11 @@ __all__ = [
 
 
 def low_word_as_index(case: Case) -> Computed | None:
-    """Return the outputs of ONE_HOT if the low word of an INT64 index counts alone, with its sign.
+    """Return the outputs of ONE_HOT if only the low word and the sign of an INT64 index count.
 
     4294967297, whose low word is 1, selects the second element, although there are only two. The
-    axis size is added to the low word if the whole index is negative: of two elements -4294967295
-    is 1 + 2, which is none.
+    axis size is added to the low word if the whole index is negative: of two elements, -4294967295
+    becomes 1 + 2, which selects none.
     """
     inputs = case.inputs()
     if inputs["IndicesTensor"].dtype != np.int64:
@@ -48,7 +48,7 @@ def unsigned_index_as_signed(case: Case) -> Computed | None:
 
 
 def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the inputs with UINT32 indices, which are never negative."""
+    """Return the inputs with low words as indices, plus the axis size for negative ones, UINT32."""
     indices = inputs["IndicesTensor"]
     size = np.uint32(case.desc["OutputTensor"].Sizes[case.desc["Axis"]])
     return {**inputs, "IndicesTensor": indices.astype(np.uint32) + (indices < 0) * size}

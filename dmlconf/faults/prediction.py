@@ -1,4 +1,4 @@
-"""Predict the outputs of a DirectML with known faults, for an operator or a graph."""
+"""Predict the outputs of a runtime with known faults, for an operator or a graph."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Prediction:
     Attributes:
         outputs: arrays by tensor.
         changed: the names of the outputs that the fault makes wrong.
-        allowance: returns what the rule of an output permits around them; None if every bit is
-            known.
+        allowance: returns what the rule of an output permits around these outputs; None if every
+            bit is known.
         unknown: which elements may have any value, by tensor.
         spills: whether something is written past the end of an output.
     """
@@ -41,14 +41,14 @@ class Prediction:
 
 
 def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
-    """Yield the outputs that a case may have on a DirectML with a fault.
+    """Yield the outputs that a case may have on a runtime with a fault.
 
     Nothing is yielded if the fault does not change the right outputs.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
         formula: computes the wrong outputs of one operator or of a whole graph. It returns None if
-            they are right, or if they follow from the outputs of the nodes.
+            the outputs are right, or if those of a graph follow from its nodes.
     """
     computed = formula(case)
     if computed is None:
@@ -64,7 +64,7 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
 
 
 def _around(computed: Computed) -> Callable[[str], Allowance] | None:
-    """Return a function of an output's name that gives its allowance; None if bits are known."""
+    """Return a function from an output's name to its allowance; None if every bit is known."""
     if computed.allowance is not None:
         return computed.allowance
     if computed.around is not None:

@@ -1,4 +1,4 @@
-"""Quantized outputs of ONNX Runtime's providers that are rounded or bounded in another way."""
+"""Formulas of quantized outputs that ONNX Runtime's providers round or bound in another way."""
 
 from __future__ import annotations
 
@@ -110,7 +110,10 @@ def unsigned_without_zero_points(case: Case) -> Computed | None:
 
 
 def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:
-    """Return a parameter of ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE, repeated for each element."""
+    """Return the scale of each element, and its zero point; None if the operator has none.
+
+    The operator is ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE.
+    """
     inputs = case.inputs()
     tensor = inputs.pop("InputTensor")
     scale, zero_point = by_element(list(inputs.values()), tensor.shape, 0)
@@ -118,19 +121,19 @@ def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:
 
 
 def _single_quotient(case: Case) -> tuple[Array, Array | None]:
-    """Return the quotients of ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE, and its zero points."""
+    """Return the quotients of ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE, and the zero points."""
     scale, zero_point = _scales_and_zero_points(case)
     return single_quotient(case.input("InputTensor"), scale), zero_point
 
 
 def _quantized_sum(case: Case) -> tuple[Array, Array | None]:
-    """Return the quotients of ELEMENT_WISE_QUANTIZED_LINEAR_ADD, and its zero point."""
+    """Return the quotients of ELEMENT_WISE_QUANTIZED_LINEAR_ADD, and the zero point."""
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     return sum_quotient(desc), desc.OutputZeroPointTensor
 
 
 def _quantized_mean(case: Case) -> tuple[Array, Array | None]:
-    """Return the quotients of QUANTIZED_LINEAR_AVERAGE_POOLING, and its zero points."""
+    """Return the quotients of QUANTIZED_LINEAR_AVERAGE_POOLING, and the zero points."""
     desc = QuantizedLinearAveragePoolingDesc(**arguments(case.entry, case, case.inputs()))
     return mean_quotient(desc), by_channel(desc.OutputZeroPointTensor, desc.InputTensor.ndim)
 

@@ -13,9 +13,10 @@ __all__ = ["parts_beyond_32_bits_left_out"]
 
 
 def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
-    """Return the outputs of ROI_POOLING if parts whose end wraps around in 32 bits are outside: 0.
+    """Return the outputs of ROI_POOLING if a part whose end wraps around in 32 bits gives 0.
 
-    The end of part i of a region is ((i + 1) * width + PooledSize.Width - 1) / PooledSize.Width.
+    The end of part i of a region is ((i + 1) * width + PooledSize.Width - 1) / PooledSize.Width. If
+    the dividend wraps around, DirectML takes the part for one outside the tensor.
     """
     desc = case.desc
     regions = case.inputs()["ROITensor"].reshape(-1, 5).astype(np.float32)

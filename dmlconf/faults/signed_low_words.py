@@ -5,7 +5,7 @@ numbers. DirectML's kernels compare the low words as signed numbers, too. So 214
 word is 0x80000000, comes before 1: the high words are equal, and -2147483648 < 1.
 
 If bit 31 of all numbers is inverted, the right order of the results is the wrong order of the
-numbers. With x' for x with that bit inverted, the wrong maximum of a and b is max(a', b')'.
+numbers. If x' is x with that bit inverted, the wrong maximum of a and b is max(a', b')'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CONVOLUTION, FOLD and LOCAL_RESPONSE_NORMALIZATION_GRAD: wrong elements in a window."""
+"""Faults of CONVOLUTION, FOLD and LOCAL_RESPONSE_NORMALIZATION_GRAD: wrong elements of windows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = [
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
-    """Return CONVOLUTION's outputs where the filter has the input's sizes, and fits once.
+    """Return the outputs of CONVOLUTION if the filter has the input's sizes and fits once.
 
-    It multiplies the first element of the input by the first of the filter and so on, without the
-    dilation; with padding before the input the result is 0. Of an input {3, 5} and a filter {7, 11}
-    that reaches 1 element before it, the output is 0, not 3 * 11.
+    DirectML multiplies the first element of the input by the first of the filter and so on, without
+    the dilation; with padding before the input the result is 0. For an input {3, 5} and a filter
+    {7, 11} that begins 1 element before the input, the output is 0, not 3 * 11.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -49,9 +49,9 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
 def first_group_of_filter_and_input(case: Case) -> Computed | None:
     """Return the outputs of CONVOLUTION for groups of a filter with the sizes of the input.
 
-    Of G groups with n outputs each, output i < n is the product of the first group's input with
-    filter i * G, and the others are products with nothing. Of an input {1, 10} in two groups and
-    the filters {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
+    With G groups of n outputs each, output i < n is the product of the first group's input with
+    filter i * G, and all other outputs are 0. For an input {1, 10} in two groups and the filters
+    {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
     """
     desc, inputs = case.desc, case.inputs()
     groups = desc["GroupCount"]
@@ -67,7 +67,7 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 def _is_one_product(desc: Desc) -> bool:
     """Return whether the filter has the sizes of the input, and the output has one window.
 
-    OutputPadding adds zeros after it.
+    OutputPadding adds zeros after the output of that window.
     """
     forward = desc["Mode"] == "CROSS_CORRELATION" and desc["Direction"] == "FORWARD"
     whole = desc["FilterTensor"].Sizes[2:] == desc["InputTensor"].Sizes[2:]
@@ -84,19 +84,19 @@ def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
 
 
 _SLICE = 16
-"""What the number of elements in a slice is a multiple of."""
+"""The number of squares in a slice is a multiple of this."""
 
 
 def squares_left_out(case: Case) -> Computed | None:
     """Return the gradient of a local response normalization that adds up one slice of the squares.
 
-    DirectML adds up the LocalSize * LocalSize squares of each window, row by row and those outside
-    the tensor included, in slices, and uses the first slice alone. It often holds no element of the
-    tensor; then the base of the power is Bias. How large a slice is depends on the kernel, which is
-    not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
+    DirectML adds up the LocalSize * LocalSize squares of each window in slices, row by row and with
+    those outside the tensor, and uses only the first slice. This slice often holds no element of
+    the tensor; then the base of the power is Bias. How large a slice is depends on the kernel,
+    which is not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
 
-    With `g` for the gradient, `x` for the input, `b` for the base and a sum over the window,
-    `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
+    With `g` for the gradient, `x` for the input, `b` for the base and a sum over the window, this
+    is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
     """
     desc = case.desc
     if desc["CrossChannel"]:
@@ -137,7 +137,7 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of the squares in the first slice of each window, from an empty one on."""
+    """Yield the sums of the squares in the first slice of each window, for growing sizes from 0."""
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)
@@ -155,12 +155,12 @@ def _first_slices(squares: Array, size: int) -> Iterator[Array]:
 
 
 def _shifted(step: int, size: int) -> slice:
-    """Return the indices of an axis that are still on it after that many steps back."""
+    """Return the indices i of an axis for which i - step is an index of it as well."""
     return slice(max(step, 0), size + min(step, 0))
 
 
 def _sums(values: Array, size: int) -> Array:
-    """Return the sum of the window around each element, along the last two axes."""
+    """Return the sum over the window around each element, along the last two axes."""
     for axis in (-2, -1):
         count = values.shape[axis]
         sums = np.zeros_like(values)

@@ -1,4 +1,4 @@
-"""The formulas of other runtimes than DirectML by the names that findings and targets use."""
+"""The formulas for other runtimes than DirectML by the names that findings and targets use."""
 
 from __future__ import annotations
 

@@ -53,11 +53,12 @@ def zeros_without_sign(case: Case) -> Computed | None:
 
 @of_operators("FOLD")
 def columns_by_dilated_windows(case: Case) -> Computed | None:
-    """Return the outputs of FOLD if columns are counted by windows that are as wide as dilated.
+    """Return the outputs of FOLD if columns are counted as if windows held their dilated extent.
 
     Column k of a channel belongs to element k of the window. With WindowSizes {2, 2, 2} and
-    Dilations {2, 2, 2} they are counted as if the window had 3 x 3 x 3: column 3 is at (0, 1, 0),
-    not (0, 1, 1). Columns beyond the output are left out. With two dimensions all is right.
+    Dilations {2, 2, 2}, columns are counted as if the window had 3 x 3 x 3 elements: column 3 is at
+    (0, 1, 0), not (0, 1, 1). Columns beyond the output are left out. With two dimensions all is
+    right.
     """
     desc = case.desc
     rank = desc["DimensionCount"]
@@ -143,7 +144,8 @@ def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
 def integer_reductions_in_float64(case: Case) -> Computed | None:
     """Return the outputs of REDUCE if sums and products of INT32 and INT64 go through FLOAT64.
 
-    2147483647 + 1 is 2147483647, since what INT32 does not hold becomes the next integer.
+    2147483647 + 1 is 2147483647, since a result that INT32 does not hold becomes the nearest number
+    that it holds.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if desc["Function"] not in _COMBINED or tensor.dtype not in (np.int32, np.int64):

@@ -52,8 +52,9 @@ def infinite_gelu_as_nan(case: Case) -> Computed | None:
 def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
     """Return the outputs of activations that multiply by 0 or 1 instead of choosing.
 
-    The product of 0 and infinity is NaN: so are -infinity of ACTIVATION_THRESHOLDED_RELU and both
-    infinities of ACTIVATION_SHRINK, alone or fused. NaN stays NaN.
+    The product of 0 and infinity is NaN. So NaN follows from -infinity in
+    ACTIVATION_THRESHOLDED_RELU and from both infinities in ACTIVATION_SHRINK, alone or fused. NaN
+    stays NaN.
     """
     activation, before = activation_of(case)
     if before is None or before.dtype.kind != "f":

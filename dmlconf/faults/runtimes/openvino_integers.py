@@ -109,10 +109,10 @@ def powers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_DIVIDE")
 def quotients_in_float32(case: Case) -> Computed | None:
-    """Return quotients of integers by way of their low 32 bits, signed, and of FLOAT32.
+    """Return quotients of integers whose low 32 bits, signed, are divided in FLOAT32.
 
-    A number that INT32 does not hold becomes its lowest integer. Those of 8 bits are rounded in
-    some layouts.
+    A quotient that INT32 does not hold becomes its lowest integer. Quotients of 8-bit integers are
+    rounded to nearest in some layouts, and truncated in others.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -131,8 +131,8 @@ def quotients_in_float32(case: Case) -> Computed | None:
 def remainders_in_float32(case: Case) -> Computed | None:
     """Return remainders as a - q b, with the quotient q and each step rounded to FLOAT32.
 
-    Of integers the low 32 bits are taken, as signed numbers. Of real numbers q is truncated, and b
-    is added to a remainder with the other sign where it should have been rounded down.
+    Of integers only the low 32 bits count, as signed numbers. Of real numbers, q is truncated; if
+    it should be rounded down, b is then added to a remainder whose sign differs from that of b.
     """
     inputs = case.inputs()
     dtype = inputs["ATensor"].dtype
@@ -175,7 +175,7 @@ def integers_in_int32(case: Case) -> Computed | None:
 
 
 def _word(array: Array, *, held: bool) -> Array:
-    """Return integers as INT32: their low 32 bits or, of those that a model holds, the nearest."""
+    """Return integers as INT32: their low 32 bits or, for constants of a model, the nearest."""
     limits = np.iinfo(np.int32)
     return (np.clip(array, limits.min, limits.max) if held else array).astype(np.int32)
 

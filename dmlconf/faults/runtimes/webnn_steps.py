@@ -1,7 +1,8 @@
 """Steps of WebNN in Chromium, as the kernels of LiteRT and XNNPACK compute them.
 
-Within a graph its float16 tensors are float32. The flaw of one kernel also changes the results of
-later kernels. So a case is computed twice: with all flaws, and with all except the one in question.
+Within a graph, WebNN computes its float16 tensors in float32. The flaw of one kernel also changes
+the results of later kernels. So a case is computed twice: with all flaws, and with all except the
+one in question.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ _ALL: Final = frozenset(Flaw)
 _HIGHEST: Final = np.float32(88.37626647949219)
 """127.5 times the logarithm of 2."""
 _OF_NAN: Final = np.float32(88.78173065185547)
+"""What the kernel of the logarithm gives for NaN."""
 _LARGE: Final = np.float32(2.0**126)
 """2^126: its reciprocal is the smallest normal number of FLOAT32."""
 _GREATEST: Final = np.finfo(np.float32).max
