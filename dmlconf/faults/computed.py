@@ -1,4 +1,4 @@
-"""What a fault's function returns: the outputs that a runtime computes instead of the right ones."""
+"""What a fault's function returns: the outputs that a runtime gives instead of the right ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the verdict on a case from its outcome, and from everything that may change it."""
+"""Draw the verdict on a case: from its outcome, circumstances, other forms, and excuses."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 """The two arguments at which each activation jumps; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""The error of a sum, in STEPs of its error scale: more than the rule permits for 2^14 terms."""
+"""The error of a sum, in units of STEP times its error scale; the rule permits less for up to 2^14
+terms."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
