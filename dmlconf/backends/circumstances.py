@@ -7,7 +7,7 @@ can do more names its circumstances in its capabilities and implements `Exercise
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -137,12 +137,14 @@ class Dispatch:
         arrays: the outputs by tensor.
         faults: other misbehavior, apart from the values.
         times: how many dispatches had these results.
+        in_place: the outputs that shared the buffer of an input, each with that input.
     """
 
     variation: int
     arrays: Mapping[str, Array]
     faults: tuple[Fault, ...] = ()
     times: int = 1
+    in_place: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,8 @@ def node_case(case: Case, node: Node, data: Mapping[str, Array | Fill]) -> Case:
     """Return a node as a separate case: the operator, with these inputs.
 
     Args:
-        case: the graph.
+        case: the graph; if an output and an input of the graph share a buffer, so do the tensors
+            of the node that they feed.
         node: one of its nodes.
         data: the node's inputs by tensor, shaped like its own descs.
     """
@@ -181,4 +182,17 @@ def node_case(case: Case, node: Node, data: Mapping[str, Array | Fill]) -> Case:
         expectation=None,
         tags=case.tags,
         about=case.about,
+        in_place=_in_place(case, node) if case.in_place else {},
     )
+
+
+def _in_place(case: Case, node: Node) -> dict[str, str]:
+    sources, outputs = case.graph.sources(), case.graph.output_sources()
+    readers = {
+        sources[node.name, name]: name for name in node.inputs if (node.name, name) in sources
+    }
+    return {
+        outputs[output][1]: readers[source]
+        for output, source in case.in_place.items()
+        if outputs[output][0] == node.name and source in readers
+    }

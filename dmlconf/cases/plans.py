@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.graphs.buffers import may_share_buffers
 from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, GraphNode, Node
 
 __all__ = [
@@ -99,12 +100,15 @@ Plan = OperatorPlan | GraphPlan
 def plan(case: Case, *, as_graph: bool = False) -> Plan:
     """Return the plan of a case: the operator or graph that is compiled for it.
 
+    A graph writes its outputs in place only where `may_share_buffers` says so.
+
     Args:
         case: an operator's case or a graph's.
         as_graph: whether an operator is compiled as a graph of one node.
     """
     if as_graph or case.is_compiled_as_graph:
-        return _graph_plan(case.graph, case.in_place)
+        in_place = case.in_place if may_share_buffers(case.graph) else {}
+        return _graph_plan(case.graph, in_place)
     [node] = case.graph.operator_nodes
     inputs, outputs = (_bindings(node, kind) for kind in (FieldKind.INPUT, FieldKind.OUTPUT))
     return OperatorPlan(node, inputs, outputs, case.in_place)

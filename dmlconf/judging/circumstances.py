@@ -47,11 +47,18 @@ class _Finding:
         verdict: the judgement on it.
         outcome: what was judged.
         variation: which inputs the dispatch had: the number that `varied` takes.
+        in_place: the outputs that shared the buffer of an input; None if that is as in the case.
     """
 
     verdict: Verdict
     outcome: Outcome
     variation: int = 0
+    in_place: Mapping[str, str] | None = None
+
+    def dispatched(self, case: Case) -> Case:
+        """Return the case with the inputs and buffers of the dispatch."""
+        other = varied(case, self.variation)
+        return other if self.in_place is None else replace(other, in_place=self.in_place)
 
 
 def judge_circumstances(
@@ -84,7 +91,7 @@ def judge_circumstances(
             results[circumstance] = Status.PASSED
             continue
         named = finding.verdict.judged(circumstance=str(circumstance))
-        settled = excuse(varied(case, finding.variation), finding.outcome, named)
+        settled = excuse(finding.dispatched(case), finding.outcome, named)
         if settled.status.fails_run and finding.variation:
             other = varied(case, finding.variation)
             plain: Outcome = yield other
@@ -122,7 +129,7 @@ def _finding(
         if each.faults or key not in known:
             known[key] = _judged(case, each, outcome, judge)
         if known[key].status.fails_run:
-            return _Finding(known[key], outcome, each.variation)
+            return _Finding(known[key], outcome, each.variation, each.in_place)
     return None
 
 

@@ -113,8 +113,9 @@ def _checked(result: object, case: Case) -> UnderCircumstance:
         outcome = checked_outcome(Outputs(each.arrays, 0.0, each.faults), case)
         if not isinstance(outcome, Outputs):
             return Breakdown(BreakdownKind.ERROR, getattr(outcome, "message", "no outputs"))
+        in_place = {str(output): str(source) for output, source in each.in_place.items()}
         dispatches.append(
-            Dispatch(int(each.variation), outcome.arrays, outcome.faults, int(each.times))
+            Dispatch(int(each.variation), outcome.arrays, outcome.faults, int(each.times), in_place)
         )
     faults = tuple(Fault(fault.kind, str(fault.message)) for fault in result.faults)
     return Exercised(tuple(dispatches), float(result.seconds), faults)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dmlconf.backends.circumstances import Circumstance, Dispatch, Exercised
 from dmlconf.backends.protocol import Environment, Fault, FaultKind, Outputs
 from dmlconf.backends.registry import parse
 from dmlconf.cases.building.build import build
@@ -21,8 +22,10 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.engine.session import reference
 from dmlconf.excuses.known_fault_file import known_faults
+from dmlconf.judging.circumstances import judge_circumstances
 from dmlconf.judging.conclusion import Conclusion, JudgeOptions
 from dmlconf.judging.judge import judge
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.verdicts.verdict import Status
 from tests.graphs.suites import graph_case
 
@@ -469,6 +472,74 @@ nodes:
   sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: least, BTensor: b, OutputTensor: {}}}
 outputs: {y: sum}
 """
+
+
+PARAMETERS = "Sizes: [1, 1, 1, 1, 2], DataType: FLOAT32"
+STEP = "Sizes: [1], DataType: UINT32"
+ADAM = "LearningRate: 0.5, Beta1: 0.5, Beta2: 0.75, Epsilon: 0.125"
+ADAM_OPERATOR = (
+    f"{{InputParametersTensor: {{{PARAMETERS}, values: [1, -1]}}, "
+    f"InputFirstMomentTensor: {{{PARAMETERS}, values: [2, 3]}}, "
+    f"InputSecondMomentTensor: {{{PARAMETERS}, values: [1, 4]}}, "
+    f"GradientTensor: {{{PARAMETERS}, values: [0, 1]}}, "
+    f"TrainingStepTensor: {{{STEP}, values: [1]}}, OutputParametersTensor: {{{PARAMETERS}}}, "
+    f"OutputFirstMomentTensor: {{{PARAMETERS}}}, OutputSecondMomentTensor: {{{PARAMETERS}}}, "
+    f"{ADAM}}}"
+)
+ADAM_GRAPH = f"""
+inputs:
+  parameters: {{{PARAMETERS}, values: [1, -1]}}
+  first: {{{PARAMETERS}, values: [2, 3]}}
+  second: {{{PARAMETERS}, values: [1, 4]}}
+  gradient: {{{PARAMETERS}, values: [0, 1]}}
+  step: {{{STEP}, values: [1]}}
+nodes:
+  adam: {{operator: ADAM_OPTIMIZER,
+          desc: {{InputParametersTensor: parameters, InputFirstMomentTensor: first,
+                 InputSecondMomentTensor: second, GradientTensor: gradient,
+                 TrainingStepTensor: step, OutputParametersTensor: {{}},
+                 OutputFirstMomentTensor: {{}}, OutputSecondMomentTensor: {{}}, {ADAM}}}}}
+outputs:
+  p: adam.OutputParametersTensor
+  m: adam.OutputFirstMomentTensor
+  v: adam.OutputSecondMomentTensor
+"""
+
+
+@pytest.mark.parametrize("is_graph", [False, True])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_moments_that_only_a_circumstance_puts_in_place_are_named(
+    in_place: bool, is_graph: bool, tmp_path: Path
+) -> None:
+    """The parameters are read as the first moment: [1, 2], half of 2 + 0 and of 3 + 1."""
+    if is_graph:
+        case: Case = graph_case(tmp_path, ADAM_GRAPH)
+        output, moment, parameters = "p", "m", "parameters"
+    else:
+        case = case_of(tmp_path, "ADAM_OPTIMIZER", ADAM_OPERATOR)
+        output, moment = "OutputParametersTensor", "OutputFirstMomentTensor"
+        parameters = "InputParametersTensor"
+    right = evaluate(case)
+    moved = right[output] - case.inputs()[parameters]
+    dispatch = Dispatch(
+        0,
+        {**right, output: right[moment] + moved},
+        in_place={moment: parameters} if in_place else {},
+    )
+    expected = reference("numpy", parse("directml"))
+    steps = judge_circumstances(
+        case,
+        judge(case, Outputs(right), expected),
+        {Circumstance.ALIASED: Exercised((dispatch,))},
+        lambda case, outcome: judge(case, outcome, expected),
+        known_faults(Environment("directml", "1.15.4", "an adapter", "1.0")).waive,
+    )
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    verdict = end.value.value
+    under = {"aliased": "waived"} if in_place else {"aliased": "failed"}
+    assert verdict.judgement.circumstances == under
+    assert verdict.status is (Status.PASSED if in_place else Status.FAILED)
 
 
 def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.graphs.buffers import in_place_pairs, ownable_inputs, with_owned_inputs
+from dmlconf.graphs.buffers import (
+    in_place_pairs,
+    may_share_buffers,
+    ownable_inputs,
+    with_owned_inputs,
+)
 from dmlconf.graphs.wiring import graph_problems
 from tests.graphs.suites import graph_case
 
@@ -99,4 +104,21 @@ nodes:
   sum: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: relu, BTensor: w, OutputTensor: {{}}}}}}
 outputs: {{y: sum}}
 """
-    assert in_place_pairs(graph_case(tmp_path, graph).graph) == ()
+    assert not may_share_buffers(graph_case(tmp_path, graph).graph)
+
+
+@pytest.mark.parametrize(("strides", "may"), [("[2, 1]", True), ("[1, 2]", False)])
+def test_one_operator_may_if_its_tensors_are_packed(
+    tmp_path: Path, strides: str, may: bool
+) -> None:
+    """CompileGraph copies a transposed tensor, perhaps to the output's memory."""
+    tensor = "Sizes: [2, 2], DataType: FLOAT32"
+    graph = f"""
+inputs:
+  x: {{{tensor}, values: [1, 2, 3, 4]}}
+  w: {{{tensor}, Strides: {strides}, values: [1, 2, 3, 4]}}
+nodes:
+  sum: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: x, BTensor: w, OutputTensor: {{}}}}}}
+outputs: {{y: sum}}
+"""
+    assert may_share_buffers(graph_case(tmp_path, graph).graph) is may

@@ -69,6 +69,21 @@ def test_output_in_place_shares_the_input() -> None:
     assert [found.name for found in placement_of(plan(shared)).ordered()] == ["OutputTensor"]
 
 
+def test_output_of_a_graph_is_in_place_only_if_all_tensors_are_packed() -> None:
+    def tensors(strides: tuple[int, ...]) -> list[str]:
+        desc = TensorDesc(DataType.FLOAT32, (2, 2), strides)
+        shared = tile(
+            {"OutputTensor": "InputTensor"},
+            InputTensor=desc,
+            Repeats=(1, 1),
+            OutputTensor=desc,
+        )
+        return [found.name for found in placement_of(plan(shared, as_graph=True)).ordered()]
+
+    assert tensors((2, 1)) == ["OutputTensor"]
+    assert tensors((1, 2)) == ["InputTensor", "OutputTensor"]
+
+
 def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
     actual = placement_of(plan(tile()))
     (source,) = actual.inputs

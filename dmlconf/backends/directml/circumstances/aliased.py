@@ -1,7 +1,8 @@
 """The circumstance `aliased`: each output is in an input's buffer where the catalogue permits it.
 
 The output and the input must have the same data type, Sizes, Strides and number of bytes. A graph
-must have a single operator: DirectML's pages permit shared buffers only for operators.
+must have a single operator with packed tensors, since DirectML's pages permit shared buffers only
+for operators.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dmlconf.backends.circumstances import Dispatch, Inapplicable
 from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.graphs.buffers import in_place_pairs
+from dmlconf.graphs.buffers import in_place_pairs, may_share_buffers
 from dmlconf.tensors.layout import packed_strides
 
 __all__ = ["exercise"]
@@ -29,8 +30,8 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     If an output may be in the buffer of either of two inputs, the second dispatch uses the other
     one.
     """
-    if len(case.graph.operator_nodes) > 1:
-        return Inapplicable("no page permits it for a graph with several operators")
+    if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
+        return Inapplicable("no page permits it for a graph")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
         return Inapplicable("no output may share the buffer of an input with the same layout")

@@ -103,6 +103,10 @@ class Bench:
         self._heap = self._heap or DescriptorHeap(self.device.d3d, _MOST_DESCRIPTORS)
         return self._heap
 
+    def compiles_as_graph(self, case: Case) -> bool:
+        """Return whether CompileGraph compiles a case, and not CompileOperator."""
+        return self._graph or case.is_compiled_as_graph
+
     def site(
         self,
         case: Case,

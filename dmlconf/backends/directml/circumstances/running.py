@@ -63,12 +63,12 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
 
 def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:
-    """Return the dispatches, with those of the same inputs and results combined into one."""
+    """Return the dispatches, with those of the same inputs, buffers and results as one."""
     distinct: dict[tuple[object, ...], Dispatch] = {}
     for each in dispatches:
         digests = tuple((name, elements_digest(array)) for name, array in each.arrays.items())
-        key = each.variation, digests, each.faults
+        key = each.variation, digests, each.faults, tuple(each.in_place.items())
         known = distinct.get(key)
         times = each.times + (known.times if known else 0)
-        distinct[key] = Dispatch(each.variation, each.arrays, each.faults, times)
+        distinct[key] = replace(each, times=times)
     return tuple(distinct.values())

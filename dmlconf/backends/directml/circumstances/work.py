@@ -124,4 +124,5 @@ def _dispatch(load: Load, after: Array) -> Dispatch:
     # A single dispatch does not show that an element was not written. It then holds a fill value,
     # which the judge finds to be wrong.
     intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
-    return Dispatch(load.step.variation, arrays, intrusions)
+    in_place = load.step.site.case.in_place
+    return Dispatch(load.step.variation, arrays, intrusions, in_place=in_place)
