@@ -331,10 +331,17 @@ def test_a_large_run_is_small_and_soon_usable(page: Page, tmp_path: Path) -> Non
     assert seconds < 20  # Quadratic time would exceed this; a quiet machine takes two seconds.
 
 
-def test_without_a_script_the_page_shows_operators_and_failures(page: Page, tmp_path: Path) -> None:
-    text = html.render(run_log(VERDICTS))
-    assert "<noscript>" in text
-    assert "gather/matrix[Axis=1]" in text.split("<noscript>")[1]
+def test_without_a_script_the_page_shows_operators_and_failures(
+    browser: Browser, report: str
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report)
+    failures = page.locator("noscript h3")
+    expect(failures).to_have_text(["gather/matrix[Axis=1]", re.compile("^tile/<img src=x")])
+    expect(failures.first).to_be_visible()
+    expect(page.locator("#operators tbody th")).to_have_text(["GATHER", "TILE"])
+    context.close()
 
 
 def test_print_leaves_out_what_paper_cannot_use(page: Page, report: str) -> None:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.loader import enumeration, operator, operator_names, tensor_constraints
+from dmlconf.catalogue.loader import (
+    enumeration,
+    operator,
+    operator_files,
+    operator_names,
+    tensor_constraints,
+)
 from dmlconf.catalogue.model import AttributeKind, FeatureLevel, Field, FieldKind, Operator
 from dmlconf.catalogue.precision import RuleKind
+from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS
+from tests.cli.process import printed_by
 from tests.each import for_each
 
 OPERATORS = [operator(name) for name in operator_names()]
@@ -179,8 +188,22 @@ def test_tensors_come_in_struct_order_and_arrays_are_numbered() -> None:
     assert not list(tensors_of(join, {"InputTensors": None}, FieldKind.INPUT))
 
 
-def test_catalogue_reads_no_file_of_anywhere_else() -> None:
-    from dmlconf.catalogue.loader import operator_files
-    from dmlconf.resources import schemas_directory
+READ: Final = """
+import sys
+from dmlconf.catalogue import loader
 
-    assert all(Path(path).is_relative_to(schemas_directory()) for path in operator_files())
+opened = []
+sys.addaudithook(lambda event, values: opened.append(values[0]) if event == "open" else None)
+for name in loader.operator_names():
+    loader.operator(name)
+loader.tensor_constraints()
+loader.catalogue_digest()
+print(*opened, sep="\\n")
+"""
+
+
+def test_catalogue_reads_no_file_of_anywhere_else() -> None:
+    checkout = Path(__file__).parents[2]
+    read = {Path(line) for line in printed_by(READ, checkout).splitlines()}
+    data = {path for path in read if path.suffix not in (".py", ".pyc")}
+    assert data == {schemas_directory() / "common.yaml", *operator_files()}

@@ -30,9 +30,16 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(params=BACKENDS)
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The name of an empty database, as `--database` takes it."""
+def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Names of empty databases, as many as a test takes, as `--database` takes them."""
+    names = (f"history{number}" for number in _numbers)
     if request.param == "sqlite":
-        return str(tmp_path / "history.sqlite")
+        return (str(tmp_path / f"{name}.sqlite") for name in names)
     server: Server = request.getfixturevalue("server")
-    return server.database(f"history{next(_numbers)}")
+    return map(server.database, names)
+
+
+@pytest.fixture
+def database(databases: Iterator[str]) -> str:
+    """The name of an empty database, as `--database` takes it."""
+    return next(databases)

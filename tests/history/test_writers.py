@@ -80,7 +80,7 @@ def test_many_rows_are_stored_as_few_are(database: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+    "databases", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
 @pytest.mark.parametrize("count", [1, 300])
 def test_what_the_database_cannot_store_is_refused(database: str, count: int) -> None:
@@ -105,7 +105,7 @@ def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+    "databases", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
 def test_a_reader_sees_one_state(database: str) -> None:
     fill(database, [night(0, [verdict("tile/matrix/a")])])
