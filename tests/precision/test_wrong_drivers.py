@@ -22,6 +22,7 @@ from dmlconf.precision.compare import Comparison, compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 from tests.bundled import bundled
+from tests.truncation import toward_zero
 
 NORMALIZATION: Final = "mean_variance_normalization1/matrix/options[DataType={}]"
 
@@ -112,11 +113,7 @@ def slices_held_in_float16(a: Array, b: Array) -> Array:
     """Add up as DirectML 1.15.4 does: in 4 slices, the sum of each truncated to FLOAT16."""
     total = np.zeros((len(a), len(b[0])))
     for k in np.array_split(np.arange(len(b)), 4):
-        exact = a[:, k] @ b[k]
-        stored = exact.astype(np.float16)
-        beyond = np.abs(stored.astype(np.float64)) > np.abs(exact)
-        stored[beyond] = np.nextafter(stored[beyond], np.float16(0))
-        total += stored
+        total += toward_zero(a[:, k] @ b[k])
     return total
 
 

@@ -19,7 +19,6 @@ from dmlconf.graphs.model import IntermediateEdge, Node
 from dmlconf.judging.judge import judge
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.graphs.float32_edges import with_float32_edges
-from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs, seen_through
@@ -27,6 +26,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.verdicts.verdict import Status
 from tests.bundled import bundled
 from tests.graphs.suites import TWO_NODES, graph_case
+from tests.truncation import toward_zero
 
 PRODUCT = """
 inputs:

@@ -14,11 +14,12 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.normalization.local_response import (
     local_response_normalization_grad_error_scale,
 )
-from dmlconf.permitted.numbers.half import to_nearest, toward_zero
+from dmlconf.permitted.numbers.half import to_nearest
 from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.normalization.local_response import local_response_normalization_grad
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.truncation import toward_zero
 
 SIZES = (2, 16, 4, 4)
 ALPHA, BETA, BIAS = 0.45, 0.75, 1.0

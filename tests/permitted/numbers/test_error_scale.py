@@ -8,19 +8,13 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import store_sizes
 from dmlconf.permitted.quantization.arithmetic import matrix_multiply_integer_to_float_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
-
-
-def truncated(values: Array) -> Array:
-    """Return FLOAT64 values rounded to FLOAT16 toward zero."""
-    nearest = values.astype(np.float16)
-    beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
-    return np.where(beyond, np.nextafter(nearest, np.float16(0)), nearest).astype(np.float64)
+from tests.truncation import toward_zero
 
 
 def test_a_store_toward_zero_loses_less_than_a_ulp_of_the_size() -> None:
     rng = np.random.default_rng(1)
     values = rng.uniform(-1, 1, 20_000) * 2.0 ** rng.integers(-20, 15, 20_000)
-    lost = np.abs(truncated(values) - values)
+    lost = np.abs(toward_zero(values) - values)
     assert (lost <= 2.0**-10 * store_sizes(values)).all()
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale
-from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.products.attention import multihead_attention1_error_scale
 from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.products.attention import multihead_attention1
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.permitted.graphs.accepted import accepts, single
 from tests.reference.functions import ATTENTION_TENSORS
+from tests.truncation import toward_zero
 
 QUERIES, KEYS, SIZE = 6, 16, 8
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.tensors.datatypes import Array
 from tests.permitted.graphs.accepted import accepts, single
+from tests.truncation import toward_zero
 
 DESC = """
   InputTensor: {DataType: FLOAT16, Sizes: [5, 3, 7, 13],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from dmlconf.reference.activation.softmax import activation_hardmax1, activation
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
+from tests.truncation import toward_zero
 
 activation_hardmax = reference_function("ACTIVATION_HARDMAX")
 activation_log_softmax = reference_function("ACTIVATION_LOG_SOFTMAX")
@@ -73,14 +76,6 @@ def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
 
 
-def truncated(values: Array) -> Array:
-    """Return the values rounded toward zero to FLOAT16, as FLOAT64."""
-    nearest = values.astype(np.float16)
-    beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
-    nearest[beyond] = np.nextafter(nearest[beyond], np.float16(0))
-    return nearest.astype(np.float64)
-
-
 def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
     """If powers, their sum and its logarithm are truncated, their errors add up."""
     tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 9)).astype(np.float16)
@@ -89,14 +84,14 @@ def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
     [(lowest, highest)] = activation_log_softmax1_candidates(tensor, output, [2])
 
     def outside(stored: Array) -> int:
-        result = truncated(stored)
+        result = toward_zero(stored)
         return int(((result < lowest) | (result > highest)).sum())
 
     sums = np.exp(below).sum(-1, keepdims=True)
     assert outside(below - np.log(sums)) == 0
-    assert outside(below - np.log(truncated(sums))) == 0
-    powers = truncated(np.exp(below)).sum(-1, keepdims=True)
-    assert outside(below - truncated(np.log(truncated(powers)))) > 0
+    assert outside(below - np.log(toward_zero(sums))) == 0
+    powers = toward_zero(np.exp(below)).sum(-1, keepdims=True)
+    assert outside(below - toward_zero(np.log(toward_zero(powers)))) > 0
 
 
 def test_a_share_of_float16_grows_by_what_its_sum_loses() -> None:
@@ -110,7 +105,7 @@ def test_a_share_of_float16_grows_by_what_its_sum_loses() -> None:
     assert (scale.stored == 0).all()
     assert (least[0] == 0.25).all()
     assert (greatest[0] == 0.25).all()
-    assert np.allclose(greatest[1], powers[1] / truncated(total)[1], 2**-16)
+    assert np.allclose(greatest[1], powers[1] / toward_zero(total)[1], 2**-16)
     assert np.allclose(least[1], powers[1] / np.fmax(total, total.astype(np.float16))[1], 2**-16)
 
 
@@ -149,20 +144,14 @@ def test_serial_sums_of_equal_powers_are_within_the_interval() -> None:
 
 
 def test_arguments_of_powers_may_be_truncated() -> None:
+    single = partial(toward_zero, dtype=np.float32)
     tensor = np.random.default_rng(0).uniform(0, 80, (50, 64)).astype(np.float32)
-    below = toward_zero(tensor.astype(np.float64) - tensor.max(1, keepdims=True))
-    argument = toward_zero(below * float(np.float32(np.log2(np.e))))
-    powers = toward_zero(np.exp2(argument))
-    actual = toward_zero(powers / powers.sum(1, keepdims=True)).astype(np.float32)
+    below = single(tensor.astype(np.float64) - tensor.max(1, keepdims=True))
+    argument = single(below * float(np.float32(np.log2(np.e))))
+    powers = single(np.exp2(argument))
+    actual = single(powers / powers.sum(1, keepdims=True)).astype(np.float32)
     exact = activation_softmax1(tensor, like(tensor), [1])
     scale = activation_softmax1_error_scale(tensor, like(tensor), [1])
     error = np.abs(actual.astype(np.float64) - exact)
     limit = roundings(64) * 2.0**-24 * scale.sums
     assert (error <= np.maximum(limit, np.finfo(np.float32).tiny)).all()
-
-
-def toward_zero(values: Array) -> Array:
-    """Return the values rounded toward zero to FLOAT32, as FLOAT64."""
-    nearest = values.astype(np.float32)
-    beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
-    return np.where(beyond, np.nextafter(nearest, np.float32(0)), nearest).astype(np.float64)

@@ -15,6 +15,7 @@ from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
 from tests.permitted.intervals import hull, is_permitted
 from tests.reference.functions import function_of, integers
+from tests.truncation import toward_zero
 
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
 SIGNED = [data_type for data_type in INTEGERS if data_type.is_signed]
@@ -119,7 +120,7 @@ def test_a_sum_that_overflows_has_a_mean_or_infinity_and_nothing_between() -> No
 def test_the_square_of_a_rounded_difference_is_right(a: float, b: float) -> None:
     exact = float(np.float32(a)) - float(np.float32(b))
     nearest = np.float32(exact)
-    truncated = np.nextafter(nearest, np.float32(0)) if abs(nearest) > abs(exact) else nearest
+    truncated = np.float32(toward_zero(exact, np.float32))
     lowest, highest = evaluate("DIFFERENCE_SQUARE", DataType.FLOAT32, a, b, "interval")
     assert lowest <= truncated * truncated <= nearest * nearest <= highest
 

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.numbers.half import STORES, toward_zero
+from dmlconf.permitted.numbers.half import STORES
 from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
+from tests.truncation import toward_zero
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 4)

@@ -15,6 +15,7 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.permitted.intervals import is_permitted
 from tests.reference.functions import function_of
+from tests.truncation import toward_zero
 
 BYTES = [DataType.INT8, DataType.UINT8]
 INTEGERS = [*BYTES, DataType.INT4, DataType.UINT4]
@@ -106,14 +107,16 @@ def test_right_results_are_among_the_candidates(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 999))
-def test_right_products_lie_within_the_interval(seed: int) -> None:
+def test_products_may_be_rounded_to_nearest_or_toward_zero_only(seed: int) -> None:
     random = np.random.default_rng(seed)
     scale = random.uniform(0.1, 3, 50).astype(np.float32)
     values, zero_point = (random.integers(0, 255, 50).astype(np.uint8) for _ in range(2))
-    inputs, output, name = (values, scale, zero_point), DataType.FLOAT32, "DEQUANTIZE_LINEAR"
-    right = evaluate(f"ELEMENT_WISE_{name}", *inputs, output=output)
-    lowest, highest = evaluate(f"ELEMENT_WISE_{name}", *inputs, output=output, part="interval")
-    assert np.all((lowest <= right) & (right <= highest))
+    operator = "ELEMENT_WISE_DEQUANTIZE_LINEAR", values, scale, zero_point
+    ends = evaluate(*operator, output=DataType.FLOAT32, part="interval")
+    exact = (values.astype(np.float64) - zero_point) * scale
+    nearest = exact.astype(np.float32)
+    np.testing.assert_array_equal(ends, np.sort((nearest, toward_zero(exact, np.float32)), 0))
+    np.testing.assert_array_equal(evaluate(*operator, output=DataType.FLOAT32), nearest)
 
 
 HALVES = np.array([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
