@@ -95,17 +95,19 @@ def test_a_condition_has_one_budget_for_all_cases(tmp_path: Path) -> None:
     assert "more than 200,000 steps" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "keywords", ["(" * 300 + "tile" + ")" * 300, "not " * 5000 + "tile", "(not " * 900 + "x" * 9]
-)
+@pytest.mark.parametrize("keywords", ["(" * 300 + "tile" + ")" * 300, "not " * 5000 + "tile"])
 def test_keywords_nest_as_deeply_as_they_like(tmp_path: Path, keywords: str) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "list", "tile.yaml", "-k", keywords)
-    if ")" in keywords or "(" not in keywords:
-        assert done.stdout == "tile/tile/stated\n"
-    else:
-        assert done.returncode == 2
-        assert "the parenthesis at column 4496 is not closed" in done.stderr
+    assert done.stdout == "tile/tile/stated\n"
+
+
+def test_one_of_900_parentheses_that_is_not_closed_is_named(tmp_path: Path) -> None:
+    write(tmp_path)
+    keywords = "(not " * 900 + "tile" + ")" * 899
+    done = dmlconf_here(tmp_path, "list", "tile.yaml", "-k", keywords)
+    assert done.returncode == 2
+    assert "the parenthesis at column 1 is not closed" in done.stderr
 
 
 @pytest.mark.parametrize(

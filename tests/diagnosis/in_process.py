@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dmlconf.backends import registry
+from dmlconf.backends.protocol import Backend
 from dmlconf.backends.registry import BackendName
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.engine.session import OpenBackend, in_process, reference
@@ -13,10 +16,18 @@ __all__ = ["InProcessBench"]
 class InProcessBench(Bench):
     """Runs cases on a `faulty:` backend that ends no process; the reference judges them."""
 
-    def __init__(self, backend: str) -> None:
+    def __init__(self, backend: str, device: Backend | None = None) -> None:
+        """Choose what runs the cases.
+
+        Args:
+            backend: its name.
+            device: what runs the cases instead of the backend of that name.
+        """
         name = registry.parse(backend)
         super().__init__(name, 10, reference("numpy", name))
         self._here: dict[BackendName, OpenBackend] = {}
+        if device is not None:
+            self._here[name] = replace(in_process(name, device), is_reference=False)
 
     def open(self, backend: BackendName | None = None) -> OpenBackend:
         """Return a backend that runs in this process."""

@@ -19,7 +19,6 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
 from dmlconf.diagnosis.rewritten import own_mutant
-from dmlconf.engine.session import in_process
 from dmlconf.graphs.model import Graph
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.diagnoses.report import rewrite_sentence
@@ -94,10 +93,7 @@ def diagnosed(
     case: PlannedCase, compiled: Callable[[GraphCase], dict[str, np.ndarray]]
 ) -> Diagnosis:
     """Return the diagnosis of a graph on a device that gives the outputs of `compiled`."""
-    bench = InProcessBench("faulty:negated")
-    bench._here[bench.backend] = replace(
-        in_process(bench.backend, Compiler(compiled)), is_reference=False
-    )
+    bench = InProcessBench("faulty:negated", Compiler(compiled))
     return diagnose(valid_case(case), bench, 0, own=own_mutant(case))
 
 
@@ -195,10 +191,7 @@ cases:
     def twice_negated(graph: GraphCase) -> dict[str, np.ndarray]:
         return {"y": -2 * exponential(graph.inputs()["x"])}
 
-    bench = InProcessBench("faulty:negated")
-    bench._here[bench.backend] = replace(
-        in_process(bench.backend, Own(twice_negated)), is_reference=False
-    )
+    bench = InProcessBench("faulty:negated", Own(twice_negated))
     diagnosis = diagnose(valid_case(case), bench, 0)
     assert rewrite_sentence(diagnosis) == (
         "Equal in every bit to what you get if n writes over what e gives, which is read later "
