@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from dmlconf.certification.archive import archive_bytes
 from tests.certification.suite import VENDOR, verified
 
-__all__ = ["Forgery", "Json", "forged", "members", "taken_apart"]
+__all__ = ["Forgery", "Json", "forge", "forged", "members", "taken_apart"]
 
 Json = dict[str, Any]
 
@@ -150,14 +150,19 @@ def members(archive: Path | bytes) -> dict[str, bytes]:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
+def forge(folder: Path, change: Callable[[Forgery], object]) -> str:
+    """Change the certificate of a folder, sign it as the vendor, and return its new name."""
+    forgery = taken_apart(folder / "it.dmlcert")
+    change(forgery)
+    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
+    return "forged.dmlcert"
+
+
 def forged(
     folder: Path, change: Callable[[Forgery], object], *options: str
 ) -> CompletedProcess[str]:
     """Change the certificate of a folder, sign it as the vendor, and verify it."""
-    forgery = taken_apart(folder / "it.dmlcert")
-    change(forgery)
-    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
-    return verified(folder, "--key", "vendor.pub.pem", *options, file="forged.dmlcert")
+    return verified(folder, "--key", "vendor.pub.pem", *options, file=forge(folder, change))
 
 
 def taken_apart(certificate: Path | bytes) -> Forgery:

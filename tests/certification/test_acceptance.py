@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tests.certification.forging import Forgery, taken_apart
-from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
+from tests.certification.forging import Forgery, forge, taken_apart
+from tests.certification.suite import certified, furnished, spoken, verified
 from tests.cli.process import dmlconf_here
 
 KEYIDS = {
@@ -29,13 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plainly_verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
     """Verify a certificate without allowing any backend."""
     return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
-
-
-def forged(folder: Path, change: Callable[[Forgery], object]) -> str:
-    forgery = taken_apart(folder / "it.dmlcert")
-    change(forgery)
-    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
-    return "forged.dmlcert"
 
 
 def environment(**fields: object) -> Callable[[Forgery], None]:
@@ -81,7 +74,7 @@ def test_another_backend_than_directml_must_be_allowed(folder: Path) -> None:
 def test_directml_must_be_on_an_adapter_with_a_driver(
     folder: Path, fields: dict[str, object], lacking: str
 ) -> None:
-    file = forged(folder, of_directml(**fields))
+    file = forge(folder, of_directml(**fields))
     done = plainly_verified(folder, file=file)
     assert done.returncode == 1
     assert lacking in spoken(done)
@@ -89,7 +82,7 @@ def test_directml_must_be_on_an_adapter_with_a_driver(
 
 
 def test_directml_on_an_adapter_needs_no_permission(folder: Path) -> None:
-    file = forged(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
+    file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
     done = plainly_verified(folder, file=file)
     assert done.returncode == 0, done.stdout
     assert spoken(done).startswith(
@@ -151,20 +144,20 @@ def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
 
 def test_odd_dates_are_noted(folder: Path) -> None:
     now = datetime.now(UTC)
-    done = verified(folder, file=forged(folder, times(now - timedelta(1), now)))
+    done = verified(folder, file=forge(folder, times(now - timedelta(1), now)))
     assert "days" not in spoken(done)
     old = datetime(1970, 1, 1, tzinfo=UTC)
-    done = verified(folder, file=forged(folder, times(old, old + timedelta(1))))
+    done = verified(folder, file=forge(folder, times(old, old + timedelta(1))))
     assert done.returncode == 0
     noted = spoken(done).partition("Before you accept it:")[2]
     assert "the run ended on 1970-01-02, " in noted
-    done = verified(folder, file=forged(folder, times(now - timedelta(50 * 365), now)))
+    done = verified(folder, file=forge(folder, times(now - timedelta(50 * 365), now)))
     noted = spoken(done).partition("Before you accept it:")[2]
     assert "the run lasted 18,250 days" in noted
 
 
 def test_the_page_begins_with_what_is_decided_upon(folder: Path) -> None:
-    file = forged(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
+    file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
     done = plainly_verified(folder, "--report", "markdown:page.md", file=file)
     assert done.returncode == 0
     rows = [

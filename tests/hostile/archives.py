@@ -11,15 +11,7 @@ from random import Random
 from tests.certification.forging import Forgery, taken_apart
 from tests.hostile.mutation import mutated_value
 
-__all__ = ["changed_lines", "json_bytes", "members_of", "packed_zeros", "restated_member", "zipped"]
-
-
-def members_of(content: bytes) -> dict[str, bytes]:
-    import io
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+__all__ = ["changed_lines", "json_bytes", "packed_zeros", "restated_member", "zipped"]
 
 
 def json_bytes(value: object) -> bytes:

@@ -15,7 +15,7 @@ from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 from tests.hostile.mutant import Mutant
 
-__all__ = ["Subject", "complaint", "small_files", "tree_of"]
+__all__ = ["Subject", "complaint", "small_files", "small_recordings", "suite_of", "tree_of"]
 
 _CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8})
 _LARGEST_BASE_BYTES: Final = 8_000
@@ -69,3 +69,14 @@ def small_files(pattern: str) -> tuple[Path, ...]:
     """Return the short files of the suite whose paths match."""
     files = sorted(cases_directory().glob(pattern))
     return tuple(path for path in files if path.stat().st_size <= _LARGEST_BASE_BYTES)
+
+
+@cache
+def small_recordings() -> tuple[Path, ...]:
+    """Return the short recordings of folders that have documented cases."""
+    return tuple(path for path in small_files("*/*.dmlrec") if suite_of(path).exists())
+
+
+def suite_of(recording: Path) -> Path:
+    """Return the file of the documented cases of a recording."""
+    return recording.parent / "documented.yaml"

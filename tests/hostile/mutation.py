@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-__all__ = ["mutated_bytes", "mutated_lines", "mutated_text", "mutated_value"]
+__all__ = ["mutated_bytes", "mutated_lines", "mutated_text", "mutated_value", "places_of"]
 
 ODD_NUMBERS: Final[tuple[Any, ...]] = (
     0,
@@ -143,7 +143,7 @@ def mutated_value(random: Random, data: Any, times: int) -> Any:
     """Return a copy of a JSON-like value, changed at up to `times` places."""
     root = [copy.deepcopy(data)]
     for _ in range(times):
-        places = _places(root)
+        places = places_of(root)
         if not places:
             break
         container, key = random.choice(places)
@@ -151,17 +151,16 @@ def mutated_value(random: Random, data: Any, times: int) -> Any:
     return root[0] if root else None
 
 
-def _places(root: Any) -> list[tuple[Any, Any]]:
-    """Return each container with each of its keys; the more deeply a value lies, the later."""
+def places_of(root: Any) -> list[tuple[Any, Any]]:
+    """Return each container in JSON-like data with each of its keys, or some 5,000 of these."""
     places: list[tuple[Any, Any]] = []
     waiting = [root]
     while waiting and len(places) < 5_000:
         container = waiting.pop()
-        keys = range(len(container)) if isinstance(container, list) else list(container)
-        for key in keys:
-            places.append((container, key))
-            if isinstance(container[key], dict | list):
-                waiting.append(container[key])
+        if isinstance(container, dict | list):
+            keys = range(len(container)) if isinstance(container, list) else list(container)
+            places += [(container, key) for key in keys]
+            waiting += [container[key] for key in keys]
     return places
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
+from tests.certification import forging
 from tests.certification.forging import taken_apart
 from tests.certification.suite import OUTSIDER
 from tests.hostile.archives import (
     changed_lines,
     json_bytes,
-    members_of,
     packed_zeros,
     restated_member,
     zipped,
@@ -33,7 +33,7 @@ def _bytes_changed(random: Random, content: bytes) -> bytes:
 
 def _member_changed(random: Random, content: bytes) -> bytes:
     """Change bytes of one member, with checksums of the archive that fit."""
-    members = members_of(content)
+    members = forging.members(content)
     name = random.choice(list(members))
     members[name] = mutated_bytes(random, members[name])
     return zipped(members)
@@ -41,38 +41,38 @@ def _member_changed(random: Random, content: bytes) -> bytes:
 
 def _bit_flipped(random: Random, content: bytes) -> bytes:
     """Flip one bit of an output, with checksums of the archive that fit."""
-    members = members_of(content)
+    members = forging.members(content)
     outputs = bytearray(members["outputs.bin"])
     outputs[random.randrange(len(outputs))] ^= 1 << random.randrange(8)
     return zipped({**members, "outputs.bin": bytes(outputs)})
 
 
 def _members_swapped(random: Random, content: bytes) -> bytes:
-    members = members_of(content)
+    members = forging.members(content)
     one, other = random.sample(list(members), 2)
     members[one], members[other] = members[other], members[one]
     return zipped(members)
 
 
 def _member_removed(random: Random, content: bytes) -> bytes:
-    members = members_of(content)
+    members = forging.members(content)
     del members[random.choice(list(members))]
     return zipped(members)
 
 
 def _member_added(random: Random, content: bytes) -> bytes:
     name = random.choice(("waivers.yaml", "substrate.yaml", "statement.yaml"))
-    return zipped({**members_of(content), name: b"vendor: X\nproduct: Y\n"})
+    return zipped({**forging.members(content), name: b"vendor: X\nproduct: Y\n"})
 
 
 def _envelope_changed(random: Random, content: bytes) -> bytes:
-    members = members_of(content)
+    members = forging.members(content)
     envelope = mutated_value(random, json.loads(members["attestation.json"]), random.choice((1, 2)))
     return zipped({**members, "attestation.json": json_bytes(envelope)})
 
 
 def _statement_changed(random: Random, content: bytes) -> bytes:
-    members = members_of(content)
+    members = forging.members(content)
     envelope = json.loads(members["attestation.json"])
     statement = json.loads(base64.b64decode(envelope["payload"]))
     statement = mutated_value(random, statement, random.choice((1, 2, 4)))
@@ -101,7 +101,7 @@ def _signed_by_another(random: Random, content: bytes) -> bytes:
 
 def _signature_changed(random: Random, content: bytes) -> bytes:
     """Replace the signature by none, zeros, another form of it, a longer one or many."""
-    members = members_of(content)
+    members = forging.members(content)
     envelope = json.loads(members["attestation.json"])
     signature = envelope["signatures"][0]
     sig = base64.b64decode(signature["sig"])
@@ -127,7 +127,7 @@ def _signature_changed(random: Random, content: bytes) -> bytes:
 
 
 def _type_changed(random: Random, content: bytes) -> bytes:
-    members = members_of(content)
+    members = forging.members(content)
     envelope = json.loads(members["attestation.json"])
     envelope["payloadType"] = random.choice(
         ("", "application/json", "application/vnd.in-toto+json ", None, 7)
@@ -147,7 +147,7 @@ def _zip_trick(random: Random, content: bytes) -> bytes:
 
 def _bomb(random: Random, content: bytes) -> bytes:
     """Pack up to 256 MiB of zeros into a member, whose stated size is often another."""
-    members = members_of(content)
+    members = forging.members(content)
     name = random.choice(list(members))
     packed = packed_zeros(random.choice((1 << 20, 1 << 24, 1 << 28)))
     size = random.choice((10, 1 << 20, 1 << 24, 1 << 28, 0xFFFF_FFFF))
@@ -155,7 +155,7 @@ def _bomb(random: Random, content: bytes) -> bytes:
 
 
 def _deep_json(random: Random, content: bytes) -> bytes:
-    members = members_of(content)
+    members = forging.members(content)
     deep = random.choice(
         (b"[" * 500_000, b'{"a":' * 100_000, b"[" + b"{}," * 300_000, b"9" * 200_000)
     )
@@ -165,7 +165,7 @@ def _deep_json(random: Random, content: bytes) -> bytes:
 
 def _many_keys(random: Random, content: bytes) -> bytes:
     """Replace the signer's key by thousands of keys, or of first lines of keys that never end."""
-    members = members_of(content)
+    members = forging.members(content)
     pem = members["signers.pem"]
     line = pem[: pem.index(b"\n") + 1]
     members["signers.pem"] = random.choice((line * 38_000, pem * 9000, pem + line * 30_000))
@@ -192,7 +192,7 @@ def _doubled(random: Random, content: bytes) -> bytes:
     import zipfile
 
     stream = io.BytesIO()
-    members = members_of(content)
+    members = forging.members(content)
     name = random.choice(list(members))
     with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         warnings.simplefilter("ignore")
@@ -204,7 +204,7 @@ def _doubled(random: Random, content: bytes) -> bytes:
 
 def _renamed(random: Random, content: bytes) -> bytes:
     """Give a member a path outside of the archive, or another spelling of its name."""
-    members = members_of(content)
+    members = forging.members(content)
     name = random.choice(list(members))
     path = random.choice(
         (
@@ -254,13 +254,13 @@ def _other_writer(random: Random, content: bytes) -> bytes:
     methods = (zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", random.choice(methods)) as archive:
-        for name, data in members_of(content).items():
+        for name, data in forging.members(content).items():
             archive.writestr(name, data)
     return stream.getvalue()
 
 
 def _reordered(random: Random, content: bytes) -> bytes:
-    members = list(members_of(content).items())
+    members = list(forging.members(content).items())
     random.shuffle(members)
     return zipped(dict(members))
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
+from tests.hostile.mutation import places_of
+
 __all__ = [
     "METHODS",
     "archived",
@@ -90,7 +92,7 @@ def rekinded(random: Random, data: Any, times: int) -> Any:
         times: how many fields.
     """
     for _ in range(times):
-        places = list(_places(data))
+        places = list(places_of(data))
         if not places:
             return data
         container, key = random.choice(places)
@@ -98,21 +100,9 @@ def rekinded(random: Random, data: Any, times: int) -> Any:
     return data
 
 
-def _places(root: Any) -> list[tuple[Any, Any]]:
-    """Return each container with each of its keys."""
-    places, waiting = [], [root]
-    while waiting:
-        container = waiting.pop()
-        if isinstance(container, dict | list):
-            keys = list(container) if isinstance(container, dict) else range(len(container))
-            places += [(container, key) for key in keys]
-            waiting += [container[key] for key in keys]
-    return places
-
-
 def structured_json(random: Random, data: Any) -> bytes:
     """Return JSON text with a deep nest, a number of many digits or a constant for a value."""
-    places = _places(data)
+    places = places_of(data)
     if places:
         container, key = random.choice(places)
         container[key] = _MARK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import zipfile
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -12,8 +13,16 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
+from tests.certification import forging
 from tests.cli.process import TILE
-from tests.hostile.feeding import Subject, complaint, small_files, tree_of
+from tests.hostile.feeding import (
+    Subject,
+    complaint,
+    small_files,
+    small_recordings,
+    suite_of,
+    tree_of,
+)
 from tests.hostile.mutant import Mutant
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
 from tests.hostile.structure import (
@@ -71,11 +80,8 @@ def _feed_log(random: Random, path: Path, base: Path) -> str:
 
 
 def _recording_mutant(random: Random) -> Mutant:
-    import zipfile
-
-    base = random.choice([p for p in small_files("*/*.dmlrec") if _suite(p).exists()])
-    with zipfile.ZipFile(base) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    base = random.choice(small_recordings())
+    members = forging.members(base)
     kind = random.random()
     if kind < 0.6:
         manifest = json.loads(members["recording.json"])
@@ -92,16 +98,12 @@ def _recording_mutant(random: Random) -> Mutant:
     return Mutant(archived(random, members), base)
 
 
-def _suite(recording: Path) -> Path:
-    return recording.parent / "documented.yaml"
-
-
 def _feed_recording(random: Random, path: Path, base: Path) -> str:
     how = random.choice(("-b", "--against"))
     return complaint(
         path.parent,
         "run",
-        _suite(base),
+        suite_of(base),
         "-q",
         "--log",
         "run.jsonl",

@@ -23,7 +23,14 @@ from dmlconf.run_log.log import read_log
 from tests.certification import forging
 from tests.cli.process import TILE
 from tests.hostile import certificates
-from tests.hostile.feeding import Subject, complaint, small_files, tree_of
+from tests.hostile.feeding import (
+    Subject,
+    complaint,
+    small_files,
+    small_recordings,
+    suite_of,
+    tree_of,
+)
 from tests.hostile.mutant import Mutant
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
 from tests.hostile.plugins import CASES, SEED_FILE, install
@@ -122,9 +129,7 @@ _members = cache(forging.members)
 
 
 def _recording_mutant(random: Random) -> Mutant:
-    base = random.choice(
-        [p for p in small_files("*/*.dmlrec") if (p.parent / "documented.yaml").exists()]
-    )
+    base = random.choice(small_recordings())
     kind = random.random()
     if kind < 0.25:
         return Mutant(mutated_bytes(random, base.read_bytes()), base)
@@ -158,10 +163,8 @@ def _recording_mutant(random: Random) -> Mutant:
 
 def _feed_recording(random: Random, path: Path, base: Path) -> str:
     how = random.choice(("-b", "--against"))
-    suite = base.parent / "documented.yaml"
-    return complaint(
-        path.parent, "run", suite, "-q", "--log", "run.jsonl", how, f"recording:{path}", reports={}
-    )
+    options = ("-q", "--log", "run.jsonl", how, f"recording:{path}")
+    return complaint(path.parent, "run", suite_of(base), *options, reports={})
 
 
 _SUBSTRATE: Final = Path(__file__).resolve().parents[2] / "lab" / "substrate.yaml"

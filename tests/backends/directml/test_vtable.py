@@ -177,5 +177,5 @@ def test_method_without_parameters_declared_is_not_called(library: ctypes.CDLL) 
     ],
     ids=lambda value: value.name if isinstance(value, Interface) else "",
 )
-def test_slots_are_those_of_the_headers(interface: Interface, slots: dict[str, int]) -> None:
+def test_methods_have_known_slots(interface: Interface, slots: dict[str, int]) -> None:
     assert {name: interface.slots[name][0] for name in slots} == slots
