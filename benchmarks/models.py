@@ -13,22 +13,20 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import onnxruntime
 
 from benchmarks.model_graphs import graph_of
-from benchmarks.operators import THREADS
+from benchmarks.onnx_runtime import THREADS, beside, same, session_of, timed
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
-from dmlconf.tensors.datatypes import Array
 
 ROUNDS: Final = 5
 QUICK: Final = 0.1
@@ -74,26 +72,6 @@ def layers(operators: Sequence[str], *, one_each: bool = False) -> Iterator[Case
             yield case
 
 
-def session_of(model: Any) -> onnxruntime.InferenceSession:
-    """Return a session that runs an ONNX model on the CPU."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    options.log_severity_level = 4
-    # Threads that spin while waiting would take the processor from whatever runs next.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-
-
-def same(ours: Array, theirs: Array) -> bool:
-    """Return whether two results differ by no more than rounding."""
-    if ours.size != theirs.size:
-        return False
-    near = float(np.abs(ours).max(initial=0)) * 1e-3 + 1e-5
-    return np.allclose(ours.ravel(), theirs.ravel(), rtol=2e-3, atol=near)
-
-
 NO_GRAPH: Final = "has no ONNX graph here"
 
 
@@ -110,29 +88,13 @@ def ratio(case: Case, rounds: int) -> Ratio | str:
     except Exception as error:  # The runtime's errors have their own types, all Exceptions.
         return f"ONNX Runtime: {str(error).splitlines()[0][:100]}"
     ours = next(iter(evaluate(case, arrays).values()))
-    if not same(ours, theirs):
+    if not same([ours], [theirs]):
         return "the results differ"
+    if timed(lambda: evaluate(case, arrays)) > QUICK:
+        rounds = min(3, rounds)
     run = session.run
     seconds, times = beside(lambda: evaluate(case, arrays), lambda: run(None, feeds), rounds)
     return Ratio(case.operator_name, case.identifier, 1000 * seconds, times)
-
-
-def timed(function: Callable[[], object]) -> float:
-    """Return the processor seconds that a call takes, in all threads."""
-    began = time.process_time()
-    function()
-    return time.process_time() - began
-
-
-def beside(
-    ours: Callable[[], object], theirs: Callable[[], object], rounds: int
-) -> tuple[float, float]:
-    """Return the seconds of ours, and ours as a multiple of theirs; medians."""
-    if timed(ours) > QUICK:
-        rounds = min(3, rounds)
-    pairs = [(timed(ours), timed(theirs)) for _ in range(rounds)]
-    seconds = statistics.median(one for one, _ in pairs)
-    return seconds, statistics.median(one / max(other, 1e-6) for one, other in pairs)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -11,10 +11,8 @@ the work is not the same. OPENBLAS_NUM_THREADS applies to both NumPy and ONNX Ru
 from __future__ import annotations
 
 import math
-import os
 import statistics
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -27,6 +25,7 @@ import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
 from benchmarks.layers import layers
+from benchmarks.onnx_runtime import beside, same, session_of, timed
 from benchmarks.windows import windows
 from benchmarks.workloads import Workload, workloads
 from dmlconf.catalogue.loader import operator, operator_names
@@ -34,18 +33,8 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array
 
 ROUNDS: Final = 11
-THREADS: Final = int(os.environ.get("OPENBLAS_NUM_THREADS", "0"))
-"""Threads of ONNX Runtime; 0 for as many as there are cores."""
-
 SLOW: Final = 0.3
 """A peer whose calls take this many seconds or more is called only once."""
-
-
-def timed(function: Callable[[], object]) -> float:
-    """Return the processor seconds that a call takes, in all threads."""
-    began = time.process_time()
-    function()
-    return time.process_time() - began
 
 
 def reference(workload: Workload) -> Callable[[], Any]:
@@ -75,32 +64,12 @@ def model(workload: Workload) -> tuple[Any, dict[str, Array]]:
     return onnx.shape_inference.infer_shapes(whole), feeds
 
 
-def same(ours: Any, theirs: Sequence[Array]) -> bool:
-    """Return whether two results differ by no more than rounding."""
-    arrays = ours if isinstance(ours, tuple) else (ours,)
-    return all(
-        np.allclose(
-            a.astype(np.float64).ravel(), b.astype(np.float64).ravel(), rtol=2e-3, atol=2e-3
-        )
-        for a, b in zip(arrays, theirs, strict=True)
-    )
-
-
-def session_of(whole: Any) -> onnxruntime.InferenceSession:
-    """Return a session that runs an ONNX model on the CPU."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    # Threads that spin while waiting would take the processor from whatever runs next.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(
-        whole.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-
-
 def agrees(workload: Workload) -> bool:
     """Return whether the reference and ONNX Runtime have the same results, and say so if not."""
     whole, feeds = model(workload)
-    if same(reference(workload)(), session_of(whole).run(None, feeds)):
+    ours = reference(workload)()
+    arrays = ours if isinstance(ours, tuple) else (ours,)
+    if same(arrays, session_of(whole).run(None, feeds)):
         return True
     print(f"  {workload.name}: the results differ")
     return False
@@ -115,12 +84,12 @@ def ratios(workload: Workload) -> tuple[float, float, float]:
     taken = statistics.median(timed(ours) for _ in range(ROUNDS))
     return (
         1000 * taken,
-        beside(ours, lambda: session.run(None, feeds)),
-        beside(ours, lambda: evaluator.run(None, feeds)),
+        multiple(ours, lambda: session.run(None, feeds)),
+        multiple(ours, lambda: evaluator.run(None, feeds)),
     )
 
 
-def beside(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
+def multiple(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
     """Return ours as a multiple of theirs, the median of pairs; NaN if theirs fails."""
     try:
         first = timed(theirs)
@@ -128,7 +97,7 @@ def beside(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
         return math.nan
     if first > SLOW:
         return timed(ours) / first
-    return statistics.median(timed(ours) / timed(theirs) for _ in range(ROUNDS))
+    return beside(ours, theirs, ROUNDS)[1]
 
 
 def mean(ratios: Sequence[float]) -> float:
