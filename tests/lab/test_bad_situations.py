@@ -6,8 +6,6 @@ The cases around the one that meets the trouble must pass as ever, and the log m
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -23,13 +21,11 @@ from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.backends.installing import install_plugin
+from tests.lab.running import lab
 
 pytestmark = pytest.mark.lab
 
 HERE: Final = Path(__file__).parent
-SCRIPT: Final = HERE.parents[1] / "lab" / "lab.py"
-SECONDS: Final = 300
-"""How long any of these runs may take; none comes near it."""
 
 FINE: Final = """
   - name: {name}
@@ -76,17 +72,6 @@ backend.close()
 print("closed")
 """
 """A program whose device hangs, and whose process goes on."""
-
-
-def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        timeout=SECONDS,
-    )
 
 
 def write_suite(directory: Path, trouble: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.certification.forging import taken_apart
 from tests.certification.suite import VENDOR, furnished
 from tests.cli.process import dmlconf_here
-from tests.lab.test_in_lab import command
+from tests.lab.running import command
 
 pytestmark = pytest.mark.lab
 

@@ -9,7 +9,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,20 +17,11 @@ from typing import Final
 import pytest
 
 from dmlconf import __version__
+from tests.lab.running import SCRIPT, command, lab
 
 pytestmark = pytest.mark.lab
 
-SCRIPT: Final = Path(__file__).parents[2] / "lab" / "lab.py"
-
 Python = Callable[[str], subprocess.CompletedProcess[str]]
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, str(SCRIPT), *arguments]
-
-
-def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False, cwd=cwd)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 
 from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.lab.test_bad_situations import lab
+from tests.lab.running import lab
 
 pytestmark = pytest.mark.lab
 

@@ -23,7 +23,7 @@ from dmlconf.diagnosis.reduction.reduce import with_own_data
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from tests.diagnosis.export.graph_cases import graph_of
-from tests.lab.test_in_lab import command
+from tests.lab.running import command
 
 pytestmark = pytest.mark.lab
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +16,7 @@ import pytest
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from tests.cli.process import dmlconf_here
-from tests.lab.test_in_lab import SCRIPT, command
+from tests.lab.running import command, lab
 from winelab.packages import packages_directory
 
 pytestmark = pytest.mark.lab
@@ -42,24 +39,10 @@ NODES: Final = {
 """How many of each operator ONNX Runtime makes of the network: it fuses activations."""
 
 
-def lab(
-    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        timeout=600,
-        env={**os.environ, **(environment or {})},
-    )
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the application; `captured` adds `my-app`, what was captured of it."""
-    subprocess.run([sys.executable, str(SCRIPT), "packages"], check=True)
+    subprocess.run(command("packages"), check=True)
     folder = tmp_path_factory.mktemp("capture")
     for name in FILES:
         shutil.copy(HERE / name, folder)
@@ -69,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def captured(folder: Path) -> subprocess.CompletedProcess[str]:
     options = ("-o", "my-app", "--data", "all", "--dispatches", "3")
-    done = lab(folder, "run", "--", "capture", *options, "--", "app.py", "-o", "own")
+    done = lab("run", "--", "capture", *options, "--", "app.py", "-o", "own", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -77,7 +60,7 @@ def captured(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_application_gets_what_it_gets_without(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
-    plain = lab(folder, "python", "--", "app.py", "-o", "own")
+    plain = lab("python", "--", "app.py", "-o", "own", cwd=folder)
     assert plain.returncode == 0, plain.stderr
     assert captured.stdout == plain.stdout
     assert "['-o', 'own'] __main__" in plain.stdout
@@ -110,7 +93,9 @@ def test_graphs_and_operators_become_cases(
 def test_captured_cases_run_on_the_device(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
-    done = lab(folder, "run", "--", "run", "my-app", "-b", "directml", "--circumstances", "none")
+    done = lab(
+        "run", "--", "run", "my-app", "-b", "directml", "--circumstances", "none", cwd=folder
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASSED: 27 passed of 27 cases" in done.stdout
 
@@ -119,7 +104,7 @@ def test_weights_are_kept_without_inputs_and_outputs(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
     options = ("-o", "weights", "--data", "weights", "--", "app.py")
-    done = lab(folder, "run", "--", "capture", *options)
+    done = lab("run", "--", "capture", *options, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "tensors of weights next to the cases" in done.stderr
     assert not (folder / "weights" / "dispatches").exists()
@@ -139,9 +124,9 @@ def test_three_models_get_the_bits_that_they_get_without_and_every_dispatch_is_r
     folder: Path,
 ) -> None:
     options = ("-o", "three", "--data", "all", "--block-nodes", "2", "--", "three_models.py")
-    done = lab(folder, "run", "--", "capture", *options)
+    done = lab("run", "--", "capture", *options, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    plain = lab(folder, "python", "--", "three_models.py")
+    plain = lab("python", "--", "three_models.py", cwd=folder)
     assert plain.returncode == 0, plain.stderr
     assert done.stdout == plain.stdout
     assert [line.split()[0] for line in plain.stdout.splitlines()] == [*MODELS]
@@ -149,13 +134,13 @@ def test_three_models_get_the_bits_that_they_get_without_and_every_dispatch_is_r
     judged = dmlconf_here(folder, "run", dispatches, "-b", f"recording:{dispatches}")
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert len(list(dispatches.glob("*-graph.yaml"))) >= len(MODELS)
-    blocks = lab(folder, "run", "--", "run", "three/blocks", "-b", "directml")
+    blocks = lab("run", "--", "run", "three/blocks", "-b", "directml", cwd=folder)
     assert blocks.returncode == 0, blocks.stdout + blocks.stderr
 
 
 def test_statistics_are_kept_without_data(folder: Path) -> None:
     options = ("-o", "like", "--data", "statistics", "--", "three_models.py")
-    done = lab(folder, "run", "--", "capture", *options)
+    done = lab("run", "--", "capture", *options, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Generated data is like that of the first dispatch in 5 cases" in done.stderr
     assert not list((folder / "like").rglob("*.npy"))
@@ -210,7 +195,7 @@ def wrong(folder: Path) -> Path:
 
 def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(wrong: Path) -> None:
     options = ("-o", "my-app", "--data", "all", "--", "three_models.py", "unfused")
-    done = lab(wrong, "run", "--", "capture", *options)
+    done = lab("run", "--", "capture", *options, cwd=wrong)
     assert done.returncode == 0, done.stdout + done.stderr
     judged = dmlconf_here(wrong, "run", *JUDGE)
     assert judged.returncode == 1
@@ -224,9 +209,9 @@ def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(wrong: Path)
 def test_the_wrong_dispatch_is_reduced(wrong: Path) -> None:
     library = "packages/onnxruntime/capi/DirectML.dll"
     options = ("-b", "directml", "--directml", library, "--log", "run.jsonl")
-    again = lab(wrong, "run", "--", "run", "my-app/dispatches/00004-gemm.yaml", *options)
+    again = lab("run", "--", "run", "my-app/dispatches/00004-gemm.yaml", *options, cwd=wrong)
     assert again.returncode == 1, again.stdout + again.stderr
-    done = lab(wrong, "run", "--", "diagnose", "run.jsonl", "-o", "diagnosis")
+    done = lab("run", "--", "diagnose", "run.jsonl", "-o", "diagnosis", cwd=wrong)
     assert done.returncode == 0, done.stdout + done.stderr
     reduced = re.search(r"reduced +(\d+) elements became (\d+)", done.stdout)
     assert reduced is not None, done.stdout
@@ -234,7 +219,7 @@ def test_the_wrong_dispatch_is_reduced(wrong: Path) -> None:
 
 
 def test_what_was_captured_before_a_crash_is_kept(folder: Path) -> None:
-    done = lab(folder, "run", "--", "capture", "-o", "crashed", "--", "app.py", "crash")
+    done = lab("run", "--", "capture", "-o", "crashed", "--", "app.py", "crash", cwd=folder)
     assert done.returncode == 1
     assert "The program ended with 77; the cases are those until then." in done.stderr
     assert len(list(load_suite([folder / "crashed"]).plan())) > len(NODES)
@@ -252,7 +237,7 @@ def test_a_crash_in_directml_ends_the_program_and_leaves_its_cases(
 ) -> None:
     options = ("-o", f"crash-{method}", "--data", "all", "--", "three_models.py")
     environment = {"DMLCONF_CRASH": str(method)}
-    done = lab(wrong, "run", "--", "capture", *options, environment=environment)
+    done = lab("run", "--", "capture", *options, environment=environment, cwd=wrong)
     assert done.returncode == 1
     assert f"The program ended with {0xC0000005}; the cases are those until then." in done.stderr
     assert "Traceback" not in done.stderr
@@ -262,7 +247,7 @@ def test_a_crash_in_directml_ends_the_program_and_leaves_its_cases(
 
 def test_a_model_is_run_and_compared_with_the_cpu_provider(folder: Path) -> None:
     options = ("-o", "model", "--model", "net.onnx", "--dimension", "batch=1", "--unfused")
-    done = lab(folder, "run", "--", "capture", *options)
+    done = lab("run", "--", "capture", *options, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     error = re.search(r"y: at most (\S+) off the CPU provider, whose largest", done.stdout)
     assert error is not None
@@ -273,7 +258,7 @@ def test_a_model_is_run_and_compared_with_the_cpu_provider(folder: Path) -> None
 def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(wrong: Path) -> None:
     options = ("-o", "model", "--model", "net.onnx", "--dimension", "batch=1", "--unfused")
     (wrong / "onnxruntime").symlink_to("packages/onnxruntime")  # A module of the current folder.
-    done = lab(wrong, "run", "--", "capture", *options, "--data", "all")
+    done = lab("run", "--", "capture", *options, "--data", "all", cwd=wrong)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "y: NaN or infinity where the CPU provider has none" in done.stdout
     assert "First difference: y0 of the node /fc (Gemm)" in done.stdout
@@ -284,7 +269,7 @@ def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(wrong: Path)
 def test_a_provider_that_asks_directml_for_something_else_is_suspect(folder: Path) -> None:
     shutil.copy(HERE / "antialias.onnx", folder)
     options = ("-o", "resized", "--model", "antialias.onnx", "--unfused", "--data", "all")
-    done = lab(folder, "run", "--", "capture", *options)
+    done = lab("run", "--", "capture", *options, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "First difference: r of the node /resize (Resize)" in done.stdout
     assert "it reads a: the same bits as the CPU provider" in done.stdout
@@ -299,7 +284,7 @@ def test_devices_that_come_and_go_leave_no_handles_and_no_memory_behind(tmp_path
     shutil.copy(HERE / "many_devices.py", tmp_path)
     shutil.copytree(HERE / "owned", tmp_path / "owned")
     options = ("-o", "captured", "--data", "all", "--", "many_devices.py", "owned", "30")
-    done = lab(tmp_path, "run", "--", "capture", *options)
+    done = lab("run", "--", "capture", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["devices"] for each in counts] == [10, 20, 30]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +13,11 @@ from dmlconf.backends.circumstances import Circumstance
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from tests.cases.suites import SUM
+from tests.lab.running import lab
 
 pytestmark = pytest.mark.lab
 
 HERE: Final = Path(__file__).parent
-SCRIPT: Final = HERE.parents[2] / "lab" / "lab.py"
 NOTHING: Final = "nothing"
 
 GRAPH: Final = """
@@ -55,24 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=FILES)
 def verdicts(folder: Path, request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
     """By saboteur: the status of the case, the blamed circumstance, the result of each one."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(SCRIPT),
-            "python",
-            "--",
-            "-m",
-            "tests.lab.circumstances.verdicts",
-            request.param,
-            *Circumstance,
-            NOTHING,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        timeout=300,
-    )
+    program = "tests.lab.circumstances.verdicts"
+    done = lab("python", "--", "-m", program, request.param, *Circumstance, NOTHING, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     result = [json.loads(line) for line in done.stdout.splitlines()]
     return {saboteur: tuple(rest) for saboteur, *rest in result}
@@ -96,15 +78,9 @@ def test_real_directml_is_right_under_every_circumstance(
 
 def test_a_run_names_the_circumstance(folder: Path) -> None:
     arguments = ("case.yaml", "-b", "directml", "--directml", "saboteur.dll", "--log", "run.jsonl")
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "run", "--", "run", *arguments, "--circumstances", "all"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        timeout=300,
-        env={**os.environ, "DMLCONF_SABOTEUR": Circumstance.OWNED},
-    )
+    chosen = {"DMLCONF_SABOTEUR": Circumstance.OWNED}
+    command = ("run", "--", "run", *arguments, "--circumstances", "all")
+    done = lab(*command, cwd=folder, environment=chosen)
     [verdict] = read_log(folder / "run.jsonl").verdicts
     assert (done.returncode, verdict.circumstance) == (1, "owned")
     assert "only when owned: " in done.stdout

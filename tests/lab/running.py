@@ -1,0 +1,43 @@
+"""Run commands in the Wine lab."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+__all__ = ["SCRIPT", "command", "lab"]
+
+SCRIPT: Final = Path(__file__).parents[2] / "lab" / "lab.py"
+
+_SECONDS: Final = 600
+"""How long a command may take; none comes near it."""
+
+
+def command(*arguments: str) -> list[str]:
+    """Return the command line that runs `lab/lab.py`."""
+    return [sys.executable, str(SCRIPT), *arguments]
+
+
+def lab(
+    *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `lab/lab.py` in a folder until it ends.
+
+    Args:
+        arguments: its arguments.
+        cwd: the folder.
+        environment: variables to add to those of this process.
+    """
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        timeout=_SECONDS,
+        env={**os.environ, **(environment or {})},
+    )
