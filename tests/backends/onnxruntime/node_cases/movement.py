@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array
 from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
 from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
 from tests.backends.stated_cases import (
@@ -17,6 +19,7 @@ from tests.backends.stated_cases import (
     elements_of,
     with_rank,
 )
+from tests.backends.stated_descs import by_elements, by_tuples, gathered
 
 __all__ = ["CONVERSIONS"]
 
@@ -26,44 +29,30 @@ def _tile(test: NodeTest) -> Case:
     return case_of(test, "TILE", RepeatsCount=len(repeats), Repeats=repeats)
 
 
+def _updates(test: NodeTest) -> Array | None:
+    updates = test.optional(2)
+    if updates is not None and test.attributes["reduction"] != "none":
+        raise NoCaseError("a reduction while scattering")
+    return updates
+
+
 def _gather(test: NodeTest) -> Case:
-    tensor, indices, axis = test.input(0), test.input(1), test.axis
-    rank = tensor.ndim + max(indices.ndim, 1) - 1
-    sizes = (*tensor.shape[:axis], *(indices.shape or (1,)), *tensor.shape[axis + 1 :])
-    return case_of(
-        test,
-        "GATHER",
-        {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)},
-        {"OutputTensor": test.outputs[0].reshape(sizes)},
-        Axis=rank - tensor.ndim + axis,
-        IndexDimensions=max(indices.ndim, 1),
+    return gathered(test.input(0), test.input(1), test.outputs[0], test.axis).case(
+        partial(case_of, test)
     )
 
 
 def _elements(test: NodeTest) -> Case:
-    inputs = {"InputTensor": test.input(0), "IndicesTensor": test.input(1)}
-    if test.operation == "GatherElements":
-        return case_of(test, "GATHER_ELEMENTS", inputs, Axis=test.axis)
-    if test.attributes["reduction"] != "none":
-        raise NoCaseError("a reduction while scattering")
-    inputs["UpdatesTensor"] = test.input(2)
-    return case_of(test, "SCATTER_ELEMENTS", inputs, Axis=test.axis)
+    tensor, indices, output = test.input(0), test.input(1), test.outputs[0]
+    return by_elements(tensor, indices, _updates(test), output, test.axis).case(
+        partial(case_of, test)
+    )
 
 
 def _tuples(test: NodeTest) -> Case:
     tensor, indices, output = test.input(0), test.input(1), test.outputs[0]
-    updates = test.optional(2)
-    if updates is not None and test.attributes["reduction"] != "none":
-        raise NoCaseError("a reduction while scattering")
-    rank = max(tensor.ndim, indices.ndim, output.ndim, 0 if updates is None else updates.ndim)
-    inputs = {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)}
-    outputs = {"OutputTensor": with_rank(output, rank)}
-    fields = {"InputDimensionCount": tensor.ndim, "IndicesDimensionCount": indices.ndim}
-    if updates is not None:
-        inputs["UpdatesTensor"] = with_rank(updates, rank)
-        return case_of(test, "SCATTER_ND", inputs, outputs, **fields)
-    fields["BatchDimensionCount"] = test.attributes["batch_dims"]
-    return case_of(test, "GATHER_ND1", inputs, outputs, **fields)
+    batch = test.attributes.get("batch_dims", 0)
+    return by_tuples(tensor, indices, _updates(test), output, batch).case(partial(case_of, test))
 
 
 def _slice(test: NodeTest) -> Case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dmlconf.tensors.datatypes import Array
 from tests.backends.onnxruntime.node_cases.building import Conversion, case_of
 from tests.backends.onnxruntime.node_cases.node_tests import NodeTest
 from tests.backends.stated_cases import NoCaseError, with_rank
+from tests.backends.stated_descs import recurrent_fields
 
 __all__ = ["CONVERSIONS"]
 
@@ -31,20 +32,14 @@ def _recurrent(test: NodeTest) -> Case:
         raise NoCaseError("a direction or a clip")
     if len(test.outputs) > 1 or test.outputs[0].ndim != 3:
         raise NoCaseError("several outputs")
-    operator, activations = test.operation, _ACTIVATIONS[test.operation]
-    fields: dict[str, Any] = {
-        "ActivationDescCount": len(activations),
-        "ActivationDescs": tuple(
-            {"operator": each, "InputTensor": None, "OutputTensor": None} for each in activations
-        ),
-        "Direction": "FORWARD",
-    }
-    if operator == "GRU":
-        fields["LinearBeforeReset"] = bool(test.attributes["linear_before_reset"])
-    if operator == "LSTM":
-        fields |= {"UseClipThreshold": False, "ClipThreshold": 0.0, "CoupleInputForget": False}
+    fields = recurrent_fields(
+        test.operation,
+        _ACTIVATIONS[test.operation],
+        "FORWARD",
+        linear_before_reset=bool(test.attributes.get("linear_before_reset")),
+    )
     outputs = {"OutputSingleTensor": test.outputs[0][np.newaxis]}
-    return case_of(test, operator, _inputs(test), outputs, **fields)
+    return case_of(test, test.operation, _inputs(test), outputs, **fields)
 
 
 def _inputs(test: NodeTest) -> dict[str, Array | None]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from dmlconf.cases.model import Case
-from tests.backends.stated_cases import data_type, elements_of, with_rank
+from tests.backends.stated_cases import data_type, elements_of
+from tests.backends.stated_descs import by_elements, by_tuples, gathered
 from tests.backends.webnn.wpt_cases.building import Conversion, case_of
 from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 
@@ -75,42 +77,20 @@ def _pad(test: WptTest) -> Case:
 
 
 def _gather(test: WptTest) -> Case:
-    tensor, indices, axis = test.input("input"), test.input("indices"), test.axis()
-    rank = tensor.ndim + max(indices.ndim, 1) - 1
-    sizes = (*tensor.shape[:axis], *(indices.shape or (1,)), *tensor.shape[axis + 1 :])
-    return case_of(
-        test,
-        "GATHER",
-        {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)},
-        {"OutputTensor": test.output().reshape(sizes)},
-        Axis=rank - tensor.ndim + axis,
-        IndexDimensions=max(indices.ndim, 1),
-    )
+    tensor, indices = test.input("input"), test.input("indices")
+    return gathered(tensor, indices, test.output(), test.axis()).case(partial(case_of, test))
 
 
 def _elements(test: WptTest) -> Case:
-    inputs = {"InputTensor": test.input("input"), "IndicesTensor": test.input("indices")}
-    if test.operation == "gatherElements":
-        return case_of(test, "GATHER_ELEMENTS", inputs, Axis=test.axis())
-    inputs["UpdatesTensor"] = test.input("updates")
-    return case_of(test, "SCATTER_ELEMENTS", inputs, Axis=test.axis())
+    tensor, indices, updates = test.input("input"), test.input("indices"), test.optional("updates")
+    return by_elements(tensor, indices, updates, test.output(), test.axis()).case(
+        partial(case_of, test)
+    )
 
 
 def _tuples(test: WptTest) -> Case:
-    tensor, indices = test.input("input"), test.input("indices")
-    updates, output = test.optional("updates"), test.output()
-    rank = max(tensor.ndim, indices.ndim, output.ndim, 0 if updates is None else updates.ndim)
-    inputs = {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)}
-    outputs = {"OutputTensor": with_rank(output, rank)}
-    fields: dict[str, Any] = {
-        "InputDimensionCount": tensor.ndim,
-        "IndicesDimensionCount": indices.ndim,
-    }
-    if updates is not None:
-        inputs["UpdatesTensor"] = with_rank(updates, rank)
-        return case_of(test, "SCATTER_ND", inputs, outputs, **fields)
-    fields["BatchDimensionCount"] = 0
-    return case_of(test, "GATHER_ND1", inputs, outputs, **fields)
+    tensor, indices, updates = test.input("input"), test.input("indices"), test.optional("updates")
+    return by_tuples(tensor, indices, updates, test.output(), 0).case(partial(case_of, test))
 
 
 def _triangular(test: WptTest) -> Case:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array
+from tests.backends.stated_descs import recurrent_fields
 from tests.backends.webnn.wpt_cases.building import Conversion, case_of
 from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 
@@ -27,22 +28,12 @@ def _recurrent(test: WptTest) -> Case:
     direction = _DIRECTIONS[test.arguments.get("direction", "forward")]
     named = test.sizes("activations", _ACTIVATIONS[operator])  # type: ignore[arg-type]
     activations = named * (2 if direction == "BIDIRECTIONAL" else 1)
-    fields: dict[str, Any] = {
-        "ActivationDescCount": len(activations),
-        "ActivationDescs": tuple(
-            {
-                "operator": f"ACTIVATION_{str(each).upper()}",
-                "InputTensor": None,
-                "OutputTensor": None,
-            }
-            for each in activations
-        ),
-        "Direction": direction,
-    }
-    if operator == "GRU":
-        fields["LinearBeforeReset"] = bool(test.arguments.get("resetAfter", True))
-    else:
-        fields |= {"UseClipThreshold": False, "ClipThreshold": 0.0, "CoupleInputForget": False}
+    fields = recurrent_fields(
+        operator,
+        [f"ACTIVATION_{str(each).upper()}" for each in activations],
+        direction,
+        linear_before_reset=bool(test.arguments.get("resetAfter", True)),
+    )
     return case_of(
         test, operator, _inputs(test, operator, is_cell), _outputs(test, operator), **fields
     )

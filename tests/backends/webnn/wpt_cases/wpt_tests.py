@@ -49,13 +49,13 @@ class Tolerance:
         if actual.dtype.kind != "f":
             distance = np.abs(actual.astype(object) - expected.astype(object))
         else:
-            distance = np.abs(_place(actual) - _place(expected))
+            distance = np.abs(_rank(actual) - _rank(expected))
             distance[np.isnan(actual) & np.isnan(expected)] = 0
         return bool((distance <= self.value).all())
 
 
-def _place(array: Array) -> Array:
-    """Number the floating-point numbers of a type in order: 0 is 0, the next number above it 1."""
+def _rank(array: Array) -> Array:
+    """Return the ranks of floating-point numbers: 0 has 0, and the next number above it 1."""
     bits = array.view(f"i{array.dtype.itemsize}").astype(np.int64)
     lowest = -(1 << (8 * array.dtype.itemsize - 1))
     return np.where(bits < 0, lowest - bits, bits)
