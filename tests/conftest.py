@@ -24,8 +24,9 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 collect_garbage_seldom()
 
-# Hypothesis tries the same examples each time, so that no change is refused by bad luck. With
-# `pytest --hypothesis-profile explore` it tries others, and prints a seed for `--hypothesis-seed`.
+# Hypothesis tries the same examples each time, so that no change is refused by bad luck: 60, so
+# that all unit tests take about two minutes. With `pytest --hypothesis-profile explore` it tries
+# 1,500 others, as many as a night has time for, and prints a seed for `--hypothesis-seed`.
 settings.register_profile(
     "dmlconf", deadline=None, max_examples=60, database=None, derandomize=True
 )

@@ -27,6 +27,15 @@ _LEADING: Final = (2, 3, 2, 1, 1, 1, 1)
 _LASTS: Final = (5, 1, 7, 15, 16, 17, 1031)
 """Last sizes: one or more of each class of `SIZES`."""
 
+_MOST_ELEMENTS: Final = 20_000
+"""Channels times the last size at most: one of them may be 1031, but not both."""
+
+_FEW_ELEMENTS: Final = 5_000
+"""Channels times the last size of images that have two rows, since they stay small even so."""
+
+_MOST_PRODUCTS: Final = 60_000
+"""Products of numbers in a batch at most: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""
+
 
 def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
     """Yield descs with other sizes and no strides, some of which may be invalid.
@@ -290,8 +299,8 @@ def _channels(*names: str, most: int = 4, least: int = 4) -> Callable[[], Iterat
 
     def make() -> Iterator[_Sized]:
         for rank, last, channels, batch in product(range(least, most + 1), _LASTS, _LASTS, (2, 1)):
-            if rank < 2 or channels * last < 20_000:
-                height = 2 if channels * last < 5_000 else 1
+            if rank < 2 or channels * last < _MOST_ELEMENTS:
+                height = 2 if channels * last < _FEW_ELEMENTS else 1
                 spatial = (*(height,) * min(1, max(0, rank - 3)), *(1,) * max(0, rank - 4), last)
                 shape = (batch, channels, *spatial)[:rank] if rank > 1 else (last,)
                 if rank == 2:
@@ -353,7 +362,7 @@ def _matrices() -> Iterator[_Sized]:
     A is `rows` x `inner`, B is `inner` x `last`.
     """
     for rank, rows, inner, last in product((4, 3, 2), _LASTS, _LASTS, _LASTS):
-        if sorted((rows, inner, last))[1] > 7 or rows * inner * last > 60_000:
+        if sorted((rows, inner, last))[1] > 7 or rows * inner * last > _MOST_PRODUCTS:
             continue
         lead = (2, 3)[: rank - 2]
         for each in (True, False):
@@ -380,7 +389,7 @@ def _gemm() -> Iterator[_Sized]:
     for rows, inner, last, lead in product(
         _LASTS, _LASTS, _LASTS, ((2, 3), (1, 3), (1, 1), (3,), (1,), ())
     ):
-        if sorted((rows, inner, last))[1] > 17 or rows * inner * last > 60_000:
+        if sorted((rows, inner, last))[1] > 17 or rows * inner * last > _MOST_PRODUCTS:
             continue
         for one, two in product(("NONE", "TRANSPOSE"), repeat=2):
             yield (
@@ -405,7 +414,7 @@ def _convolved() -> Iterator[_Sized]:
     for last, inputs, outputs, groups in product(
         _LASTS, _LASTS, (3, 6, 128, *_LASTS), (1, 3, 5, 7, 11, 17, 31, 64)
     ):
-        if inputs * outputs * last > 60_000 * groups or inputs % groups or outputs % groups:
+        if inputs * outputs * last > _MOST_PRODUCTS * groups or inputs % groups or outputs % groups:
             continue
         for window, batches in product((3, 1, 2), (2, 1)):
             yield (

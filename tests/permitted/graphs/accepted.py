@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.building.build import build
@@ -21,17 +22,28 @@ from tests.graphs.suites import graph_case
 Values = Sequence[float]
 
 
-def accepts(case: Case, output: str, values: Values) -> bool:
-    """Return whether a case passes if an output has these values, and all others are right."""
+def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
+    """Return the status of a case that has these outputs; those not among them are right."""
     expected = evaluate(case)
-    like = expected[output]
-    actual: dict[str, Array] = {output: np.array(values, like.dtype).reshape(like.shape)}
+    actual: dict[str, Array] = {
+        name: np.array(values, expected[name].dtype).reshape(expected[name].shape)
+        for name, values in outputs.items()
+    }
 
     def reference(each: Case) -> Outcome:
         return Outputs(expected)
 
-    status = judge(case, Outputs({**expected, **actual}), reference).status
-    return status in (Status.PASSED, Status.UNCHECKED)
+    return judge(case, Outputs({**expected, **actual}), reference).status
+
+
+def accepts(case: Case, output: str, values: ArrayLike) -> bool:
+    """Return whether a case passes if an output has these values, or leaves them unchecked."""
+    return status_of(case, {output: values}) in (Status.PASSED, Status.UNCHECKED)
+
+
+def passes(case: Case, output: str, values: ArrayLike) -> bool:
+    """Return whether a case passes if an output has these values, and all others are right."""
+    return status_of(case, {output: values}) is Status.PASSED
 
 
 def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:

@@ -163,11 +163,9 @@ def test_an_element_that_is_surely_less_is_not_the_greatest_beside_any_number(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
     """The line is any number, 5 and 3. The first may be the greatest; if it is not, 5 is."""
-    inputs = OVERFLOWING.replace("[1, 0, 0, 1, 0, 0, 1, 0, 0]", "[1, 0, 0, 1, 0, 0, 1, 5, 3]")
-    inputs = inputs.replace("-3.0e+38", "1")
-    inputs = inputs.replace("[3.0e+38, 3.0e+38, 1]", "[3.0e+38, -3.0e+38, 1]").replace(
-        "[1, 0, 0, 1, 0, 0,", "[2, 0, 0, 2, 0, 0,"
-    )
+    inputs = """
+  a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, -3.0e+38, 1]}
+  b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [2, 0, 0, 2, 0, 0, 1, 5, 3]}"""
     case = graph(tmp_path, inputs, OPEN.replace("OPERATOR", operator).replace("OPERATOR", function))
     for index in range(3):
         assert accepts(case, "y", [index]) is (index != wrong), index
