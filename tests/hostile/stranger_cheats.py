@@ -194,11 +194,12 @@ def _doubled(random: Random, content: bytes) -> bytes:
     stream = io.BytesIO()
     members = forging.members(content)
     name = random.choice(list(members))
-    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w") as archive:
         warnings.simplefilter("ignore")
         for other, data in members.items():
-            archive.writestr(other, data)
-        archive.writestr(name, mutated_bytes(random, members[name]))
+            archive.writestr(zipfile.ZipInfo(other), data, zipfile.ZIP_DEFLATED)
+        second = mutated_bytes(random, members[name])
+        archive.writestr(zipfile.ZipInfo(name), second, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
 
@@ -253,9 +254,10 @@ def _other_writer(random: Random, content: bytes) -> bytes:
 
     methods = (zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED)
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", random.choice(methods)) as archive:
+    method = random.choice(methods)
+    with zipfile.ZipFile(stream, "w") as archive:
         for name, data in forging.members(content).items():
-            archive.writestr(name, data)
+            archive.writestr(zipfile.ZipInfo(name), data, method)
     return stream.getvalue()
 
 

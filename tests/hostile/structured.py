@@ -91,9 +91,9 @@ def _recording_mutant(random: Random) -> Mutant:
         members["recording.json"] = structured_json(random, manifest)
         if kind < 0.3:
             stream = BytesIO()
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            with zipfile.ZipFile(stream, "w") as archive:
                 for name, content in members.items():
-                    archive.writestr(name, content)
+                    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
             return Mutant(stream.getvalue(), base)
     return Mutant(archived(random, members), base)
 

@@ -154,10 +154,11 @@ def _recording_mutant(random: Random) -> Mutant:
             zipfile.ZIP_LZMA,
         )
     )
-    with zipfile.ZipFile(stream, "w", method) as archive:
+    with zipfile.ZipFile(stream, "w") as archive:
         for name, content in members.items():
             if random.random() < 0.97:
-                archive.writestr(random.choice((name,) * 30 + ("../x",)), content)
+                entry = zipfile.ZipInfo(random.choice((name,) * 30 + ("../x",)))
+                archive.writestr(entry, content, method)
     return Mutant(stream.getvalue(), base)
 
 
