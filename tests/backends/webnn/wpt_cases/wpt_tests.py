@@ -49,13 +49,13 @@ class Tolerance:
         if actual.dtype.kind != "f":
             distance = np.abs(actual.astype(object) - expected.astype(object))
         else:
-            distance = np.abs(_rank(actual) - _rank(expected))
+            distance = np.abs(_ordinal(actual) - _ordinal(expected))
             distance[np.isnan(actual) & np.isnan(expected)] = 0
         return bool((distance <= self.value).all())
 
 
-def _rank(array: Array) -> Array:
-    """Return the ranks of floating-point numbers: 0 has 0, and the next number above it 1."""
+def _ordinal(array: Array) -> Array:
+    """Return the ordinals of floating-point numbers: 0 has 0, and the next number above it 1."""
     bits = array.view(f"i{array.dtype.itemsize}").astype(np.int64)
     lowest = -(1 << (8 * array.dtype.itemsize - 1))
     return np.where(bits < 0, lowest - bits, bits)
