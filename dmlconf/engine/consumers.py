@@ -6,11 +6,8 @@ consumer fails.
 
 from __future__ import annotations
 
-import pickle
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from typing import Final, TypeVar
 
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Judged, Opened, Retried
@@ -22,14 +19,6 @@ __all__ = ["Consumer", "LogKeeper", "logging_to", "run_through", "run_to_end"]
 
 Consumer = Callable[[Event], None]
 """Takes each event of a run, in order."""
-
-_Item = TypeVar("_Item")
-
-_PICKLED_AT_ONCE: Final = 256
-"""How many verdicts are pickled together; objects that they share are stored once."""
-
-_FASTEST: Final = 1
-"""The level of compression of zlib: higher levels take longer and save little more."""
 
 
 def logging_to(log: LogWriter) -> Consumer:
@@ -62,32 +51,30 @@ def logging_to(log: LogWriter) -> Consumer:
 class LogKeeper:
     """A consumer that keeps the content of the run log, so that reports need not read the file.
 
-    Verdicts of a long run are pickled and compressed until it ends: they take 110 bytes each.
+    Verdicts of a long run are packed, as `dmlconf.run_log.packed` says.
     """
 
-    def __init__(self, most_unpickled: int = 2000) -> None:
+    def __init__(self, most_unpacked: int = 2000) -> None:
         """Keep nothing yet.
 
         Args:
-            most_unpickled: the verdicts of a run of at most this many cases are kept as they are.
+            most_unpacked: the verdicts of a run of at most this many cases are kept as they are.
         """
-        self._most_unpickled = most_unpickled
+        self._most_unpacked = most_unpacked
         self._header: Header | None = None
         self._footer: Footer | None = None
-        self._latest: list[tuple[int, Verdict]] = []
-        self._earlier: list[bytes] = []
+        self._pack: Callable[[Verdict], Verdict] = packing()
+        self._verdicts: dict[int, Verdict] = {}
 
     def __call__(self, event: Event) -> None:
         """Keep what an event says."""
         match event:
             case Opened(header, resumed=False):
                 self._header = read_back(header)
+                if self._header.selected <= self._most_unpacked:
+                    self._pack = rounded
             case Judged(verdict, place):
-                self._latest.append((place, verdict))
-                if self._pickles and len(self._latest) >= _PICKLED_AT_ONCE:
-                    content = pickle.dumps(self._latest, pickle.HIGHEST_PROTOCOL)
-                    self._earlier.append(zlib.compress(content, _FASTEST))
-                    self._latest = []
+                self._verdicts[place] = self._pack(verdict)
             case Finished(footer):
                 self._footer = footer
 
@@ -95,27 +82,10 @@ class LogKeeper:
         """Return the log, and forget it; None if the run was resumed, as its log began earlier."""
         if self._header is None:
             return None
-        pack = packing() if self._pickles else rounded
-        verdicts = {place: pack(verdict) for place, verdict in self._all()}
+        verdicts, self._verdicts = self._verdicts, {}
         return RunLog(
             self._header, tuple(verdicts[each] for each in sorted(verdicts)), self._footer
         )
-
-    @property
-    def _pickles(self) -> bool:
-        return self._header is None or self._header.selected > self._most_unpickled
-
-    def _all(self) -> Iterator[tuple[int, Verdict]]:
-        for content in _taken(self._earlier):
-            # The pickled content never leaves this process, so it can be trusted.
-            yield from pickle.loads(zlib.decompress(content))
-        yield from _taken(self._latest)
-
-
-def _taken(items: list[_Item]) -> Iterator[_Item]:
-    """Remove the items of a list, the last first, and yield each."""
-    while items:
-        yield items.pop()
 
 
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:

@@ -128,8 +128,8 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
     assert len([event for event in seen if isinstance(event, Judged)]) == 6
 
 
-@pytest.mark.parametrize("most_unpickled", [0, 10_000])
-def test_what_is_kept_is_what_the_log_has(tmp_path: Path, most_unpickled: int) -> None:
+@pytest.mark.parametrize("most_unpacked", [0, 10_000])
+def test_what_is_kept_is_what_the_log_has(tmp_path: Path, most_unpacked: int) -> None:
     """There are verdicts of every kind, in another order than the plan's, as workers reach them."""
     every = everything().verdicts
     verdicts = [
@@ -138,7 +138,7 @@ def test_what_is_kept_is_what_the_log_has(tmp_path: Path, most_unpickled: int) -
         for each in every
     ]
     written = run_log(*verdicts, options={"tags": ("a", "b")})
-    keeper = LogKeeper(most_unpickled)
+    keeper = LogKeeper(most_unpacked)
     keeper(Opened(written.header, len(verdicts)))
     places = sorted(range(len(verdicts)), key=lambda place: place % 7)
     for place in places:
