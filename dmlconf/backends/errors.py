@@ -23,7 +23,20 @@ __all__ = [
     "RecordingError",
     "StaleRecordingError",
     "UnknownChoiceError",
+    "described",
 ]
+
+
+def described(error: Exception) -> str:
+    """Return the type and the text of an exception, such as `KeyError: 'Axis'`.
+
+    A plugin's own exception may fail to give a text.
+    """
+    try:
+        text = str(error)
+    except Exception:
+        text = "an exception whose text raises another one"
+    return f"{type(error).__name__}: {text}"
 
 
 class OptionError(BackendError):

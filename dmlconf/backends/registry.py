@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from dmlconf.backends.errors import described
 from dmlconf.backends.options import BOTH, choose
 from dmlconf.backends.plugins import installed_plugins, require_one, some_installed
 from dmlconf.backends.protocol import Backend, BackendError
@@ -136,7 +137,7 @@ def create(backend: BackendName) -> Backend:
         raise
     except Exception as error:
         raise BackendError(
-            f"the plugin backend {backend.name} cannot be used: {type(error).__name__}: {error}"
+            f"the plugin backend {backend.name} cannot be used: {described(error)}"
         ) from error
 
 

@@ -91,11 +91,11 @@ def judge_circumstances(
             results[circumstance] = Status.PASSED
             continue
         named = finding.verdict.judged(circumstance=str(circumstance))
+        other = varied(case, finding.variation)
         settled = excuse(finding.dispatched(case), finding.outcome, named)
         if settled.status.fails_run and finding.variation:
-            other = varied(case, finding.variation)
             plain: Outcome = yield other
-            again = excuse(case, plain, judge(other, plain))
+            again = excuse(other, plain, judge(other, plain))
             if again.status.fails_run:
                 return _with_other_inputs(verdict, again, finding.variation, results)
         results[circumstance] = settled.status

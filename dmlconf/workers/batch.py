@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from dmlconf.backends.errors import described
 from dmlconf.backends.protocol import Backend, Breakdown, BreakdownKind, Outcome
 from dmlconf.cases.model import Case
 from dmlconf.workers.boundary import checked_outcome
 
-__all__ = ["run_batch", "spoken"]
+__all__ = ["broken", "run_batch"]
 
 _LONGEST_TRACE: Final = 8192
 """Characters of a traceback that are kept, from the end."""
@@ -33,7 +34,7 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
             if len(batch) > 1 and not isinstance(error, _TooManyError):
                 together = 1
                 continue
-            yield _broken(error, cases[done])
+            yield broken(error, cases[done])
             done += 1
 
 
@@ -68,21 +69,15 @@ def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
 _NOTHING: Final[Any] = object()
 
 
-def _broken(error: Exception, case: Case) -> Outcome:
+def broken(error: Exception, case: Case) -> Breakdown:
+    """Return the breakdown that an exception of a backend is."""
     if isinstance(error, MemoryError):
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
     if isinstance(error, _TooFewError | _TooManyError):
         return Breakdown(BreakdownKind.ERROR, str(error))
-    message = f"{type(error).__name__}: {spoken(error)}"
     import traceback  # Only an exception needs it.
 
     trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
-    return checked_outcome(Breakdown(BreakdownKind.ERROR, message, trace), case)
-
-
-def spoken(error: Exception) -> str:
-    """Return the text of an exception."""
-    try:
-        return str(error)
-    except Exception:  # A plugin's own exception may fail to give a text.
-        return "an exception whose text raises another one"
+    outcome = checked_outcome(Breakdown(BreakdownKind.ERROR, described(error), trace), case)
+    assert isinstance(outcome, Breakdown)
+    return outcome

@@ -21,13 +21,12 @@ from dmlconf.backends.protocol import (
     Backend,
     Breakdown,
     BreakdownKind,
-    Fault,
     Outcome,
     Outputs,
     Rejection,
 )
 from dmlconf.cases.model import Case
-from dmlconf.workers.batch import run_batch
+from dmlconf.workers.batch import broken, run_batch
 from dmlconf.workers.boundary import checked_outcome
 
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
@@ -96,7 +95,7 @@ def _under(
     try:
         return _checked(exerciser.exercise(case, circumstance), case)
     except Exception as error:
-        return Breakdown(BreakdownKind.ERROR, f"{type(error).__name__}: {error}")
+        return broken(error, case)
 
 
 def _checked(result: object, case: Case) -> UnderCircumstance:
@@ -117,5 +116,7 @@ def _checked(result: object, case: Case) -> UnderCircumstance:
         dispatches.append(
             Dispatch(int(each.variation), outcome.arrays, outcome.faults, int(each.times), in_place)
         )
-    faults = tuple(Fault(fault.kind, str(fault.message)) for fault in result.faults)
-    return Exercised(tuple(dispatches), float(result.seconds), faults)
+    whole = checked_outcome(Outputs({}, result.seconds, result.faults), case)
+    if not isinstance(whole, Outputs):
+        return Breakdown(BreakdownKind.ERROR, getattr(whole, "message", "no outputs"))
+    return Exercised(tuple(dispatches), whole.seconds, whole.faults)

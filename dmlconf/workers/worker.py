@@ -24,6 +24,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
+from dmlconf.backends.errors import described
 from dmlconf.backends.process_memory import committed_bytes
 from dmlconf.backends.protocol import (
     Backend,
@@ -34,7 +35,7 @@ from dmlconf.backends.protocol import (
     WaitsForDevice,
 )
 from dmlconf.cases.model import Case
-from dmlconf.workers.batch import run_batch, spoken
+from dmlconf.workers.batch import run_batch
 from dmlconf.workers.boundary import checked_capabilities, checked_environment
 from dmlconf.workers.tuning import collect_garbage_seldom
 
@@ -178,7 +179,7 @@ def work(
         connection.send(Refused(str(error)))
         return
     except Exception as error:
-        connection.send(Refused(f"{backend}: {type(error).__name__}: {spoken(error)}"))
+        connection.send(Refused(f"{backend}: {described(error)}"))
         return
     sender = _Sender(connection)
     batches: SimpleQueue[Any] = SimpleQueue()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import jsonschema
+import numpy as np
 import pytest
 
 from dmlconf.backends import registry
@@ -36,7 +37,9 @@ from dmlconf.cases.model import Case
 from dmlconf.cases.variation import varied
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.engine.session import in_process, judged, reference
+from dmlconf.judging.circumstances import judge_circumstances
 from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
+from dmlconf.judging.needs_run import answered
 from dmlconf.run_log.log import verdict_data
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.cases.suites import SUM
@@ -91,6 +94,18 @@ class RaisesWhenOwned(Right):
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
         if circumstance is Circumstance.OWNED:
             raise RuntimeError("no such copy")
+        return super().exercise(case, circumstance)
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class MuteWhenOwned(Right):
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        if circumstance is Circumstance.OWNED:
+            raise MuteError
         return super().exercise(case, circumstance)
 
 
@@ -155,6 +170,35 @@ def test_no_circumstance_is_blamed_for_what_is_wrong_plainly_with_other_inputs(
     assert verdict.reason.message.startswith("with other inputs (1), plainly too: ")
 
 
+def test_what_excuses_a_plain_run_with_other_inputs_is_asked_with_these_inputs(
+    tmp_path: Path,
+) -> None:
+    """The known fault negates the sum; under the circumstance the outputs are stale besides."""
+    (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
+    [planned] = load_suite([tmp_path]).plan()
+    case = valid_case(planned)
+    [right] = Right().run([case])
+    assert isinstance(right, Outputs)
+    conclusion = Conclusion(reference("numpy", registry.parse("faulty:zeros")))
+
+    def excuse(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        [right] = Right().run([case])
+        assert isinstance(right, Outputs)
+        assert isinstance(outcome, Outputs)
+        [(name, array)] = right.arrays.items()
+        if np.array_equal(outcome.arrays[name], -array):
+            return verdict.judged(status=Status.WAIVED)
+        return verdict
+
+    stale = Exercised((Dispatch(1, right.arrays),))
+    plain = conclusion.judge(case, right)
+    steps = judge_circumstances(
+        case, plain, {Circumstance.REBOUND: stale}, conclusion.judge, excuse
+    )
+    verdict = answered(steps, lambda other: next(WrongForOtherData().run([other])))
+    assert (verdict.status, verdict.circumstance) == (Status.FAILED, "rebound")
+
+
 def test_conduct_counts_though_the_values_are_right(tmp_path: Path) -> None:
     verdict = run(tmp_path, WritesBesideWhenOffset())
     assert verdict.circumstance == "offset"
@@ -166,6 +210,13 @@ def test_a_backend_that_raises_under_a_circumstance_is_broken_there(tmp_path: Pa
     verdict = run(tmp_path, RaisesWhenOwned())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
     assert verdict.judgement.circumstances["offset"] == "passed"
+
+
+def test_an_exception_without_a_text_breaks_only_the_circumstance(tmp_path: Path) -> None:
+    verdict = run(tmp_path, MuteWhenOwned())
+    assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
+    assert verdict.reason is not None
+    assert "MuteError: an exception whose text raises another one" in verdict.reason.message
 
 
 def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
     webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
     webnn:device=gpu                      `cpu`, the default, `gpu` or `npu`
 
-A page of the browser runs a batch of cases. If the page ends, or the process that computes for it,
-the browser is started again, and the cases of the batch run one by one.
+A page of the browser runs a batch of cases. If the page ends or hangs, or the process that computes
+for it, the browser is started again, and the cases of the batch run one by one.
 """
 
 from __future__ import annotations
@@ -127,14 +127,17 @@ class WebNNBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def limit_waits(self, seconds: float) -> None:
-        """Set how long a batch's script may take for each case."""
+        """Set how long a batch may take, which is no longer than a case.
+
+        The process is ended if no outcome comes in that time, and a batch has its outcomes at once.
+        """
         self._timeout = seconds
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case; those that can be expressed run on the page together."""
         made = [_program_of(case) for case in cases]
         programs = [each for each in made if isinstance(each, dict)]
-        results = iter(self._together(programs))
+        results = self._together(programs)
         for each in made:
             yield next(results) if isinstance(each, dict) else each
 
@@ -142,25 +145,26 @@ class WebNNBackend:
         """End the browser."""
         self._browser.close()
 
-    def _together(self, programs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-        """Return the outcomes of a batch; its cases run one by one if the browser ended."""
+    def _together(self, programs: Sequence[Mapping[str, Any]]) -> Iterator[Outcome]:
+        """Yield the outcomes of a batch; its cases run one by one if the browser ended or hung."""
         if not programs:
-            return []
+            return
         results = self._evaluated(programs)
-        if len(programs) == 1:
-            return [_outcome(results[0])]
-        if len(results) == len(programs) and not any(each.get("lost") for each in results):
-            return [_outcome(each) for each in results]
-        return [_outcome(self._evaluated([program])[0]) for program in programs]
+        lost = len(results) < len(programs) or any(each.get("lost") for each in results)
+        if lost and len(programs) > 1:
+            for program in programs:
+                yield from self._together([program])
+        else:
+            yield from map(_outcome, results)
 
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the page's result for each program; for fewer of them if the browser ended."""
-        timeout = None if self._timeout is None else self._timeout * len(programs)
+        """Return the page's result for each program; for none of several if the browser ended."""
         try:
-            results = self._browser.evaluate(self._script(json.dumps(programs)), timeout)
-        except BrowserEndedError as error:
+            results = self._browser.evaluate(self._script(json.dumps(programs)), self._timeout)
+        except (BrowserEndedError, TimeoutError) as error:
             self._restart()
-            return [{"ended": str(error)}] if len(programs) == 1 else []
+            what = "hung" if isinstance(error, TimeoutError) else "ended"
+            return [{what: str(error)}] if len(programs) == 1 else []
         if any(each.get("lost") for each in results):
             self._restart()
         return list(results)
@@ -271,6 +275,8 @@ def _outcome(result: Mapping[str, Any]) -> Outcome:
     if "outputs" in result:
         arrays = {name: _array(each) for name, each in result["outputs"].items()}
         return Outputs(arrays, float(result["seconds"]))
+    if "hung" in result:
+        return Breakdown(BreakdownKind.HANG, str(result["hung"]))
     if "ended" in result:
         return Breakdown(BreakdownKind.CRASH, str(result["ended"]))
     if result["lost"]:

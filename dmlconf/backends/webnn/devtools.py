@@ -173,7 +173,7 @@ class Browser:
             while end < 0:
                 left = None if until is None else max(0.0, until - monotonic())
                 if not select.select([self._read], [], [], left)[0]:
-                    raise TimeoutError
+                    raise TimeoutError(f"the browser gave no answer within {timeout:g} s")
                 start = len(self._rest)
                 block = os.read(self._read, _BLOCK)
                 if not block:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -13,6 +14,7 @@ import pytest
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outputs
 from dmlconf.backends.webnn import backend as webnn
 from dmlconf.backends.webnn.backend import VARIABLE, create
+from dmlconf.backends.webnn.devtools import Browser
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
@@ -59,17 +61,29 @@ def test_programs_beyond_what_the_browser_reads_at_once_are_sent_in_parts(
         np.testing.assert_array_equal(one.arrays["OutputTensor"], other.arrays["OutputTensor"])
 
 
-def end(kind: str) -> None:
-    """Kill processes of the browser as a crash does: `--type=renderer` its pages, else all."""
+def processes_of_browser(kind: str) -> list[psutil.Process]:
+    """Return processes of the browser: with `--type=renderer` its pages, else all."""
     processes = [
         each
         for each in psutil.Process().children(recursive=True)
         if "chromium" in each.name() and kind in " ".join(each.cmdline())
     ]
     assert processes
+    return processes
+
+
+def end(kind: str) -> None:
+    """Kill processes of the browser as a crash does."""
+    processes = processes_of_browser(kind)
     for process in processes:
         process.kill()
     psutil.wait_procs(processes, 10)
+
+
+def hang() -> None:
+    """Stop the browser's pages, so that they give no answer."""
+    for process in processes_of_browser("--type=renderer"):
+        process.suspend()
 
 
 @pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
@@ -86,6 +100,42 @@ def test_a_crash_costs_at_most_one_case(kind: str) -> None:
         assert isinstance(alone, Breakdown)
         assert alone.kind is BreakdownKind.CRASH
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
+    finally:
+        backend.close()
+
+
+def test_a_hang_costs_one_case_and_a_batch_waits_no_longer_than_a_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = list(load_suite([CASES / "tile" / "matrix.yaml"]).plan())
+    cases = [valid_case(each).with_inputs() for each in plan if "FLOAT32" in each.identifier][:3]
+    backend = create("")
+    evaluate, limits = Browser.evaluate, []
+
+    def noted(browser: Browser, script: str, timeout: float | None = None) -> Any:
+        limits.append(timeout)
+        try:
+            return evaluate(browser, script, timeout)
+        except TimeoutError:
+            backend.limit_waits(60)  # What does not hang gets all the time that it needs.
+            raise
+
+    try:
+        backend.limit_waits(60)
+        assert all(isinstance(each, Outputs) for each in backend.run(cases))
+        hang()
+        backend.limit_waits(3)
+        monkeypatch.setattr(Browser, "evaluate", noted)
+        [alone] = backend.run(cases[:1])
+        assert isinstance(alone, Breakdown)
+        assert (alone.kind, alone.message) == (
+            BreakdownKind.HANG,
+            "the browser gave no answer within 3 s",
+        )
+        hang()
+        backend.limit_waits(3)
+        assert all(isinstance(each, Outputs) for each in backend.run(cases))
+        assert set(limits) == {None, 3, 60}
     finally:
         backend.close()
 
