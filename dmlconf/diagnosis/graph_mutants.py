@@ -94,15 +94,11 @@ _MERGING_FAMILIES: Final = (
     ("NORMALIZATION", "normalizations"),
     ("RESAMPLE", "resamplings"),
 )
+"""The same for families of operators, by a part of their names."""
 
 
 def _merging(operator: str) -> str:
-    ends = (
-        ("POOLING", "poolings"),
-        ("NORMALIZATION", "normalizations"),
-        ("RESAMPLE", "resamplings"),
-    )
-    general = next((name for part, name in ends if part in operator), None)
+    general = next((name for part, name in _MERGING_FAMILIES if part in operator), None)
     default = "activations" if operator.startswith("ACTIVATION_") else "binary-nodes"
     return f"merge-equal-{_MERGING.get(operator) or general or default}"
 

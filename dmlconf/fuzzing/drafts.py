@@ -140,9 +140,7 @@ class Drafts:
 
     def _checked(self, field: Field, value: Any) -> Any:
         """Return the value in the form of an attribute, or of an item of an array."""
-        if value is PRESENT:
-            return self._item(field)
-        if value is ANOTHER:
+        if value is PRESENT or value is ANOTHER:
             return self._item(field)
         if field.is_tensor:
             if not isinstance(value, TensorDesc):

@@ -29,7 +29,7 @@ PRESENT: Final = _Marker("present")
 """In a change: add the tensor or attribute, with any value."""
 
 ANOTHER: Final = _Marker("another")
-"""In a change: replace the value by any other that is permitted there."""
+"""In a change: replace the value by any that is permitted there; an attribute may get the same."""
 
 ABSENT: Final = None
 """In a change: leave the tensor or attribute out."""

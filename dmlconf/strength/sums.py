@@ -20,9 +20,9 @@ from dmlconf.reference.evaluation import evaluate
 from dmlconf.strength.injection import Site
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["ORDERS", "added_up", "partial_sums", "summed_axis"]
+__all__ = ["MOST_PARTS", "ORDERS", "added_up", "partial_sums", "summed_axis"]
 
-_MOST_PARTS: Final = 64
+MOST_PARTS: Final = 64
 """The most parts that a sum is divided into; with more terms, a part is the sum of several."""
 
 _LEAST_TERMS: Final = 8
@@ -67,7 +67,7 @@ def partial_sums(site: Site) -> list[Array] | None:
     size = array.shape[axis]
     if size < _LEAST_TERMS:
         return None
-    step = -(-size // _MOST_PARTS)
+    step = -(-size // MOST_PARTS)
     nothing = _output(site, {**inputs, first: np.zeros_like(array)})
     parts = [nothing]
     for start in range(0, size, step):

@@ -245,6 +245,12 @@ class TestSuite:
         assert run_suite(some, tmp_path, [], lab) == 1
         assert len(lab.calls) == 2
 
+    def test_a_run_that_is_up_to_date_has_the_exit_code_of_dmlconf(self, tmp_path: Path) -> None:
+        some = chosen(["1.8.0"])
+        lab = Lab(reports.PASSED, code=7)
+        assert [run_suite(some, tmp_path, [], lab) for _ in range(2)] == [7, 7]
+        assert len(lab.calls) == 1
+
     def test_the_digest_is_of_cases_catalogue_code_and_options(self, tmp_path: Path) -> None:
         for name in ("cases/a.yaml", "dmlconf/b.py", "schemas/c.yaml", "lab/substrate.yaml"):
             (tmp_path / name).parent.mkdir(exist_ok=True)

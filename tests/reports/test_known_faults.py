@@ -5,7 +5,8 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from dmlconf.reports.formats import RUN_FORMATS
-from dmlconf.reports.runs import json_report, junit, markdown, remarks, summary
+from dmlconf.reports.runs import html, json_report, junit, markdown, remarks, summary
+from dmlconf.verdicts.verdict import Reason, ReasonKind
 from tests.reports import logs
 
 LOG = logs.run_log(logs.PASSED, logs.KNOWN_FAULT, logs.KNOWN_FAULT)
@@ -25,6 +26,13 @@ def test_text_and_markdown_have_a_section_of_them() -> None:
         "\\", ""
     )
     assert "Waived for known faults" not in markdown.render(logs.plain())
+
+
+def test_the_page_has_them_and_what_waivers_accept() -> None:
+    reason = Reason(ReasonKind.WAIVER, "WAIVER-7: the driver team knows")
+    page = html.render(logs.run_log(logs.KNOWN_FAULT, logs.WAIVED.judged(reason=reason)))
+    assert "waived for a known fault: 1 low-words, in DirectML 1.15.4" in page
+    assert "waived by a waiver: 1 WAIVER-7" in page
 
 
 def test_the_run_passes_and_counts_them() -> None:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from dmlconf.cases.model import PlannedCase
+    from dmlconf.comparison.timing import Timing
     from dmlconf.engine.target import JudgePlan
     from dmlconf.run_log.log import RunLog
     from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again"]
+__all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again", "too_slow"]
 
 
 class _Factor(ParamType[float]):
@@ -90,5 +91,10 @@ def slower_complaints(
     devices = [log.header.environment.get("adapter") for log in (base, new)]
     if devices[0] != devices[1]:
         said.append(f"  The devices differ: {devices[0]}, now {devices[1]}")
+    return said, too_slow(compared, factor)
+
+
+def too_slow(compared: Timing, factor: float | None) -> list[str]:
+    """Return the complaints about operators that take at least `factor` times as long."""
     failing = compared.slower_than(factor) if factor is not None else []
-    return said, [f"--fail-slower {factor:g}x: {each.sentence}" for each in failing]
+    return [f"--fail-slower {factor:g}x: {each.sentence}" for each in failing]

@@ -104,17 +104,10 @@ def _column_style(status: Status, total: OperatorTotals) -> str:
 
 
 def _notes(log: RunLog) -> Iterator[str]:
-    yield from remarks.breakdown_lines(log)
-    yield from remarks.variant_lines(log)
-    yield from (f"warning of a debug layer: {line}" for line in remarks.warning_lines(log))
-    yield from (f"waived for a known fault: {line}" for line in remarks.known_fault_lines(log))
-    yield from (
-        f"promised otherwise by the target: {line}" for line in remarks.deviation_lines(log)
-    )
-    yield from (f"not expressible by the backend: {line}" for line in remarks.declined_lines(log))
-    yield from (f"under circumstances, {line}" for line in remarks.circumstance_lines(log))
+    for section in remarks.SECTIONS:
+        if section.prefix is not None:
+            yield from (section.prefix + line for line in section.lines(log))
     yield from remarks.room_lines(log)
-    yield from (f"far from what devices give: {line}" for line in remarks.far_lines(log))
     notes = remarks.plain_notes(log)
     yield from (note for note in notes if note)
 

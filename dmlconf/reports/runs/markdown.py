@@ -38,16 +38,8 @@ def _lines(log: RunLog) -> Iterator[str]:
             yield ""
     yield from _shared(log)
     yield from _table(log)
-    yield from _listed(remarks.BREAKDOWNS_HEADING, remarks.breakdown_lines(log))
-    yield from _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
-    yield from _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
-    yield from _listed("Nearest to their limit", summary.nearest_lines(log))
-    yield from _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
-    yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))
-    yield from _listed(remarks.DECLINED_HEADING, remarks.declined_lines(log))
-    yield from _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
-    yield from _listed(remarks.DEVIATIONS_HEADING, remarks.deviation_lines(log))
-    yield from _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
+    for section in remarks.SECTIONS:
+        yield from _listed(section.heading, section.lines(log))
     entries = shared_properties.shown_failures(log, MOST_FAILURES)
     sources = Sources()
     for shown in entries:

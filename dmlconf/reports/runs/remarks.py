@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dmlconf.cases.facts import element_count
 from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.left_out import left_out_lines
-from dmlconf.reports.runs.summary import status_counts
+from dmlconf.reports.runs.summary import nearest_lines, status_counts
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.breakdowns import unexplained_breakdowns
 from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict
 
 __all__ = [
-    "BREAKDOWNS_HEADING",
-    "CIRCUMSTANCES_HEADING",
-    "DECLINED_HEADING",
-    "DEVIATIONS_HEADING",
-    "FAR_HEADING",
-    "KNOWN_FAULTS_HEADING",
-    "VARIANTS_HEADING",
-    "WAIVERS_HEADING",
-    "WARNINGS_HEADING",
+    "BREAKDOWNS",
+    "SECTIONS",
     "FarOperator",
     "RoomTotals",
+    "Section",
     "breakdown_lines",
     "circumstance_lines",
     "debug_layer_note",
@@ -49,23 +43,6 @@ __all__ = [
 
 FAR_FROM_TYPICAL: Final = 10.0
 """A result is far from those of known devices if its error is more than this many times theirs."""
-
-KNOWN_FAULTS_HEADING: Final = "Waived for known faults of DirectML"
-
-WAIVERS_HEADING: Final = "Waived by the waivers of the run"
-
-FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
-
-CIRCUMSTANCES_HEADING: Final = "Under circumstances"
-VARIANTS_HEADING: Final = "In each variant"
-
-DEVIATIONS_HEADING: Final = "Waived since the target promises something else"
-
-BREAKDOWNS_HEADING: Final = "Broke down, though every case ran through when it ran again"
-
-DECLINED_HEADING: Final = "Not expressible by the backend"
-
-WARNINGS_HEADING: Final = "Warnings of the debug layers"
 
 MOST_WARNINGS: Final = 10
 MOST_BREAKDOWNS: Final = 5
@@ -368,3 +345,49 @@ def plain_notes(log: RunLog) -> tuple[str | None, ...]:
         disputes_note(log),
         debug_layer_note(log),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A list of remarks, as reports show it unless it is empty.
+
+    Attributes:
+        heading: the heading, without a colon.
+        lines: returns the remarks on a run.
+        prefix: what stands before each remark on a page that lists the remarks of all sections
+            without headings; None if the page shows them elsewhere.
+        verbose: whether only authors of cases need it, so that a short report leaves it out.
+    """
+
+    heading: str
+    lines: Callable[[RunLog], list[str]]
+    prefix: str | None = ""
+    verbose: bool = False
+
+
+BREAKDOWNS: Final = Section(
+    "Broke down, though every case ran through when it ran again", breakdown_lines
+)
+
+SECTIONS: Final = (
+    BREAKDOWNS,
+    Section("In each variant", variant_lines),
+    Section("Warnings of the debug layers", warning_lines, "warning of a debug layer: "),
+    Section("Nearest to their limit", nearest_lines, None, verbose=True),
+    Section("Under circumstances", circumstance_lines, "under circumstances, ", verbose=True),
+    Section(
+        "Right by the documentation, and far from what devices give",
+        far_lines,
+        "far from what devices give: ",
+        verbose=True,
+    ),
+    Section("Not expressible by the backend", declined_lines, "not expressible by the backend: "),
+    Section("Waived for known faults of DirectML", known_fault_lines, "waived for a known fault: "),
+    Section(
+        "Waived since the target promises something else",
+        deviation_lines,
+        "promised otherwise by the target: ",
+    ),
+    Section("Waived by the waivers of the run", waiver_lines, "waived by a waiver: "),
+)
+"""The sections in the order in which reports show them."""

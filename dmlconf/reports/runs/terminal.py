@@ -20,6 +20,7 @@ from dmlconf.reports.runs.failure_details import (
 )
 from dmlconf.reports.runs.heading import heading_lines
 from dmlconf.reports.runs.histogram import Histograms
+from dmlconf.reports.runs.remarks import Section
 from dmlconf.reports.runs.shared_properties import ShownFailure
 from dmlconf.reports.runs.table import shown_table
 from dmlconf.reports.terminal_text import styled, unwrapped
@@ -65,24 +66,16 @@ def render(
         failures = MOST_FAILURES_VERBOSE if verbose else MOST_FAILURES
     if quiet:
         shown = max(failures, MOST_HEADLINES)
-        broke_down = _listed(remarks.BREAKDOWNS_HEADING, remarks.breakdown_lines(log))
+        broke_down = _listed(remarks.BREAKDOWNS, log)
         headlines = _headlines(log, shown)
         return Group(*_shared(log, MOST_GROUPS), *broke_down, *headlines, _closing(log))
     most_groups = MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS
     parts: list[RenderableType] = [*_heading(log.header, verbose=verbose), ""]
     parts += _shared(log, most_groups, with_commands=verbose)
     parts += _operators(log, verbose=verbose)
-    parts += _listed(remarks.BREAKDOWNS_HEADING, remarks.breakdown_lines(log))
-    parts += _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
-    parts += _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
-    if verbose:
-        parts += _listed("Nearest to their limit", summary.nearest_lines(log))
-        parts += _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
-        parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
-    parts += _listed(remarks.DECLINED_HEADING, remarks.declined_lines(log))
-    parts += _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
-    parts += _listed(remarks.DEVIATIONS_HEADING, remarks.deviation_lines(log))
-    parts += _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
+    for section in remarks.SECTIONS:
+        if verbose or not section.verbose:
+            parts += _listed(section, log)
     parts += _failures(log, failures, with_sources=verbose)
     if verbose:
         parts += _others(log)
@@ -226,9 +219,10 @@ def _broken_after_commas(name: str, width: int, begin: int) -> str:
     return "\n".join(lines)
 
 
-def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
+def _listed(section: Section, log: RunLog) -> Iterator[RenderableType]:
+    lines = section.lines(log)
     if lines:
-        yield styled(heading, "bold")
+        yield styled(section.heading, "bold")
         yield from (unwrapped(f"  {line}", "") for line in lines)
         yield ""
 

@@ -15,14 +15,11 @@ from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Se
 from dmlconf.strength.drivers.elements import overflow, read, write
 from dmlconf.strength.drivers.long_sums import half_sums
 from dmlconf.strength.injection import Site
-from dmlconf.strength.sums import added_up, partial_sums, summed_axis
+from dmlconf.strength.sums import MOST_PARTS, added_up, partial_sums, summed_axis
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.layout import element_offsets, layout_class
 
 __all__ = ["EFFECTS", "ranked"]
-
-_PARTS: Final = 64
-"""How many parts `partial_sums` makes at most."""
 
 
 def _packed(right: Computation, settings: Settings) -> Arrays | None:
@@ -113,7 +110,7 @@ def _sum(right: Computation, settings: Settings) -> Arrays | None:
     if parts is None:
         return None
     first = next(iter(right.inputs.values()))
-    step = -(-first.shape[summed_axis(right.case)] // _PARTS)
+    step = -(-first.shape[summed_axis(right.case)] // MOST_PARTS)
     tile = max(1, settings["tile"] // step)
     with np.errstate(all="ignore"):
         total = parts[0].astype(precision)

@@ -228,21 +228,21 @@ def _mask_open(right: Computation, settings: Settings) -> Arrays | None:
     return None
 
 
-def _padded_before(right: Computation, value: float, outputs: tuple[str, ...]) -> Arrays | None:
-    """Recompute with the padding written into the input."""
+def _padded_with_zeros(right: Computation, settings: Settings) -> Arrays | None:
+    """Recompute the output with zeros written into the input as its padding."""
     desc, source = right.desc, right.inputs["InputTensor"]
     start, end = desc["StartPadding"], desc["EndPadding"]
     if max((*start, *end)) == 0:
         return None
     border = [(0, 0)] * (source.ndim - len(start)) + list(zip(start, end, strict=True))
-    padded = np.pad(source, border, constant_values=source.dtype.type(value))
+    padded = np.pad(source, border)
     tensor: TensorDesc = replace(desc["InputTensor"], Sizes=padded.shape, Strides=None)
     nothing = (0,) * len(start)
     result = right.again(
         {"InputTensor": padded},
         {"InputTensor": tensor, "StartPadding": nothing, "EndPadding": nothing},
     )
-    return result and {name: result[name] for name in outputs}
+    return result and {"OutputTensor": result["OutputTensor"]}
 
 
 def _indices_within_channel(right: Computation, settings: Settings) -> Arrays | None:
@@ -305,9 +305,9 @@ TENSOR_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | N
     "last_update_lost": _last_update_lost,
     "log_sum_exp_naive": _log_sum_exp,
     "mask_open": _mask_open,
-    "maximum_with_zero_padding": lambda right, _: _padded_before(right, 0, ("OutputTensor",)),
+    "maximum_with_zero_padding": _padded_with_zeros,
     "mean_in_float16": _normalization(_in_float16),
-    "padding_without_zero_point": lambda right, _: _padded_before(right, 0, ("OutputTensor",)),
+    "padding_without_zero_point": _padded_with_zeros,
     "scatter_adds": _scatter_adds,
     "softmax_in_float16": lambda right, _: _softmax(right, np.float16),
     "softmax_of_first": lambda right, settings: _softmax(right, np.float64, settings["elements"]),

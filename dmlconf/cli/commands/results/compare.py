@@ -13,7 +13,7 @@ from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.reporting import REPORT_GROUP, parse_reports, report_option, write
 from dmlconf.cli.options.run_exit_code import severity
-from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
+from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP, too_slow
 from dmlconf.cli.output.console import say
 from dmlconf.cli.runs.run_sources import read_run
 from dmlconf.reports.formats import COMPARISON_FORMATS
@@ -95,12 +95,15 @@ def command(
     if len(runs) + 1 >= FEWEST_RUNS:
         parts += render_outliers(outliers([old, *runs]), [str(base), *map(str, new)])
     shown = write(reports, compared, Group(*parts), color, announce=not quiet)
-    slower = [each for comparison, _ in compared for each in comparison.timing.slower]
-    failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]
-    for each in failing:
-        say(f"--fail-slower {fail_slower:g}x: {each.sentence}")
+    complaints = [
+        complaint
+        for comparison, _ in compared
+        for complaint in too_slow(comparison.timing, fail_slower)
+    ]
+    for complaint in complaints:
+        say(complaint)
     codes = [_exit_code(comparison) for comparison, _ in compared]
-    codes += [ExitCode.FAILED] if failing else []
+    codes += [ExitCode.FAILED] if complaints else []
     codes += [] if shown else [ExitCode.OUTPUT]
     return max(codes, key=severity)
 
