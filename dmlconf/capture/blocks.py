@@ -7,7 +7,7 @@ from other blocks. Its outputs are the tensors that other blocks read or that th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import CONSTANT_TENSOR
 
-__all__ = ["Block", "blocks"]
+__all__ = ["Block", "blocks", "with_references"]
 
 Parts = Mapping[str, Any]
 """The parts of a graph's entry in a case file, with each tensor in full."""
@@ -127,9 +127,13 @@ class _Graph:
         constants = {
             name: value for name, value in self._parts.get("constants", {}).items() if name in read
         }
+
+        def new_name(reference: str) -> str:
+            return renamed.get(reference, reference)
+
         nodes = {
-            name: {**self._nodes[name], "desc": _renamed(self._nodes[name]["desc"], renamed)}
-            for name in names
+            name: {**node, "desc": with_references(node["desc"], new_name)}
+            for name, node in ((name, self._nodes[name]) for name in names)
         }
         found = {
             "inputs": inputs,
@@ -182,17 +186,21 @@ class _Graph:
                 yield name if field.name == CONSTANT_TENSOR else f"{name}.{field.name}"
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a desc with other names of the tensors that it reads."""
-    if isinstance(value, Mapping):
-        return {
-            key: _new_name(item, names) if key == "from" else _renamed(item, names)
-            for key, item in value.items()
-        }
-    return [_renamed(item, names) for item in value] if isinstance(value, list) else value
+def with_references(value: Any, new_name: Callable[[str], str]) -> Any:
+    """Return a desc with other names of the tensors that it reads.
 
-
-def _new_name(source: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(source, str):
-        return names.get(source, source)
-    return [names.get(each, each) for each in source]
+    Args:
+        value: the desc, or a part of it, as a case file has it.
+        new_name: returns what stands in place of a reference.
+    """
+    if isinstance(value, list):
+        return [with_references(item, new_name) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    new = {}
+    for key, item in value.items():
+        if key != "from":
+            new[key] = with_references(item, new_name)
+        else:
+            new[key] = new_name(item) if isinstance(item, str) else list(map(new_name, item))
+    return new

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.capture.blocks import Block, blocks
+from dmlconf.capture.blocks import Block, blocks, with_references
 from dmlconf.capture.captured import Captured, CapturedOperator
 from dmlconf.capture.case_files import (
     FILE,
@@ -133,17 +133,6 @@ def _named_alike(block: Block) -> Block:
         kind = parts["nodes"][name]["operator"].lower().replace("_", "-")
         names[name] = f"{kind}-{number}"
 
-    def renamed(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {
-                key: references(item) if key == "from" else renamed(item)
-                for key, item in value.items()
-            }
-        return [renamed(item) for item in value] if isinstance(value, list) else value
-
-    def references(value: Any) -> Any:
-        return reference(value) if isinstance(value, str) else [reference(each) for each in value]
-
     def reference(text: str) -> str:
         if text in names:
             return names[text]
@@ -154,7 +143,9 @@ def _named_alike(block: Block) -> Block:
     for kind in ("inputs", "constants"):
         if kind in parts:
             new[kind] = {names[name]: value for name, value in parts[kind].items()}
-    new["nodes"] = {names[name]: renamed(parts["nodes"][name]) for name in block.nodes}
+    new["nodes"] = {
+        names[name]: with_references(parts["nodes"][name], reference) for name in block.nodes
+    }
     new["outputs"] = {name: reference(source) for name, source in parts["outputs"].items()}
     sources = {names[name]: source for name, source in block.sources.items()}
     return Block(tuple(new["nodes"]), new, sources)

@@ -15,7 +15,7 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 
-__all__ = ["DATA_WORDS", "data_words", "words_of"]
+__all__ = ["DATA_WORDS", "data_words", "is_index", "words_of"]
 
 DATA_WORDS: Final[Mapping[str, str]] = {
     "NAN": "NaN",
@@ -32,9 +32,6 @@ MOST_ELEMENTS: Final = 1 << 16
 """The largest tensor, in elements, that is examined: larger ones belong to layers, whose data are
 ordinary."""
 
-_INDICES: Final = "Indices"
-"""What the name of each of DirectML's fields that hold indices contains."""
-
 
 def data_words(case: Case) -> tuple[str, ...]:
     """Return the words of `DATA_WORDS` that hold for an input of the case, in their order.
@@ -46,10 +43,15 @@ def data_words(case: Case) -> tuple[str, ...]:
     words: set[str] = set()
     for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):
         if tensor.ElementCount <= MOST_ELEMENTS:
-            index = _INDICES in field.name
+            index = is_index(field.name)
             with suppress(LookupError, ValueError, TypeError, OverflowError):
                 words.update(_words(case.data[name], tensor, index=index))
     return tuple(word for word in DATA_WORDS if word in words)
+
+
+def is_index(tensor: str) -> bool:
+    """Return whether a tensor of an operator, by its name, holds indices."""
+    return "Indices" in tensor
 
 
 def _words(data: Array | Fill, tensor: TensorDesc, *, index: bool) -> frozenset[str]:

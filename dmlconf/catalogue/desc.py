@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.catalogue.model import Entry, Field, FieldKind
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.tensors import layout
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["Desc", "TensorDesc", "tensors_of"]
+__all__ = ["OWNED", "Desc", "TensorDesc", "tensors_of"]
 
 Desc = Mapping[str, Any]
 """A desc's values by field: `TensorDesc`, a tuple of them, None if absent, or an attribute.
@@ -20,6 +20,10 @@ Desc = Mapping[str, Any]
 Enum constants are their names without the prefix; a scale and bias, a 2-D size and a nested
 operator are mappings.
 """
+
+
+OWNED: Final = "OWNED_BY_DML"
+"""The flag of tensors whose data DirectML owns: DML_TENSOR_FLAG_OWNED_BY_DML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,11 @@ class TensorDesc:
     def Packed(self) -> bool:
         """Whether elements are contiguous, the last dimension fastest, with or without strides."""
         return self.Strides is None or layout.is_packed(self.Sizes, self.Strides)
+
+    @property
+    def Owned(self) -> bool:
+        """Whether DirectML copies the data when it initialises an operator, and keeps it."""
+        return OWNED in self.Flags
 
     @property
     def Broadcast(self) -> bool:

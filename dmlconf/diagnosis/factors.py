@@ -16,14 +16,13 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.data_facts import DATA_WORDS, data_words
 from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case, ExpectedRejection
-from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.desc import OWNED, TensorDesc
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.reduction.data import plain_values
 from dmlconf.graphs.relations import Relation, lacking, owned_otherwise
 
 __all__ = ["OPTIONS", "Culprit", "Experiment", "experiments", "option_experiments"]
 
-_OWNED: Final = "OWNED_BY_DML"
 
 OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "metacommands": ("metacommands", "the driver's metacommand"),
@@ -166,7 +165,7 @@ def _of_layout(case: Case) -> Iterator[Experiment]:
 
 
 def _of_ownership(case: Case) -> Iterator[Experiment]:
-    owned = any(_OWNED in tensor.Flags for tensor in _tensors(case))
+    owned = any(tensor.Owned for tensor in _tensors(case))
     if owned:
         blame = "DML_TENSOR_FLAG_OWNED_BY_DML"
         yield Experiment("ownership", "no owned tensors", blame, _changed(case, Flags=()))
@@ -179,7 +178,7 @@ def _of_ownership(case: Case) -> Iterator[Experiment]:
         tensor = TensorRef.of(name)
         if tensor.index is None:
             before = tensor.read(desc)
-            desc[name] = replace(before, Flags=(*before.Flags, _OWNED))
+            desc[name] = replace(before, Flags=(*before.Flags, OWNED))
     if desc != dict(case.desc):
         blame = "binding inputs at execution"
         change = "all inputs except the first owned by DirectML"

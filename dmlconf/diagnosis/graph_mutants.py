@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Final
 
 from dmlconf.cases.model import Fill
-from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge, Slot
-from dmlconf.graphs.relations import alike_descs
+from dmlconf.graphs.model import Graph, IntermediateEdge, Node, OutputEdge, Slot
+from dmlconf.graphs.relations import alike_descs, swapped_inputs
 from dmlconf.graphs.wiring import edge_problems
 from dmlconf.tensors.datatypes import Array
 
@@ -218,30 +218,9 @@ def _other_outputs(graph: Graph) -> Iterator[Mutant]:
 
 def _swapped(graph: Graph) -> Iterator[Mutant]:
     """Yield graphs in which two inputs of a node are exchanged."""
-    for node in graph.operator_nodes:
-        for first, second in pairwise(node.inputs):
-            if not alike_descs(node.inputs[first], node.inputs[second]):
-                continue
-            swap = {(node.name, first): second, (node.name, second): first}
-
-            def of_input(edge: InputEdge, swap: Mapping[Slot, str] = swap) -> InputEdge:
-                return replace(edge, tensor=swap.get((edge.node, edge.tensor), edge.tensor))
-
-            def of_link(
-                link: IntermediateEdge, swap: Mapping[Slot, str] = swap
-            ) -> IntermediateEdge:
-                tensor = swap.get((link.to_node, link.to_tensor), link.to_tensor)
-                return replace(link, to_tensor=tensor)
-
-            yield Mutant(
-                f"{first} and {second} of {node.name} are exchanged",
-                "sort-operands",
-                replace(
-                    graph,
-                    input_edges=tuple(map(of_input, graph.input_edges)),
-                    intermediate_edges=tuple(map(of_link, graph.intermediate_edges)),
-                ),
-            )
+    for node, first, second, swapped in swapped_inputs(graph):
+        what = f"{first} and {second} of {node.name} are exchanged"
+        yield Mutant(what, "sort-operands", swapped)
 
 
 def _left_out(graph: Graph) -> Iterator[Mutant]:

@@ -21,7 +21,7 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.engine.session import OpenBackend, judged
 from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.judging.judge import Against
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.verdict import Status, VariantResult, Verdict, failing_variants
 from dmlconf.workers.memory import parts_that_fit
 
@@ -106,13 +106,8 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
     for name in base.keys() & other.keys():
         first, second = base[name], other[name]
         if (first.shape, first.dtype) == (second.shape, second.dtype):
-            counts[name] = int(np.count_nonzero(_bits(first) != _bits(second)))
+            counts[name] = int(np.count_nonzero(bits_of(first) != bits_of(second)))
     return {name: count for name, count in counts.items() if count}
-
-
-def _bits(array: Array) -> Array:
-    # The bits of a number as an unsigned integer: as a number, NaN would differ from itself.
-    return np.ascontiguousarray(array).view(np.dtype(f"u{array.itemsize}"))
 
 
 def combined(

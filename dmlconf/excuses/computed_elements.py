@@ -7,9 +7,9 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Formula
 from dmlconf.faults.prediction import predictions
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, bits_of
 
-__all__ = ["computed_elements", "same_bits"]
+__all__ = ["computed_elements"]
 
 
 def computed_elements(
@@ -35,7 +35,7 @@ def computed_elements(
     mask = np.zeros(actual.shape, bool)
     for prediction in predictions(case, formula):
         computed = prediction.outputs[output]
-        mask |= same_bits(actual, computed)
+        mask |= bits_of(actual) == bits_of(computed)
         if actual.dtype.kind == "f":
             mask |= np.isnan(actual) & np.isnan(computed)
         if relative or absolute:
@@ -44,14 +44,6 @@ def computed_elements(
                 near = _difference(actual, computed) <= limit
             mask |= near & np.isfinite(computed)  # All numbers are within a share of infinity.
     return mask
-
-
-def same_bits(actual: Array, computed: Array) -> Array:
-    """Return which elements of two arrays of one type have the same bits."""
-    bits = f"u{actual.dtype.itemsize}"
-    first, second = (np.ascontiguousarray(each).reshape(-1) for each in (actual, computed))
-    same: Array = (first.view(bits) == second.view(bits)).reshape(actual.shape)
-    return same
 
 
 def _difference(actual: Array, computed: Array) -> Array:

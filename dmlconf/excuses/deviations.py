@@ -22,7 +22,7 @@ from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import schemas_directory
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 # What a deviation permits is only needed where a case fails.
@@ -149,8 +149,6 @@ def patched(
         outcome: its outputs.
         deviations: the deviations that may concern the case.
     """
-    from dmlconf.excuses.computed_elements import same_bits
-
     inputs, right = case.inputs(), evaluate(case)
     arrays = dict(outcome.arrays)
     used: dict[str, Deviation] = {}
@@ -158,7 +156,7 @@ def patched(
         actual = arrays.get(name)
         if actual is None or (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
             continue
-        differs = ~same_bits(actual, expected)
+        differs = bits_of(actual) != bits_of(expected)
         concerned = np.zeros(expected.shape, bool)
         for each in deviations:
             if not differs.any():

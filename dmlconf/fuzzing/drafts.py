@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -258,7 +257,7 @@ class Drafts:
                 continue
             if draft[field.type_field] not in list(DataType):
                 continue  # DirectML ignores a scalar whose data type is UNKNOWN.
-            data_type = _type_named(draft[field.type_field])
+            data_type = DataType(draft[field.type_field]).stored
             if not draft.get(field.name) or not domains.scalar_fits(draft[field.name], data_type):
                 draft[field.name] = domains.scalar(data_type, self._chance)
 
@@ -269,11 +268,6 @@ def _is_whole(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, float) or _is_whole(value)
-
-
-def _type_named(name: str) -> DataType:
-    """Return the type that a scalar is stored as: a byte for 4-bit types."""
-    return DataType(re.sub(r"^(U?INT)4$", r"\g<1>8", name))
 
 
 def _known_operator(value: Any) -> str:

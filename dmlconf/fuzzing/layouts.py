@@ -90,7 +90,7 @@ def in_place_pairs(operator: Operator, desc: Desc) -> dict[str, str]:
     for pair in operator.in_place:
         output, source = desc[pair.output], desc[pair.input]
         if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
-            owned = "OWNED_BY_DML" in source.Flags
+            owned = source.Owned
             alike = replace(source, Flags=()) == replace(output, Flags=())
             free = pair.output not in pairs and pair.input not in pairs.values()
             if alike and not owned and source.Strides is None and free:

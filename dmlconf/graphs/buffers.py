@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from dmlconf.catalogue.constraints import violations
-from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.desc import OWNED, TensorDesc
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import Graph, Node, Slot
 
@@ -21,13 +21,11 @@ __all__ = [
     "with_owned_inputs",
 ]
 
-_OWNED: Final = "OWNED_BY_DML"
-
 
 def flagged(tensor: TensorDesc, *, owned: bool) -> TensorDesc:
     """Return a tensor with the flag OWNED_BY_DML, or without it."""
-    others = tuple(flag for flag in tensor.Flags if flag != _OWNED)
-    return replace(tensor, Flags=(*others, _OWNED) if owned else others)
+    others = tuple(flag for flag in tensor.Flags if flag != OWNED)
+    return replace(tensor, Flags=(*others, OWNED) if owned else others)
 
 
 def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
@@ -52,7 +50,7 @@ def ownable_inputs(graph: Graph) -> tuple[str, ...]:
     return tuple(
         name
         for name, tensor in list(graph.inputs.items())[1:]
-        if _OWNED not in tensor.Flags
+        if not tensor.Owned
         and name in consumers
         and all(_permits_owned(graph, slot) for slot in consumers[name])
     )

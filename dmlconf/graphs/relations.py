@@ -6,10 +6,10 @@ other. That needs no expected values.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from itertools import pairwise
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.buffers import flagged, node_flagged
@@ -25,9 +25,8 @@ __all__ = [
     "owned_otherwise",
     "part",
     "reversed_nodes",
+    "swapped_inputs",
 ]
-
-_OWNED: Final = "OWNED_BY_DML"
 
 
 class Relation(StrEnum):
@@ -54,10 +53,36 @@ def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
     return replace(one, Flags=()) == replace(other, Flags=())
 
 
+def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
+    """Yield nodes with two adjacent inputs that have equal descs, and the graph with them swapped.
+
+    The graph gives other outputs, unless the operator takes its inputs in any order.
+    """
+    for node in graph.operator_nodes:
+        for first, second in pairwise(node.inputs):
+            if not alike_descs(node.inputs[first], node.inputs[second]):
+                continue
+            other = {(node.name, first): second, (node.name, second): first}
+            inputs = tuple(
+                replace(edge, tensor=other.get((edge.node, edge.tensor), edge.tensor))
+                for edge in graph.input_edges
+            )
+            links = tuple(
+                replace(link, to_tensor=other.get((link.to_node, link.to_tensor), link.to_tensor))
+                for link in graph.intermediate_edges
+            )
+            yield (
+                node,
+                first,
+                second,
+                replace(graph, input_edges=inputs, intermediate_edges=links),
+            )
+
+
 def lacking(graph: Graph, relation: Relation) -> str | None:
     """Return why a graph has no such other form; None if it has one."""
     if relation is Relation.OWNED:
-        owned = any(_OWNED in tensor.Flags for tensor in graph.inputs.values())
+        owned = any(tensor.Owned for tensor in graph.inputs.values())
         return None if owned or graph.constants else "it has no constant and no owned input"
     if relation is Relation.EXPORTED and not _unexported(graph):
         return "every intermediate is an output already"

@@ -187,7 +187,7 @@ def _owned(graph: Graph) -> Iterator[WiringProblem]:
         consumer = nodes[name].inputs.get(tensor) if name in nodes else None
         if consumer is None:
             continue
-        is_owned = "OWNED_BY_DML" in consumer.Flags
+        is_owned = consumer.Owned
         if isinstance(source, str):
             owned.setdefault(source, []).append((name, tensor, is_owned))
         elif is_owned:

@@ -28,7 +28,7 @@ from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import room
 from dmlconf.reference.graph_evaluation import seen_through
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
@@ -238,9 +238,7 @@ def _same_bits(one: Array, other: Array) -> int:
     """Return how many elements have the same bits."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return 0
-    bits = f"u{one.dtype.itemsize}"
-    first, second = (np.ascontiguousarray(array).view(bits) for array in (one, other))
-    return int(np.count_nonzero(first == second))
+    return int(np.count_nonzero(bits_of(one) == bits_of(other)))
 
 
 def with_unfused(

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +17,8 @@ import numpy as np
 from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
-from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Slot
-from dmlconf.graphs.relations import alike_descs
+from dmlconf.graphs.model import Constant, IntermediateEdge, Node, Slot
+from dmlconf.graphs.relations import alike_descs, swapped_inputs
 from dmlconf.graphs.wiring import edge_problems
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.graphs.float32_edges import with_float32_edges
@@ -161,7 +160,7 @@ def _stale_data(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     case, graph = site.case, site.case.graph
     stale = (("zeros", np.zeros_like), ("moved by one", _moved))
     for name, tensor in graph.inputs.items():
-        if "OWNED_BY_DML" in tensor.Flags:
+        if tensor.Owned:
             data = case.inputs()
             for note, change in stale:
                 yield f"{name} is {note}", evaluate(case, {**data, name: change(data[name])})
@@ -191,30 +190,12 @@ def _more_roundings(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     """Two inputs of a node that have equal descs are exchanged."""
-    graph = site.case.graph
-    for node in graph.operator_nodes:
-        names = list(node.inputs)
-        for first, second in pairwise(names):
-            if not alike_descs(node.inputs[first], node.inputs[second]):
-                continue
-            swap = {first: second, second: first}
-
-            def changed(
-                tensor: str, owner: str, name: str = node.name, swap: Mapping[str, str] = swap
-            ) -> str:
-                return swap.get(tensor, tensor) if owner == name else tensor
-
-            inputs = tuple(
-                InputEdge(edge.graph_input, edge.node, changed(edge.tensor, edge.node))
-                for edge in graph.input_edges
-            )
-            links = tuple(
-                replace(link, to_tensor=changed(link.to_tensor, link.to_node))
-                for link in graph.intermediate_edges
-            )
-            outputs = site.rewired(input_edges=inputs, intermediate_edges=links)
-            if outputs is not None:
-                yield f"{node.name}: {first} and {second}", outputs
+    for node, first, second, graph in swapped_inputs(site.case.graph):
+        outputs = site.rewired(
+            input_edges=graph.input_edges, intermediate_edges=graph.intermediate_edges
+        )
+        if outputs is not None:
+            yield f"{node.name}: {first} and {second}", outputs
 
 
 def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:

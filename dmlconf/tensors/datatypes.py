@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Array", "DataType"]
+__all__ = ["Array", "DataType", "bits_of"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 """An array of any of the data types; 4-bit types have one element per byte."""
@@ -43,6 +43,11 @@ class DataType(StrEnum):
     def dtype(self) -> np.dtype[Any]:
         """NumPy type of one element; the 4-bit types use the 8-bit ones."""
         return _dtype(self)
+
+    @property
+    def stored(self) -> DataType:
+        """The type that a scalar is stored as: a byte for the 4-bit types."""
+        return DataType(self.dtype.name.upper())
 
     @property
     def is_float(self) -> bool:
@@ -84,3 +89,8 @@ def _dtype(data_type: DataType) -> np.dtype[Any]:
     if data_type.bits == 4:
         return np.dtype(np.int8 if data_type.is_signed else np.uint8)
     return np.dtype(data_type.lower())
+
+
+def bits_of(array: Array) -> Array:
+    """Return the bits of each element as an unsigned integer; so NaN is equal to itself."""
+    return np.ascontiguousarray(array).view(f"u{array.itemsize}").reshape(array.shape)

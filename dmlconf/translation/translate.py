@@ -30,7 +30,6 @@ __all__ = ["translated"]
 ABSENT: Final = ""
 """The name of an optional tensor that is absent."""
 
-_OWNED: Final = "OWNED_BY_DML"
 _FOUR_BITS: Final = 4
 
 
@@ -56,7 +55,7 @@ def translated(case: Case, target: str) -> Program:
         outputs={name: types[name] for name in case.outputs()},
         constants=builder.constants,
         steps=tuple(builder.steps),
-        owned=frozenset(name for name in names if _OWNED in tensors[name].Flags),
+        owned=frozenset(name for name in names if tensors[name].Owned),
     )
 
 

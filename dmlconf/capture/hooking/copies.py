@@ -13,6 +13,7 @@ import numpy as np
 from dmlconf.backends.directml.api import d3d12
 from dmlconf.backends.directml.api.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
 from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.devices.barriers import change_states, wait_for_writes
 from dmlconf.backends.directml.devices.memory import Buffer
 from dmlconf.backends.directml.dispatch.placement import decode
 from dmlconf.capture.hooking.slots import Range, Slot
@@ -21,9 +22,6 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Copies", "borrowed", "copying_list", "device_of"]
 
 _ALIGNMENT: Final = 512
-_ALL_SUBRESOURCES: Final = 0xFFFF_FFFF
-_TRANSITION: Final = 0
-_UAV: Final = 2
 
 
 def borrowed(interface: object, address: int) -> ComObject:
@@ -77,16 +75,15 @@ class Copies:
         moved = sorted({bound.buffer for _, bound in self.parts if _on_device(bound.buffer)})
         read, written = D3D12_RESOURCE_STATES.COPY_SOURCE, D3D12_RESOURCE_STATES.UNORDERED_ACCESS
         if in_use:
-            everything = d3d12.D3D12_RESOURCE_BARRIER(_UAV)
-            commands.call("ResourceBarrier", 1, ctypes.byref(everything))
-            _change(commands, moved, written, read)
+            wait_for_writes(commands)
+            change_states(commands, moved, written, read)
         for (slot, bound), start in zip(self.parts, self.starts, strict=True):
             size = slot.tensor.TotalTensorSizeInBytes
             commands.call(
                 "CopyBufferRegion", self.buffer.resource, start, bound.buffer, bound.offset, size
             )
         if in_use:
-            _change(commands, moved, read, written)
+            change_states(commands, moved, read, written)
 
     def arrays(self) -> Mapping[str, Array]:
         """Return the tensors' elements, once the list has run."""
@@ -108,22 +105,6 @@ def _on_device(buffer: int) -> bool:
     resource = borrowed(d3d12.ID3D12_RESOURCE, buffer)
     resource.call("GetHeapProperties", ctypes.byref(properties), None)
     return int(properties.Type) not in (D3D12_HEAP_TYPE.UPLOAD, D3D12_HEAP_TYPE.READBACK)
-
-
-def _change(commands: ComObject, buffers: Sequence[int], before: int, after: int) -> None:
-    if not buffers:
-        return
-    barriers = (d3d12.D3D12_RESOURCE_BARRIER * len(buffers))(
-        *(
-            d3d12.D3D12_RESOURCE_BARRIER(
-                _TRANSITION,
-                0,
-                d3d12.D3D12_RESOURCE_TRANSITION_BARRIER(buffer, _ALL_SUBRESOURCES, before, after),
-            )
-            for buffer in buffers
-        )
-    )
-    commands.call("ResourceBarrier", len(buffers), barriers)
 
 
 @contextmanager

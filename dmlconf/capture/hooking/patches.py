@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
-from dmlconf.backends.directml.api.vtable import Interface, method_type
+from dmlconf.backends.directml.api.vtable import ACCESS_VIOLATION, Interface, method_type
 from dmlconf.capture.hooking.memory import address_of, executable, overwrite
 
 __all__ = ["Patches", "exported_entry", "supported"]
@@ -25,9 +25,6 @@ _REACH: Final = 1 << 32
 
 _JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
 """`jmp [rip]`, followed by the address to jump to."""
-
-_ACCESS_VIOLATION: Final = -0x3FFF_FFFB
-"""0xC0000005, with which Windows ends a process after an access violation."""
 
 _Hook = Callable[..., Any]
 
@@ -138,7 +135,7 @@ def _or_end(original: _Hook) -> _Hook:
         try:
             return original(*arguments)
         except OSError:
-            os._exit(_ACCESS_VIOLATION)
+            os._exit(ACCESS_VIOLATION)
 
     return called
 

@@ -32,7 +32,7 @@ class Slot:
     @property
     def owned(self) -> bool:
         """Whether the desc has OWNED_BY_DML: DirectML copies the data when it initialises."""
-        return "OWNED_BY_DML" in self.tensor.Flags
+        return self.tensor.Owned
 
 
 @dataclass(frozen=True, slots=True)

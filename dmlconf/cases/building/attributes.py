@@ -28,9 +28,6 @@ _PARTS: Final[Mapping[AttributeKind, DataType]] = {
 }
 """The kinds of attribute that are structs, and the data types of their members."""
 
-_BYTE: Final = 8
-"""Bits of the smallest scalar: 4-bit numbers are stored and passed on as bytes."""
-
 
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
     """Return an attribute as a desc holds it, from what a case file says.
@@ -109,19 +106,10 @@ def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] =
             value = desc[field.name]
             negative = field.wraps and isinstance(value, int) and value < 0
             with errors.collected():
-                _require_fit(value, _stored(DataType(name), negative), (*where, field.name))
+                stored = DataType(name).stored
+                signed = DataType(stored.removeprefix("U") if negative else stored)
+                _require_fit(value, signed, (*where, field.name))
     errors.raise_any()
-
-
-def _stored(data_type: DataType, negative: bool) -> DataType:
-    """Return the type that a scalar is stored as: a byte for 4-bit types.
-
-    Args:
-        data_type: the scalar's data type.
-        negative: whether it is a negative number that may wrap around.
-    """
-    stored = data_type.removesuffix("4") + "8" if data_type.bits < _BYTE else data_type
-    return DataType(stored.removeprefix("U") if negative else stored)
 
 
 def _require_fit(value: Any, data_type: DataType, where: Sequence[str | int]) -> None:

@@ -28,7 +28,7 @@ def graph_facts(case: Case) -> Namespace:
             "DataTypes": tuple(sorted(str(each) for each in case.data_types)),
             "ConstantBytes": max((each.data.nbytes for each in graph.constants), default=0),
             "FitsHalf": _fits_half(graph.constants),
-            "Owned": any("OWNED_BY_DML" in each.Flags for each in graph.inputs.values()),
+            "Owned": any(each.Owned for each in graph.inputs.values()),
             "Fans": len(set(sources)) < len(sources),
             "Outputs": len(graph.outputs),
         }

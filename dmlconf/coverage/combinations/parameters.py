@@ -261,7 +261,7 @@ def _all_tensors(case: Case, *kinds: FieldKind) -> Iterator[TensorDesc]:
 
 
 def _owned(case: Case, names: Namespace) -> str:
-    owned = any("OWNED_BY_DML" in each.Flags for each in _all_tensors(case, FieldKind.INPUT))
+    owned = any(each.Owned for each in _all_tensors(case, FieldKind.INPUT))
     return "some" if owned else "none"
 
 

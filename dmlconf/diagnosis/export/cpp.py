@@ -226,7 +226,7 @@ def _buffers(plan: Plan, inputs: Mapping[str, Array]) -> Iterator[str]:
         if slot.name in inputs:
             data = f"data_{number}"
             yield from _bytes(data, buffer_bytes(slot.desc, inputs[slot.name]))
-        owned = str("OWNED_BY_DML" in slot.desc.Flags).lower()
+        owned = str(slot.desc.Owned).lower()
         rows.append(f"{{{_text(slot.name)}, {_size(slot.desc)}, {data}, {owned}, -1}}")
     yield from _vector("Buffer", "inputs", rows)
     rows = []

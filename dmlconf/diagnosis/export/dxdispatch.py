@@ -70,7 +70,7 @@ def write_model(
     commands: list[dict[str, Any]] = []
     for node in _nodes(case):
         bound = _bound(case, node)
-        owned = {name for name, tensor in node.inputs.items() if "OWNED_BY_DML" in tensor.Flags}
+        owned = {name for name, tensor in node.inputs.items() if tensor.Owned}
         entry: dict[str, Any] = {
             "type": f"DML_OPERATOR_{node.operator_name}",
             "dmlCompileType": "DmlCompileGraph" if graph else "DmlCompileOp",

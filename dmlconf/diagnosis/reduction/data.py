@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.data_facts import words_of
+from dmlconf.cases.data_facts import is_index, words_of
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
@@ -21,12 +21,9 @@ __all__ = [
     "fitted",
     "fitted_array",
     "indexed_count",
-    "is_index",
     "plain_values",
     "simpler_values",
 ]
-
-_INDICES: Final = "Indices"
 
 
 class Part(Enum):
@@ -120,11 +117,6 @@ def indexed_count(desc: Desc) -> int:
     if isinstance(axis, int) and 0 <= axis < len(tensor.Sizes):
         return tensor.Sizes[axis]
     return min(tensor.Sizes)
-
-
-def is_index(tensor: str) -> bool:
-    """Return whether a tensor of an operator, by its name, holds indices."""
-    return _INDICES in tensor
 
 
 def _in_range(array: Array, count: int) -> Array:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.cases.data_facts import is_index
 from dmlconf.cases.graph_case import GraphCase, with_graph
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc
@@ -27,7 +28,6 @@ from dmlconf.diagnosis.reduction.data import (
     Part,
     fitted_array,
     indexed_count,
-    is_index,
     simpler_values,
 )
 from dmlconf.diagnosis.reduction.graph_changes import (

@@ -163,7 +163,7 @@ def integers_in_int32(case: Case) -> Computed | None:
     if not wide:
         return None
     words = {
-        name: _word(array, held="OWNED_BY_DML" in tensors[name].Flags) if name in wide else array
+        name: _word(array, held=tensors[name].Owned) if name in wide else array
         for name, array in inputs.items()
     }
     with np.errstate(all="ignore"):

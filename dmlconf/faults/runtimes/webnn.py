@@ -113,7 +113,7 @@ def averages_that_count_padding(case: Case) -> Computed | None:
 @of_operators("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1")
 def transpositions_of_constants_left_out(case: Case) -> Computed | None:
     """Return DEPTH_TO_SPACE's outputs if it leaves the elements of a constant where they are."""
-    if "OWNED_BY_DML" not in case.desc["InputTensor"].Flags:
+    if not case.desc["InputTensor"].Owned:
         return None
     sizes = case.desc["OutputTensor"].Sizes
     return Computed({"OutputTensor": case.inputs()["InputTensor"].reshape(sizes)})
@@ -124,7 +124,7 @@ def casts_of_constants_as_0(case: Case) -> Computed | None:
     """Return CAST's outputs if FLOAT32 elements of a FLOAT16 constant are 0."""
     desc = case.desc
     types = desc["InputTensor"].DataType, desc["OutputTensor"].DataType
-    if "OWNED_BY_DML" not in desc["InputTensor"].Flags or types != ("FLOAT16", "FLOAT32"):
+    if not desc["InputTensor"].Owned or types != ("FLOAT16", "FLOAT32"):
         return None
     return Computed({"OutputTensor": np.zeros(desc["OutputTensor"].Sizes, np.float32)})
 

@@ -100,7 +100,7 @@ def features(case: Case) -> Namespace:
         "strided_output": any(_strided(tensor) for tensor in outputs),
         "broadcast_input": any(_repeats(tensor) for tensor in inputs),
         "aliased": bool(case.in_place),
-        "owned": any("OWNED_BY_DML" in tensor.Flags for tensor in inputs),
+        "owned": any(tensor.Owned for tensor in inputs),
         "keys": _keys(desc),
         **_tensor_names(operator, desc),
     }
@@ -119,7 +119,7 @@ def _tensor_names(operator: Entry, desc: Mapping[str, Any]) -> dict[str, tuple[s
         )
         for layout in _LAYOUTS
     }
-    names["owned_tensors"] = tuple(name for name, one in tensors if "OWNED_BY_DML" in one.Flags)
+    names["owned_tensors"] = tuple(name for name, one in tensors if one.Owned)
     return names
 
 

@@ -298,7 +298,7 @@ def _owned(right: Computation, settings: Settings) -> Arrays | None:
     inputs = {
         name: np.ascontiguousarray(spoiled(array.ravel())).reshape(array.shape)
         for name, array in right.inputs.items()
-        if "OWNED_BY_DML" in right.tensor(name).Flags
+        if right.tensor(name).Owned
     }
     return right.again(inputs) if inputs else None
 

@@ -22,6 +22,7 @@ from dmlconf.backends.directml.api.guid import GUID
 from dmlconf.backends.directml.api.hresult import HResultError, failed
 
 __all__ = [
+    "ACCESS_VIOLATION",
     "HRESULT",
     "IUNKNOWN",
     "NEW_OBJECT",
@@ -37,6 +38,9 @@ __all__ = [
 ]
 
 HRESULT: Final = ctypes.c_int32
+
+ACCESS_VIOLATION: Final = -0x3FFF_FFFB
+"""0xC0000005, with which Windows ends a process after an access violation."""
 
 NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
 """The last two parameters of functions that create an object: REFIID and `void**`."""

@@ -63,7 +63,7 @@ def _choices(case: Case) -> Iterator[Mapping[str, str]]:
 
 
 def _alike(output: TensorDesc, source: TensorDesc) -> bool:
-    if "OWNED_BY_DML" in source.Flags:
+    if source.Owned:
         return False
     return (
         output.DataType is source.DataType

@@ -8,19 +8,16 @@ made constant if all nodes that read it permit it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch, Inapplicable
 from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.backends.directml.circumstances.work import Step
 from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.desc import OWNED, TensorDesc
 from dmlconf.graphs.buffers import ownable_inputs, with_owned_inputs
 
 __all__ = ["exercise"]
-
-_OWNED: Final = "OWNED_BY_DML"
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
@@ -49,9 +46,9 @@ def _flagged(case: Case) -> Case | Inapplicable:
         return Inapplicable("it has no input that can be constant")
 
     def owned(name: str, tensor: TensorDesc) -> TensorDesc:
-        if name not in chosen or _OWNED in tensor.Flags:
+        if name not in chosen or tensor.Owned:
             return tensor
-        return replace(tensor, Flags=(*tensor.Flags, _OWNED))
+        return replace(tensor, Flags=(*tensor.Flags, OWNED))
 
     flagged = case.with_tensors(owned)
     broken = set(flagged.violations()) - set(case.violations())

@@ -24,6 +24,7 @@ from dmlconf.backends.directml.api.vtable import (
     NativeCrashError,
     new_object,
 )
+from dmlconf.backends.directml.devices.barriers import change_states, wait_for_writes
 from dmlconf.backends.directml.devices.fence import Fence, WaitLimit
 from dmlconf.backends.directml.devices.memory import Buffer, DescriptorHeap
 from dmlconf.backends.directml.devices.messages import InfoQueue
@@ -34,10 +35,6 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["Device", "create_dml"]
 
 POINTER: Final = ctypes.c_void_p
-
-_ALL_SUBRESOURCES: Final = 0xFFFF_FFFF
-_BARRIER_TRANSITION: Final = 0
-_BARRIER_UAV: Final = 2
 
 
 class Device:
@@ -231,25 +228,12 @@ class Device:
         after: D3D12_RESOURCE_STATES,
     ) -> None:
         """Record a state transition of buffers."""
-        barriers = (d3d12.D3D12_RESOURCE_BARRIER * len(buffers))(
-            *(
-                d3d12.D3D12_RESOURCE_BARRIER(
-                    _BARRIER_TRANSITION,
-                    0,
-                    d3d12.D3D12_RESOURCE_TRANSITION_BARRIER(
-                        buffer.resource.address, _ALL_SUBRESOURCES, before, after
-                    ),
-                )
-                for buffer in buffers
-            )
-        )
-        self.commands.call("ResourceBarrier", len(buffers), barriers)
+        change_states(self.commands, [each.resource.address for each in buffers], before, after)
 
     def dispatch(self, dispatchable: ComObject, table: ComObject) -> None:
         """Record a dispatch, and a barrier so that what follows waits for its writes."""
         self.recorder.call("RecordDispatch", self.commands, dispatchable, table)
-        barrier = d3d12.D3D12_RESOURCE_BARRIER(_BARRIER_UAV)
-        self.commands.call("ResourceBarrier", 1, ctypes.byref(barrier))
+        wait_for_writes(self.commands)
 
     def submit(self) -> None:
         """Run what was recorded, and wait until it is done.

@@ -19,7 +19,7 @@ from dmlconf.backends.directml.dispatch.placement import (
 )
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.documents.wording import counted
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, bits_of
 
 __all__ = ["Inspection", "inspect"]
 
@@ -99,7 +99,7 @@ class Inspection:
             self.arrays[tensor.name] = decode(tensor.desc, after)
             return
         now = elements_of(tensor.desc, after).ravel()
-        different = _where_different(_bits(first), _bits(now))
+        different = _where_different(bits_of(first.ravel()), bits_of(now))
         self._different[tensor.name] = different, now[different]
 
     def faults(self) -> tuple[Fault, ...]:
@@ -165,7 +165,7 @@ def _where_same(tensor: PlacedTensor, before: Array, after: Array, among: Array 
 
     Of the indices `among`, if they are given, only some are returned.
     """
-    old, new = (_bits(elements_of(tensor.desc, content).ravel()) for content in (before, after))
+    old, new = (bits_of(elements_of(tensor.desc, content).ravel()) for content in (before, after))
     if among is not None:
         unchanged: Array = among[old[among] == new[among]]
         return unchanged
@@ -193,11 +193,6 @@ def _guard_message(region: _Region, touched: Array) -> str:
 
 def _bytes(count: int) -> str:
     return counted(count, "byte")
-
-
-def _bits(array: Array) -> Array:
-    # The bits of a number as an unsigned integer: as a number, NaN would differ from itself.
-    return array.ravel().view(np.dtype(f"u{array.itemsize}"))
 
 
 def _elements_text(tensor: PlacedTensor, elements: Array) -> str:

@@ -71,7 +71,7 @@ class PlacedTensor:
     @property
     def owned(self) -> bool:
         """Whether DirectML takes over the data at initialisation."""
-        return "OWNED_BY_DML" in self.desc.Flags
+        return self.desc.Owned
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Final, NoReturn
 
 from dmlconf.backends.directml.api.hresult import HResultError, is_removal
-from dmlconf.backends.directml.api.vtable import NativeCrashError
+from dmlconf.backends.directml.api.vtable import ACCESS_VIOLATION, NativeCrashError
 from dmlconf.backends.directml.devices.fence import FenceTimeoutError
 from dmlconf.backends.directml.devices.messages import InfoQueue, with_messages
 from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
@@ -42,9 +42,6 @@ _REFUSING: Final = frozenset(
 )
 _STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
 """Faults that another case of the batch may have caused."""
-
-_ACCESS_VIOLATION: Final = -0x3FFF_FFFB
-"""0xC0000005, with which Windows ends a process after an access violation."""
 
 
 class Runner:
@@ -186,4 +183,4 @@ def die(cases: Sequence[Case], error: NativeCrashError) -> NoReturn:
     if len(cases) > 1:
         identifiers += f" or one of the {len(cases) - 1} that ran with it"
     print(f"{identifiers}: {error}", file=sys.stderr, flush=True)
-    os._exit(_ACCESS_VIOLATION)
+    os._exit(ACCESS_VIOLATION)
