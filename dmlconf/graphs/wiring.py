@@ -204,8 +204,7 @@ def _order(graph: Graph) -> Iterator[WiringProblem]:
     try:
         graph.in_order()
     except CycleError as error:
-        message = f"the nodes {', '.join(error.nodes)} wait for each other"
-        yield WiringProblem("acyclic", error.nodes[0], "", message)
+        yield WiringProblem("acyclic", error.nodes[0], "", str(error))
 
 
 def _idle(graph: Graph) -> Iterator[WiringProblem]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
 
@@ -338,12 +338,17 @@ def _beyond(dtype: np.dtype[Any]) -> float:
     return math.inf if dtype.itemsize == 8 else 2.0 ** math.frexp(float(np.finfo(dtype).max))[1]
 
 
-def roundings(terms: int) -> float:
+@overload
+def roundings(terms: int) -> float: ...
+@overload
+def roundings(terms: Array) -> Array: ...
+def roundings(terms: int | Array) -> float | Array:
     """Return the greatest likely error of a sum of `terms` terms, in roundings.
 
     A rounding is 2^-24 of the error scale. Of 100 terms the result is 34.
     """
-    return min(2.0 * terms, _CONSTANT + _PER_ROOT * math.sqrt(terms))
+    likely: float | Array = np.minimum(2.0 * terms, _CONSTANT + _PER_ROOT * np.sqrt(terms))
+    return likely
 
 
 def float16_ulps(values: Array) -> Array:

@@ -17,8 +17,8 @@ __all__ = ["Allowance", "Interval", "SumErrors", "elements_at", "permitted_inter
 Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
-_MOST_TOGETHER: Final = 1 << 15
-"""The most elements of spans that are computed at once, so that they stay in the cache."""
+MOST_TOGETHER: Final = 1 << 15
+"""The most elements that are computed at once, so that they stay in the cache."""
 
 _Part = TypeVar("_Part")
 
@@ -89,7 +89,7 @@ class SumErrors:
 
     def stacked_spans(self) -> Iterator[Interval]:
         """Yield the spans stacked along a new first axis, as many as stay in the cache."""
-        count = max(1, _MOST_TOGETHER // max(1, self.sums.size))
+        count = max(1, MOST_TOGETHER // max(1, self.sums.size))
         for start in range(0, len(self.spans), count):
             least, greatest = zip(*self.spans[start : start + count], strict=True)
             yield np.stack(least), np.stack(greatest)

@@ -106,9 +106,6 @@ class _Reader:
         unreached = False
         for number, record, end in lines:
             kind = record["record"]
-            if kind == "header" or self.footer is not None:
-                message = "a second header" if kind == "header" else "a line after the footer"
-                raise InvalidLogError(f"{self._path}:{number}: not a dmlconf run log: {message}")
             if kind == "footer":
                 self.footer = footer_of(record)
                 continue

@@ -15,7 +15,7 @@ from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.documents.trees import parsed_json
 from dmlconf.limits import LONGEST_LOG_LINE
 
-__all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines"]
+__all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log"]
 
 FORMAT: Final = 1
 """Version of the form; it increases when readers of the old form could be misled."""
@@ -50,11 +50,11 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
             power cut: it is read up to the first line with a NUL byte, which no record has.
 
     Raises:
-        InvalidLogError: the file cannot be read, or a line is not a record.
+        InvalidLogError: the file cannot be read, or a line is not a record, or not in its place.
     """
     try:
         with open_regular(path) as stream:
-            number = end = 0
+            number, end, ended = 0, 0, False
             while line := stream.readline(LONGEST_LOG_LINE + 1):
                 number += 1
                 end += len(line)
@@ -72,6 +72,11 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
                     raise InvalidLogError(f"{path}:{number}: {what}: {error}") from error
                 if not own:
                     _check(path, number, record)
+                if ended:
+                    raise not_a_log(path, number, "a line after the footer")
+                if number > 1 and record["record"] == "header":
+                    raise not_a_log(path, number, "a second header")
+                ended = record["record"] == "footer"
                 yield LogLine(number, record, end)
     except UnreadableFileError as error:
         raise InvalidLogError(f"{path} {error}") from error
@@ -79,11 +84,16 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
         raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def not_a_log(path: Path, line: int, message: str) -> InvalidLogError:
+    """Return the error about a file that is not a run log."""
+    return InvalidLogError(f"{path}:{line}: not a dmlconf run log: {message}")
+
+
 def _check(path: Path, number: int, record: Any) -> None:
     """Raise `InvalidLogError` for a line that violates the schema or has another version."""
     kind = record.get("record") if isinstance(record, dict) else None
     if number == 1 and kind != "header":
-        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is not a header")
+        raise not_a_log(path, 1, "its first line is not a header")
     checker = _checker(_DEFINITIONS.get(kind, "") if isinstance(kind, str) else "")
     if checker.is_valid(record):
         problem = facts_problem(record["operator"], record["facts"]) if "facts" in record else None

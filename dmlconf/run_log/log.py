@@ -22,7 +22,7 @@ from dmlconf.run_log.consistency import (
     contradiction_error,
     other_cases,
 )
-from dmlconf.run_log.lines import FORMAT, InvalidLogError, log_lines
+from dmlconf.run_log.lines import FORMAT, InvalidLogError, log_lines, not_a_log
 from dmlconf.run_log.packed import MANY, packing
 from dmlconf.verdicts.record import record_of, value_of
 from dmlconf.verdicts.verdict import Verdict
@@ -237,12 +237,6 @@ def read_log(
     footer: tuple[int, Footer] | None = None
     for number, record, _ in log_lines(path, own=own):
         kind = record["record"]
-        if footer is not None:
-            raise InvalidLogError(
-                f"{path}:{number}: not a dmlconf run log: a line after the footer"
-            )
-        if kind == "header" and number > 1:
-            raise InvalidLogError(f"{path}:{number}: not a dmlconf run log: a second header")
         if kind == "header":
             header = header_of(record)
             pack = packing() if header.selected > MANY else _unpacked
@@ -257,7 +251,7 @@ def read_log(
                 attempts.setdefault(entry.verdict.case, entry)
     logged += attempts.values()  # Their cases were to run again when the run died.
     if header is None:
-        raise _not_a_log(path, 1, "its first line is not a header")
+        raise not_a_log(path, 1, "its first line is not a header")
     if not own:
         _check_consistency(path, header, logged, footer)
     verdicts = {entry.verdict.case: entry for entry in logged}
@@ -267,10 +261,6 @@ def read_log(
 
 def _unpacked(verdict: Verdict) -> Verdict:
     return verdict
-
-
-def _not_a_log(path: Path, line: int, message: str) -> InvalidLogError:
-    return InvalidLogError(f"{path}:{line}: not a dmlconf run log: {message}")
 
 
 def _order(logged: LoggedVerdict) -> int:

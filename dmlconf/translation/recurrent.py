@@ -35,8 +35,7 @@ def _known(names: Namespace) -> list[tuple[str, Mapping[str, Any]]]:
     activations: list[tuple[str, Mapping[str, Any]]] = []
     for each in names["ActivationDescs"]:
         known = _ONNX.get(each["operator"])
-        plain = each["operator"] != "ACTIVATION_SOFTPLUS" or each["Steepness"] == 1
-        if known is None and plain and each["operator"] == "ACTIVATION_SOFTPLUS":
+        if each["operator"] == "ACTIVATION_SOFTPLUS" and each["Steepness"] == 1:
             known = ("Softplus", ())
         if known is None:
             raise NotExpressibleError(f"a recurrent operator with {each['operator']}")

@@ -16,6 +16,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.element_wise.arithmetic import LARGEST_DIVISOR
 from dmlconf.permitted.element_wise.scale_bias import scaled_interval
+from dmlconf.permitted.element_wise.trigonometry import ARCTANGENT
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.precision.allowance import Interval
@@ -39,9 +40,6 @@ __all__ = [
     "element_wise_pow_interval",
     "is_even",
 ]
-
-_ARCTANGENT: Final = 2.0**-16
-"""The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
 _BEYOND_INT32: Final = 2.0**31
 """Kernels may treat even exponents from here on as odd: 32-bit integers do not hold them.
@@ -102,8 +100,8 @@ def element_wise_atan_yx_candidates(
     finite = np.isfinite(y) & np.isfinite(x)
 
     def around(angles: Array) -> Interval:
-        least, _ = rounded_interval(np.where(origin, -np.pi, angles), _ARCTANGENT, dtype)
-        _, greatest = rounded_interval(np.where(origin, np.pi, angles), _ARCTANGENT, dtype)
+        least, _ = rounded_interval(np.where(origin, -np.pi, angles), ARCTANGENT, dtype)
+        _, greatest = rounded_interval(np.where(origin, np.pi, angles), ARCTANGENT, dtype)
         return anything_where(open_, (least, greatest))
 
     candidates = [around(exact)]

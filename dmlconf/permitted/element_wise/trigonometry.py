@@ -44,8 +44,8 @@ _SINE_END: Final = 100 * np.pi
 _ARCSINE: Final = 7.0e-5
 """The error of the polynomial of Abramowitz and Stegun, 4.4.45, which is 6.8e-5 at 0."""
 
-_ARCTANGENT: Final = 2.0**-16
-"""The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a reciprocal."""
+ARCTANGENT: Final = 2.0**-16
+"""The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
 
 def _argument_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
@@ -115,7 +115,7 @@ def element_wise_tan_candidates(
 def _arctangent_interval(
     tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
 ) -> Interval:
-    ends = function_interval(np.arctan, tensor, scale_bias, output, error=lambda x: _ARCTANGENT)
+    ends = function_interval(np.arctan, tensor, scale_bias, output, error=lambda x: ARCTANGENT)
     return anything_where(np.isnan(scaled(tensor, scale_bias)), ends)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
-from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
+from dmlconf.precision.allowance import MOST_TOGETHER, Allowance, Interval, permitted_intervals
 from dmlconf.precision.compare import accumulation_of
 from dmlconf.precision.room import ends_of_sums, permitted_ends
 from dmlconf.precision.rules import undefined
@@ -27,9 +27,6 @@ __all__ = ["ONE_TO_ONE", "AllowanceOf", "Band", "band_of", "bands_of", "stored"]
 
 ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
 """Families of operators that compute each element from one element of each input."""
-
-_MOST_TOGETHER: Final = 1 << 15
-"""The most elements that are computed at once, so that they stay in the processor's cache."""
 
 AllowanceOf = Callable[[Case, str], Allowance]
 """Returns the allowance of an output of one operator."""
@@ -207,7 +204,7 @@ def bands_of(
 def _computes_alone(case: Case, tensor: str, elements: int) -> bool:
     """Return whether each element's interval follows from one element of each input."""
     return (
-        elements <= _MOST_TOGETHER
+        elements <= MOST_TOGETHER
         and str(case.operator.family).startswith(ONE_TO_ONE)
         and case.rule(tensor).kind is RuleKind.INTERVAL
         and len({array.shape for array in case.inputs().values()}) == 1

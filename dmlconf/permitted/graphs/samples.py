@@ -27,6 +27,7 @@ from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
 from dmlconf.permitted.graphs.float32_edges import with_float32_edges
 from dmlconf.permitted.numbers.half import toward_zero
+from dmlconf.permitted.numbers.rounding import sizes_of
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
@@ -81,15 +82,11 @@ def _choosers() -> Iterator[Chooser]:
     yield lambda band, number: np.where(band.right >= 0, 1.0, -1.0)
     yield lambda band, number: np.where(band.right < 0, 1.0, -1.0)
     # Where a range holds 0, sums of magnitudes are greatest at the end that is farther from 0.
-    yield lambda band, number: np.where(_size(band.highest) >= _size(band.lowest), 1.0, -1.0)
+    yield lambda band, number: np.where(sizes_of(band.highest) >= sizes_of(band.lowest), 1.0, -1.0)
     for sample in range(_INSIDE_SAMPLES):
         yield partial(_by_chance, sample=_CHANCE + sample, inside=True)
     for sample in range(RANDOM_SAMPLES):
         yield partial(_by_chance, sample=sample, inside=False)
-
-
-def _size(end: Array) -> Array:
-    return np.abs(end.astype(np.float64))
 
 
 _SCALED_BY_EXTREMES: Final = frozenset({"DYNAMIC_QUANTIZE_LINEAR"})

@@ -16,17 +16,21 @@ import numpy as np
 from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
 from dmlconf.permitted.normalization.mean_variance import exact_mean, saturated, variance_loss
 from dmlconf.permitted.normalization.parameters import (
-    finite_sum,
     of_rounding_alone,
     partial_mean,
     quotient_scale,
-    sizes_of,
     unbounded,
 )
 from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.half import toward_zero
-from dmlconf.permitted.numbers.rounding import STEP, greatest_product, overflows
+from dmlconf.permitted.numbers.rounding import (
+    STEP,
+    finite_sum,
+    greatest_product,
+    overflows,
+    sizes_of,
+)
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum, terms_vary
 from dmlconf.precision.accumulation import roundings
@@ -173,7 +177,7 @@ class _Moments:
             mean_size=mean_size,
             partial=partial_mean(values, over),
             exact=exact_mean(tensor, mean, mean_size * count),
-            overflows=overflows(finite_sum(sizes, over)),
+            overflows=overflows(finite_sum(sizes, over, keepdims=True)),
             size=sizes + mean_size,
             centred=centred,
             squares=squares,

@@ -12,10 +12,17 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.normalization.gradient_spans import GradientInputs
 from dmlconf.permitted.normalization.mean_variance import exact_mean
-from dmlconf.permitted.normalization.parameters import finite_sum, sizes_of, unbounded
+from dmlconf.permitted.normalization.parameters import unbounded
 from dmlconf.permitted.normalization.spans import parts_of
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.rounding import STEP, greatest_product, overflows, underflow_error
+from dmlconf.permitted.numbers.rounding import (
+    STEP,
+    finite_sum,
+    greatest_product,
+    overflows,
+    sizes_of,
+    underflow_error,
+)
 from dmlconf.permitted.numbers.terms import steps_beside_sum, terms_vary
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.batch_gradients import (
@@ -209,7 +216,7 @@ def _parameter_error_scales(
     partial = _partial(slopes, over, bias <= quantum * 2.0**24)
     of_bias = ErrorScale(bias, partial, quantum=quantum, terms_vary=terms_vary(gradient, over))
     return of_scale, of_bias.overflowing_where(
-        overflows(finite_sum(sizes, over), output.DataType.dtype)
+        overflows(finite_sum(sizes, over, keepdims=True), output.DataType.dtype)
     )
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmlconf.permitted.normalization.parameters import sizes_of
 from dmlconf.permitted.normalization.spans import means_of, sums_of
 from dmlconf.permitted.numbers.error_scale import quantum_of
+from dmlconf.permitted.numbers.rounding import sizes_of
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.tensors.datatypes import Array

@@ -11,11 +11,9 @@ from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
-    "finite_sum",
     "of_rounding_alone",
     "partial_mean",
     "quotient_scale",
-    "sizes_of",
     "unbounded",
 ]
 
@@ -87,19 +85,7 @@ def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
     return alone
 
 
-def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
-    """Return the sum of the finite terms, which may overflow even if another term is infinite."""
-    total: Array = sizes.sum(over, keepdims=True, where=np.isfinite(sizes))
-    return total
-
-
 def unbounded(factor: Array, deviation: Array) -> Array:
     """Return where a factor may be infinite, since hardware may take a subnormal variance for 0."""
     underflow = np.square(deviation) < LEAST_NORMAL_FLOAT32
     return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
-
-
-def sizes_of(tensor: Array) -> Array:
-    """Return the absolute values, FLOAT64."""
-    size: Array = np.abs(tensor, dtype=np.float64)
-    return size

@@ -22,10 +22,12 @@ __all__ = [
     "STEP",
     "anything_where",
     "finite_sizes",
+    "finite_sum",
     "greatest_product",
     "or_any_result",
     "overflows",
     "rounded_interval",
+    "sizes_of",
     "truncated",
     "underflow_error",
 ]
@@ -62,6 +64,18 @@ def overflows(sizes: Array, dtype: np.dtype[Any] = _SINGLE) -> Array:
     """Return where finite sizes exceed the largest number of a data type, by default FLOAT32."""
     beyond: Array = np.isfinite(sizes) & (sizes > float(np.finfo(dtype).max))
     return beyond
+
+
+def sizes_of(tensor: Array) -> Array:
+    """Return the absolute values, FLOAT64."""
+    size: Array = np.abs(tensor, dtype=np.float64)
+    return size
+
+
+def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = False) -> Array:
+    """Return the sum of the finite terms, which may overflow even if another term is infinite."""
+    total: Array = sizes.sum(over, keepdims=keepdims, where=np.isfinite(sizes))
+    return total
 
 
 def finite_sizes(tensor: Array) -> Array:

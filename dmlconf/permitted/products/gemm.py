@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.permitted.activation.fused import fused_error_scale
 from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
+from dmlconf.permitted.numbers.rounding import finite_sizes, overflows, sizes_of
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.products.gemm import GemmDesc, fused_softmax_axes, gemm_sums
@@ -33,10 +33,10 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
     c = None if desc.CTensor is None else wide(desc.CTensor)
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
-        error_scale = gemm_sums(desc, absolute_c, abs(alpha), abs(beta), _sizes)
+        error_scale = gemm_sums(desc, absolute_c, abs(alpha), abs(beta), sizes_of)
         beyond = np.zeros(error_scale.shape, bool)
         if abs(alpha) < 1:
-            beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, _sizes))
+            beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, sizes_of))
         if not np.isfinite(error_scale).all():
             # Next to an infinity, finite products may overflow to the other one, which makes NaN.
             added = gemm_sums(desc, None, 1.0, 0.0, finite_sizes)
@@ -66,10 +66,6 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             beyond |= overflows(sizes.sums)
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
         return fused_error_scale(sums, sizes, desc.FusedActivation, desc.ATensor.dtype)
-
-
-def _sizes(tensor: Array) -> Array:
-    return np.abs(tensor, dtype=np.float64)
 
 
 def _squares(tensor: Array) -> Array:

@@ -30,7 +30,7 @@ __all__ = [
     "quantized_sum_candidates",
 ]
 
-_EXACT: Final = 2.0**24
+EXACT: Final = 2.0**24
 """FLOAT32 holds every integer up to this absolute value."""
 
 _LONGEST_FACTOR: Final = 255.0
@@ -58,7 +58,7 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
         quotient = (a + b) / desc.OutputScaleTensor
         error = error_scale / np.abs(desc.OutputScaleTensor) * (4 * STEP)
         step = np.minimum(np.abs(desc.AScaleTensor), np.abs(desc.BScaleTensor))
-        exact = error_scale <= wide(step) * _EXACT
+        exact = error_scale <= wide(step) * EXACT
         for scale in scales:
             exact &= is_power_of_two(scale)
         error[exact] = 0
@@ -113,7 +113,7 @@ def matrix_multiply_integer_to_float_error_scale(
             error_scale = error_scale.in_slices(products, squares, a.shape[-1])
             error_scale = error_scale.holding(sides * held, deviation)
             if desc.BiasTensor is not None:
-                exact = sums <= quantum * _EXACT
+                exact = sums <= quantum * EXACT
                 error_scale = error_scale.holding(store_sizes(products, exact))
             if beyond.any():
                 other = _saturated(left, a_scale) @ _saturated(right, b_scale)
@@ -164,7 +164,7 @@ def quantized_sum_candidates(
         quotient = sums * first * second / last
         error = terms / np.abs(last) * ((products + 4) * STEP)
         exact = is_power_of_two(first) & is_power_of_two(second) & is_power_of_two(last)
-        error = np.where(exact & (error_scale <= _EXACT), 0.0, error)
+        error = np.where(exact & (error_scale <= EXACT), 0.0, error)
         overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
         overflow |= error_scale > _LARGEST
         longest = np.fmin(error_scale, _LONGEST_FACTOR)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
+from dmlconf.permitted.numbers.rounding import STEP, rounded_interval, sizes_of
 from dmlconf.permitted.quantization.quotients import (
     exact_quotient,
     is_power_of_two,
@@ -70,8 +70,8 @@ def element_wise_dequantize_linear_interval(
     difference = less_zero_point(InputTensor, ZeroPointTensor)
     error: Array | float = 0.0
     if InputTensor.dtype.itemsize == 4:
-        zero_point = 0.0 if ZeroPointTensor is None else _size(ZeroPointTensor)
-        error = (np.abs(difference) + _size(InputTensor) + zero_point) * STEP
+        zero_point = 0.0 if ZeroPointTensor is None else sizes_of(ZeroPointTensor)
+        error = (np.abs(difference) + sizes_of(InputTensor) + zero_point) * STEP
     return _product_interval(difference, error, ScaleTensor, OutputTensor)
 
 
@@ -171,10 +171,6 @@ def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], 
         )
     ]
     return outputs, zero_points
-
-
-def _size(values: Array) -> Array:
-    return np.abs(values.astype(np.float64))
 
 
 def _product_interval(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final
 
 import numpy as np
 
 from dmlconf.permitted.numbers.rounding import STEP
-from dmlconf.permitted.quantization.arithmetic import quantized_sum_candidates
+from dmlconf.permitted.quantization.arithmetic import EXACT, quantized_sum_candidates
 from dmlconf.permitted.quantization.quotients import is_power_of_two, quantized_candidates
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
@@ -26,9 +25,6 @@ __all__ = [
     "quantized_linear_average_pooling_candidates",
     "quantized_linear_convolution_candidates",
 ]
-
-_EXACT: Final = 2.0**24
-"""The magnitude up to which FLOAT32 has every integer."""
 
 
 @of_fields(QuantizedLinearConvolutionDesc)
@@ -79,7 +75,7 @@ def quantized_linear_average_pooling_candidates(
         error_scale = sums(np.abs(values), over)
         terms = error_scale * np.abs(scale)
         exact = is_power_of_two(scale) & is_power_of_two(last) & is_power_of_two(np.asarray(count))
-        exact = exact & (error_scale <= _EXACT)
+        exact = exact & (error_scale <= EXACT)
         error = terms / count / np.abs(last) * ((size + 5) * STEP)
         error = np.where(exact, 0.0, error)
         undefined = ~(terms <= np.finfo(np.float32).max) | (scale == 0) | (last == 0)

@@ -16,7 +16,7 @@ from dmlconf.permitted.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.passes import in_passes
-from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, overflows
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, finite_sum, overflows
 from dmlconf.permitted.numbers.terms import terms_vary
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.reduction.reduce import argmax, argmin, reduce, reduced_last, sum_of_squares
@@ -141,7 +141,7 @@ def reduce_error_scale(
                 sizes.sum(-1), quantum=quantum_of(rows), others=others, terms_vary=vary
             )
         if Function == "AVERAGE":
-            beyond = overflows(_finite_sum(sizes))
+            beyond = overflows(finite_sum(sizes))
             vary = terms_vary(rows, (-1,))
             others = _in_passes(InputTensor, Axes, np.mean)
             return ErrorScale(sizes.mean(-1), overflows=beyond, others=others, terms_vary=vary)
@@ -157,7 +157,7 @@ def reduce_error_scale(
         root = np.sqrt(squares)
         # How far the root is off if squares that are subnormal in FLOAT32 are lost.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
-        beyond = overflows(_finite_sum(np.square(sizes)))
+        beyond = overflows(finite_sum(np.square(sizes)))
         vary = terms_vary(np.square(rows), (-1,))
         return ErrorScale(root + change / STEP, overflows=beyond, terms_vary=vary)
 
@@ -181,7 +181,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     # A sum of terms that cancel may become negative, and one that FLOAT32 flushes may become 0.
     unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
     unknown &= ~certain
-    beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
+    beyond = overflows(finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
     return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
 
 
@@ -208,9 +208,3 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
     underflows = smallest & ordinary
     sums = np.where(underflows, product / STEP, product)
     return ErrorScale(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
-
-
-def _finite_sum(sizes: Array) -> Array:
-    """Return the sum of each row's finite terms, which may overflow next to an infinite one."""
-    total: Array = sizes.sum(-1, where=np.isfinite(sizes))
-    return total

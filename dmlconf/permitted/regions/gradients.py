@@ -21,6 +21,7 @@ from dmlconf.permitted.regions.sampling import (
     uncertain_block,
     uncertain_blocks,
 )
+from dmlconf.precision.accumulation import roundings
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.regions.gradients import (
@@ -256,7 +257,7 @@ def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int)
 
     Source: docs/bounds.md, Sums.
     """
-    by_chance = np.minimum(2 * terms, 4 + 3 * np.sqrt(terms)) * error_scales
+    by_chance = roundings(terms) * error_scales
     alike = terms * np.abs(sums)
     errors: Array = (by_chance + alike) * (STEP / 2) + operations * STEP * error_scales
     return errors

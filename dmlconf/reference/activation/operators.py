@@ -7,14 +7,14 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.formulas import FORMULAS, attributes_of
 from dmlconf.reference.numbers.blocks import in_blocks
-from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.floats import narrowed, wide
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -127,7 +127,7 @@ def activation_shrink(
     with np.errstate(all="ignore"):
         if dtype.kind == "f":
             attributes = {"Bias": Bias, "Threshold": Threshold}
-            return _narrowed(activated("ACTIVATION_SHRINK", InputTensor, attributes), dtype)
+            return narrowed(activated("ACTIVATION_SHRINK", InputTensor, attributes), dtype)
         moved = FORMULAS["ACTIVATION_SHRINK"](InputTensor.astype(np.float32), Bias, Threshold)
         limits = np.iinfo(dtype)
         whole = np.rint(np.nan_to_num(moved.astype(np.float64), nan=0.0))
@@ -155,9 +155,3 @@ def activated(operator: str, tensor: Array, attributes: Mapping[str, float]) -> 
     with np.errstate(all="ignore"):
         output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
     return output
-
-
-def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
-    with np.errstate(all="ignore"):
-        # Kernels compute in FLOAT32, so a FLOAT16 result is rounded to FLOAT32 first.
-        return values.astype(np.float32).astype(dtype, copy=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.floats import narrowed, wide
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
@@ -39,7 +39,7 @@ def element_wise_modulus_truncate(
     measured.
     """
     if ATensor.dtype.kind == "f":
-        return _narrowed(_float_remainder(ATensor, BTensor, np.fmod, np.trunc), ATensor.dtype)
+        return narrowed(_float_remainder(ATensor, BTensor, np.fmod, np.trunc), ATensor.dtype)
     remainder = _integer_remainder(ATensor, BTensor, np.fmod)
     if ATensor.dtype.kind == "i" and ATensor.dtype.itemsize < 8:
         by_zero = BTensor == 0
@@ -59,7 +59,7 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
     Source: the page of DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC; division by zero was measured.
     """
     if ATensor.dtype.kind == "f":
-        return _narrowed(_float_remainder(ATensor, BTensor, np.remainder, np.floor), ATensor.dtype)
+        return narrowed(_float_remainder(ATensor, BTensor, np.remainder, np.floor), ATensor.dtype)
     remainder = _integer_remainder(ATensor, BTensor, np.remainder)
     if ATensor.dtype.kind == "i" and ATensor.dtype.itemsize < 8:
         remainder[(BTensor == 0) & (ATensor == np.iinfo(ATensor.dtype).min)] = 1
@@ -92,11 +92,6 @@ def _float_remainder(
             remainder[large] = operation(a[large], b[large]) + 0.0
         remainder[np.isinf(b)] = np.nan
     return remainder
-
-
-def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
-    with np.errstate(all="ignore"):
-        return values.astype(np.float32).astype(dtype)
 
 
 def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:

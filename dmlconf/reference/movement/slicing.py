@@ -81,16 +81,21 @@ def _picked(
         strides: InputWindowStrides.
     """
     return [
-        np.arange(size, dtype=np.int64) * stride + (offset if stride > 0 else offset + extent - 1)
+        np.arange(size, dtype=np.int64) * stride + _start(offset, extent, stride)
         for size, offset, extent, stride in zip(sizes, offsets, extents, strides, strict=True)
     ]
 
 
 def _window(size: int, offset: int, extent: int, stride: int) -> slice:
     """Return the slice of a window along one dimension, given its number of elements."""
-    start = offset if stride > 0 else offset + extent - 1
+    start = _start(offset, extent, stride)
     stop = start + size * stride
     return slice(start, stop if stop >= 0 else None, stride)
+
+
+def _start(offset: int, extent: int, stride: int) -> int:
+    """Return the first coordinate of a window, from which a negative stride leads back."""
+    return offset if stride > 0 else offset + extent - 1
 
 
 def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) -> tuple[Array, ...]:

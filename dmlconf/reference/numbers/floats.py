@@ -1,14 +1,15 @@
-"""Convert elements to FLOAT64, the type of most computations, and attributes to FLOAT32."""
+"""Convert elements to FLOAT64, the type of most computations, and back; attributes to FLOAT32."""
 
 from __future__ import annotations
 
 from ctypes import c_float
+from typing import Any
 
 import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["single", "wide"]
+__all__ = ["narrowed", "single", "wide"]
 
 
 def single(attribute: float) -> float:
@@ -20,3 +21,12 @@ def single(attribute: float) -> float:
 def wide(tensor: Array) -> Array:
     """Return a tensor's elements as FLOAT64 numbers."""
     return tensor.astype(np.float64)
+
+
+@np.errstate(all="ignore")
+def narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return results in the type of an output.
+
+    Kernels compute in FLOAT32, so a FLOAT16 result is rounded to FLOAT32 first.
+    """
+    return values.astype(np.float32).astype(dtype, copy=False)

@@ -16,7 +16,8 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.windows.sliding import Window, greatest, indexed, windows
+from dmlconf.reference.windows.pooling import DilatedPoolingDesc
+from dmlconf.reference.windows.sliding import greatest, indexed, windows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -29,22 +30,10 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class MaxPooling2Desc:
+class MaxPooling2Desc(DilatedPoolingDesc):
     """The fields of DML_MAX_POOLING2_OPERATOR_DESC."""
 
-    InputTensor: Array
-    OutputTensor: TensorDesc
     OutputIndicesTensor: TensorDesc | None
-    Strides: Sequence[int]
-    WindowSize: Sequence[int]
-    StartPadding: Sequence[int]
-    EndPadding: Sequence[int]
-    Dilations: Sequence[int]
-
-    def windows(self) -> list[Window]:
-        """Return the window along each spatial axis."""
-        spatial = self.Strides, self.WindowSize, self.StartPadding, self.Dilations
-        return windows(self.InputTensor.shape, self.OutputTensor.Sizes, *spatial)
 
 
 @of_fields(MaxPooling2Desc)

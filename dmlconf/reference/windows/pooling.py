@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class DilatedPoolingDesc:
-    """The fields that the descs of poolings with Dilations begin with."""
+    """The fields that the descs of poolings with Dilations share."""
 
     InputTensor: Array
     OutputTensor: TensorDesc
