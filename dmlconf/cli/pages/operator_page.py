@@ -16,7 +16,7 @@ from dmlconf.cli.pages.operator_text import (
     special_case_text,
     typical_text,
 )
-from dmlconf.reports.markdown_text import cell, table
+from dmlconf.reports.markdown_text import cell, code, table
 from dmlconf.translation.names import standard_names
 
 __all__ = ["operator_page"]
@@ -61,14 +61,6 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
     yield from table(columns, (map(cell, row) for row in rows))
 
 
-def _code(text: object) -> str:
-    """Return the text as inline code in Markdown, even if it has backticks."""
-    fence = "`"
-    while fence in str(text):
-        fence += "`"
-    return f"{fence}{text}{fence}"
-
-
 def _text(text: str) -> str:
     """Return prose, in which characters are escaped that Markdown or HTML would interpret."""
     for sign in "\\`*_[]":
@@ -81,8 +73,8 @@ def _introduction(entry: Operator) -> Iterator[str]:
     yield ""
     yield _text(entry.summary)
     yield ""
-    number = _code(f"DML_OPERATOR_{entry.name}")
-    also = "".join(f", also {_code(alias)}" for alias in entry.aliases)
+    number = code(f"DML_OPERATOR_{entry.name}")
+    also = "".join(f", also {code(alias)}" for alias in entry.aliases)
     yield f"- {number} = {entry.type_value}{also}"
     yield f"- Since feature level {entry.since}"
     examples = (
@@ -100,15 +92,15 @@ def _introduction(entry: Operator) -> Iterator[str]:
 def _other_names(entry: Operator) -> Iterator[str]:
     """Yield the names of the operator's operations in ONNX and WebNN."""
     for standard, names in standard_names().items():
-        own = [_code(name) for name, operators in names.items() if entry.name in operators]
+        own = [code(name) for name, operators in names.items() if entry.name in operators]
         if own:
             yield f"{_STANDARDS.get(standard, standard)} {', '.join(own)}"
 
 
 def _struct(entry: Operator) -> Iterator[str]:
-    yield _code(entry.struct)
+    yield code(entry.struct)
     yield ""
-    rows = ((_code(f.name), _code(f.c_type), field_note(f)) for f in entry.fields)
+    rows = ((code(f.name), code(f.c_type), field_note(f)) for f in entry.fields)
     yield from _table(("Field", "Type", "Notes"), rows)
 
 
@@ -119,24 +111,24 @@ def _support(entry: Operator) -> Iterator[str]:
         yield f"From feature level {max(listed.since, entry.since)}{_when(listed)}:"
         yield ""
         rows = (
-            (_code(tensor), ranks_text(support), ", ".join(support.data_types))
+            (code(tensor), ranks_text(support), ", ".join(support.data_types))
             for tensor, support in listed.tensors.items()
         )
         yield from _table(("Tensor", "Ranks", "Data types"), rows)
     for tensor, data_types in entry.undocumented_data_types.items():
         yield ""
-        yield f"{_code(tensor)} also takes {', '.join(data_types)}, which no table lists."
+        yield f"{code(tensor)} also takes {', '.join(data_types)}, which no table lists."
 
 
 def _when(listed: SupportTable) -> str:
-    return f", if {_code(listed.when)}" if listed.when is not None else ""
+    return f", if {code(str(listed.when))}" if listed.when is not None else ""
 
 
 def _terms(entry: Operator) -> Iterator[str]:
     if entry.terms:
         yield "Expressions below share these names."
         yield ""
-        rows = ((_code(name), _code(term)) for name, term in entry.terms.items())
+        rows = ((code(name), code(str(term))) for name, term in entry.terms.items())
         yield from _table(("Name", "Value"), rows)
 
 
@@ -144,8 +136,8 @@ def _constraints(entry: Operator) -> Iterator[str]:
     if entry.constraints:
         rows = (
             (
-                _code(constraint.name),
-                _code(constraint.require),
+                code(constraint.name),
+                code(str(constraint.require)),
                 constraint.source + ("" if constraint.enforced else ", not enforced"),
                 _text(constraint.note or ""),
             )
@@ -153,14 +145,14 @@ def _constraints(entry: Operator) -> Iterator[str]:
         )
         yield from _table(("Name", "Condition", "Source", "Note"), rows)
         yield ""
-    yield f"Every operator also has these: {', '.join(map(_code, common_constraint_names()))}."
+    yield f"Every operator also has these: {', '.join(map(code, common_constraint_names()))}."
 
 
 def _precision(entry: Operator) -> Iterator[str]:
     rows = (
         (
-            _code(output),
-            _code(rule_text(rule)),
+            code(output),
+            code(rule_text(rule)),
             _text(rule.source),
             _text(typical_text(rule.typical)) if rule.typical is not None else "",
         )
@@ -173,7 +165,7 @@ def _precision(entry: Operator) -> Iterator[str]:
 
 
 def _in_place(entry: Operator) -> Iterator[str]:
-    return _bullets(f"{_code(p.output)} in place of {_code(p.input)}" for p in entry.in_place)
+    return _bullets(f"{code(p.output)} in place of {code(p.input)}" for p in entry.in_place)
 
 
 def _page_errors(entry: Operator) -> Iterator[str]:
@@ -184,14 +176,14 @@ def _page_errors(entry: Operator) -> Iterator[str]:
 
 def _gaps(entry: Operator) -> Iterator[str]:
     return _bullets(
-        f"{_code(gap.tensor)} of {gap.ranks[0]} to {gap.ranks[1]} dimensions"
+        f"{code(gap.tensor)} of {gap.ranks[0]} to {gap.ranks[1]} dimensions"
         f"{f' at feature level {gap.since}' if gap.since else ''}: {_text(gap.reason)}"
         for gap in entry.gaps
     )
 
 
 def _cases(entry: Operator, counts: Counter[str]) -> Iterator[str]:
-    rows = ((_code(kind), f"{count:,}") for kind, count in sorted(counts.items()))
+    rows = ((code(kind), f"{count:,}") for kind, count in sorted(counts.items()))
     yield from _table(("File", "Cases"), (*rows, ("all", f"{counts.total():,}")))
     yield ""
     yield (

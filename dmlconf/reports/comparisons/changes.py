@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.comparison.compare import Change, Changed, Comparison
@@ -16,6 +17,7 @@ from dmlconf.reports.markdown_text import code, escaped, items, table
 from dmlconf.reports.runs import shared_properties
 from dmlconf.reports.runs.shared_properties import SharedLine
 from dmlconf.reports.runs.summary import missing_shards_text
+from dmlconf.reports.spreading import spread
 from dmlconf.reports.terminal_text import styled, unwrapped
 
 if TYPE_CHECKING:
@@ -198,15 +200,7 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
 
 def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
     """Return at most `most` entries, from as many operators as possible."""
-    by_operator: dict[str, list[Changed]] = {}
-    for entry in entries:
-        by_operator.setdefault(entry.operator, []).append(entry)
-    shown: list[Changed] = []
-    depth = 0
-    while len(shown) < min(most, len(entries)):
-        row = [group[depth] for group in by_operator.values() if depth < len(group)]
-        shown += row[: most - len(shown)]
-        depth += 1
+    shown = islice(spread(entries, lambda entry: entry.operator), most)
     return sorted(shown, key=entries.index)
 
 

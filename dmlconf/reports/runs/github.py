@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports.runs import markdown, summary
 from dmlconf.reports.runs.location import file_and_line
+from dmlconf.reports.spreading import spread
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Verdict
 
@@ -66,7 +68,8 @@ def _commands(log: RunLog) -> Iterator[str]:
     kinds = {"FAILED": "error", "PASSED": "notice"}
     kind = kinds.get(sentence.partition(":")[0], "warning")
     yield f"::{kind} title=dmlconf::{_data(sentence)}"
-    for verdict in _spread(summary.failures(log))[: MOST_ANNOTATIONS - 1]:
+    failures = spread(summary.failures(log), _operator_and_reason)
+    for verdict in islice(failures, MOST_ANNOTATIONS - 1):
         file, line = file_and_line(verdict.location)
         location = f"file={_property(file)}," if file else ""
         location += f"line={line}," if line else ""
@@ -77,15 +80,8 @@ def _commands(log: RunLog) -> Iterator[str]:
         yield f"::error {location}title={_property(title)}::{_data(message)}"
 
 
-def _spread(verdicts: list[Verdict]) -> list[Verdict]:
-    """Return the first verdict of each operator and reason, then the second of each, and so on."""
-    counts: dict[tuple[str, str], int] = {}
-    ranks = []
-    for index, verdict in enumerate(verdicts):
-        kind = verdict.operator, str(verdict.reason.kind if verdict.reason else "")
-        counts[kind] = counts.get(kind, 0) + 1
-        ranks.append((counts[kind], index))
-    return [verdicts[index] for _, index in sorted(ranks)]
+def _operator_and_reason(verdict: Verdict) -> tuple[str, str]:
+    return verdict.operator, str(verdict.reason.kind if verdict.reason else "")
 
 
 def _data(text: str) -> str:

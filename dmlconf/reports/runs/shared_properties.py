@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.summary import run_command
+from dmlconf.reports.spreading import alternating, spread
 from dmlconf.run_log.log import Header, RunLog
-from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
 # A run without failures needs no diagnosis, so these are imported only where there are failures.
@@ -185,7 +184,8 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
     else:
         from dmlconf.diagnosis.shared_properties import shared_properties
 
-        ordered = list(_alternating([_spread(s.failures) for s in shared_properties(log)]))
+        groups = (group.failures for group in shared_properties(log))
+        ordered = list(alternating([list(spread(group, _operator)) for group in groups]))
     counts = Counter(_trace(verdict) for verdict in failing)
     operators = {(_trace(verdict), verdict.operator) for verdict in failing}
     by_trace = Counter(trace for trace, _ in operators)
@@ -218,14 +218,8 @@ def alike(shown: ShownFailure) -> str:
     return f", and {cases}{of} with the same message"
 
 
-def _spread(failures: Sequence[Verdict]) -> list[Verdict]:
-    """Return the failures of a group, alternating between its operators."""
-    return list(_alternating(list(verdicts_by_operator(failures).values())))
-
-
-def _alternating(lists: Sequence[Sequence[Verdict]]) -> Iterator[Verdict]:
-    for row in zip_longest(*lists):
-        yield from (verdict for verdict in row if verdict is not None)
+def _operator(verdict: Verdict) -> str:
+    return verdict.operator
 
 
 def _trace(verdict: Verdict) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from dmlconf.cases.handles import handles
 from dmlconf.catalogue.families import OTHER, families
 from dmlconf.documents.wording import counted
-from dmlconf.reports.runs.heading import backend_text, software_text
+from dmlconf.reports.runs.heading import backend_text, expected_by, software_text
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
@@ -286,7 +286,7 @@ def environment_facts(header: Header) -> list[tuple[str, str]]:
 
 def _expected(header: Header) -> str:
     if header.against == header.backend:
-        return "by the cases alone: a backend is never compared with itself"
+        return f"by {expected_by(header)}"
     return f"by the cases, else by {header.against}"
 
 

@@ -1,0 +1,25 @@
+"""Choose what a short report shows: of many things, some of as many kinds as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import TypeVar
+
+__all__ = ["alternating", "spread"]
+
+_Item = TypeVar("_Item")
+
+
+def alternating(lists: Iterable[Sequence[_Item]]) -> Iterator[_Item]:
+    """Yield the first item of each list, then the second of each, and so on; no item is None."""
+    for row in zip_longest(*lists):
+        yield from (item for item in row if item is not None)
+
+
+def spread(items: Iterable[_Item], kind: Callable[[_Item], Hashable]) -> Iterator[_Item]:
+    """Yield the first item of each kind, then the second of each, and so on."""
+    kinds: dict[Hashable, list[_Item]] = {}
+    for item in items:
+        kinds.setdefault(kind(item), []).append(item)
+    return alternating(kinds.values())
