@@ -14,7 +14,7 @@ from dmlconf.backends.protocol import Backend, BackendError
 from dmlconf.backends.subject import REFERENCE
 
 if TYPE_CHECKING:
-    from dmlconf.backends.checks import DeviceChecks, OnResult
+    from dmlconf.backends.check_results import DeviceChecks, OnResult
     from dmlconf.backends.survey import Survey
     from dmlconf.cases.model import Case
 
@@ -184,6 +184,6 @@ def check_devices(
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
     """
-    module = import_module("dmlconf.backends.directml.device_checks")
+    module = import_module("dmlconf.backends.directml.check_processes")
     checks: DeviceChecks = module.check_devices(path, identities, on_result)
     return checks

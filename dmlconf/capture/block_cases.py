@@ -24,7 +24,7 @@ from dmlconf.capture.case_files import (
 from dmlconf.capture.dispatch_cases import FOLDER as DISPATCHES
 from dmlconf.capture.dispatch_cases import file_stem
 from dmlconf.capture.hooking.arrays import ArrayStore
-from dmlconf.capture.plain_graphs import shortened
+from dmlconf.capture.shortening import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text

@@ -13,7 +13,7 @@ from dmlconf.capture.blocks import Block, blocks
 from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator, KeptArray
 from dmlconf.capture.data_statistics import DataStatistics, following
 from dmlconf.capture.inputs import desc_of, input_data
-from dmlconf.capture.plain_graphs import OWN_DATA, shortened
+from dmlconf.capture.shortening import OWN_DATA, shortened
 from dmlconf.cases.identifiers import unique_name
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import CAPTURED_TAG

@@ -26,7 +26,7 @@ from dmlconf.capture.captured import (
     KeptArray,
 )
 from dmlconf.capture.case_files import DATA, Written, execution_tags, sound_entries
-from dmlconf.capture.plain_graphs import shortened
+from dmlconf.capture.shortening import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text

@@ -24,7 +24,7 @@ from dmlconf.capture.case_files import (
     with_data,
     written,
 )
-from dmlconf.capture.plain_graphs import shortened
+from dmlconf.capture.shortening import shortened
 from dmlconf.cases.selecting.selection import CAPTURED_NOTE, MODEL_TAG
 from dmlconf.catalogue.graph import GRAPHS
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from dmlconf.backends.directml.api.decoding import shortest
 from dmlconf.capture.captured import Captured, captured_from
-from dmlconf.capture.entries import graph_line
 from dmlconf.capture.graph_decoding import DecodedGraph, Names
+from dmlconf.capture.journal_lines import graph_line
 from dmlconf.cases.building.attributes import set_counts
 from dmlconf.cases.errors import CaseError
 from dmlconf.catalogue import loader as catalogue

@@ -109,17 +109,17 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
     ):
         share = 1 - decay
         value = moving_average(old, new, decay)
-        of_new, of_share = _underflow(new), _underflow(share)
+        of_new, of_share = _rounding_error(new), _rounding_error(share)
         of_difference = of_new + _of_difference(new, old)
         of_product = abs(share) * of_difference + np.abs(new - old) * of_share
-        of_sum = of_product + _underflow(share * (new - old))
+        of_sum = of_product + _rounding_error(share * (new - old))
         of_product = abs(share) * of_new + np.abs(new) * of_share
-        of_terms = of_product + _underflow(share * new) + _underflow(decay * old)
+        of_terms = of_product + _rounding_error(share * new) + _rounding_error(decay * old)
         error = np.maximum(of_sum, of_terms)
         values.append(value)
         largest = (np.abs(new) + np.abs(old)) * max(1.0, abs(share), abs(decay))
         overflowing = np.isfinite(largest) & (largest > LARGEST_FLOAT32)
-        error += np.where(error > 0, STEP * np.abs(value), _underflow(value))
+        error += np.where(error > 0, STEP * np.abs(value), _rounding_error(value))
         errors.append(np.where(overflowing, np.inf, error))
     return _Moments(*values, *errors)
 
@@ -151,11 +151,11 @@ def _of_difference(new: Array, old: Array) -> Array:
     difference = new - old
     share = difference - new
     rest = (new - (difference - share)) - (old + share)
-    error: Array = np.where(rest == 0, _underflow(difference), np.abs(difference) * STEP)
+    error: Array = np.where(rest == 0, _rounding_error(difference), np.abs(difference) * STEP)
     return error
 
 
-def _underflow(value: Any) -> Any:
+def _rounding_error(value: Any) -> Any:
     """Return the error of rounding FLOAT64 numbers to FLOAT32: 0 for those that it holds."""
     held = np.float32(value) == value
     return np.where(held, 0.0, np.abs(value) * STEP)

@@ -14,10 +14,10 @@ import yaml
 from dmlconf.capture.captured import captured_from
 from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.dispatch_cases import write_dispatches
-from dmlconf.capture.entries import graph_line
 from dmlconf.capture.graph_decoding import DecodedGraph
 from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import JournalError, JournalWriter, read_journal
+from dmlconf.capture.journal_lines import graph_line
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.desc import TensorDesc

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import pytest
 from click.testing import CliRunner
 
-from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
-from dmlconf.backends.directml import device_checks
+from dmlconf.backends.check_results import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
+from dmlconf.backends.directml import check_processes
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.cases.model import Case
 from dmlconf.cli.commands.running.devices import command
@@ -36,7 +36,7 @@ def play(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
             on_result(ARC.index, ARC.description, result)
         return DeviceChecks(FILE, (Checked(ARC, results),))
 
-    monkeypatch.setattr(device_checks, "check_devices", check)
+    monkeypatch.setattr(check_processes, "check_devices", check)
     return given
 
 
@@ -77,7 +77,7 @@ def test_an_adapter_that_cannot_be_opened_has_no_check_that_passes(
     refusal: str, status: CheckStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = Survey(FILE, (Surveyed(WARP, None, refusal),))
-    monkeypatch.setattr(device_checks, "survey", lambda path: actual)
-    [checked] = device_checks.check_devices(None, ()).adapters
+    monkeypatch.setattr(check_processes, "survey", lambda path: actual)
+    [checked] = check_processes.check_devices(None, ()).adapters
     assert {result.status for result in checked.results} == {status}
     assert len(checked.results) == 7

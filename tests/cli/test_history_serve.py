@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dmlconf.cli.pages.history_app import Application
+from dmlconf.cli.server.application import Application
 from dmlconf.history.adding import add
 from dmlconf.history.database import Database, opened
 from tests.cli.process import DMLCONF, dmlconf_here, environment

@@ -1,118 +1,289 @@
-"""Check the devices of every adapter, each check in its own process.
+"""The checks of `dmlconf devices --check`: minimum levels, queries, creation, release, removal.
 
-A driver that ends its process, or never returns, spoils only one check.
+Each check gets an adapter that its process has not used before, and returns what it observed. It
+raises `CheckFailedError` if a device does something that it must not do, and `DeclinedError` if the
+device declines something that it may decline, such as a data type.
+
+Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
+IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
+DirectML in use does not define, measurements on DirectML 1.8.0 to 1.15.4.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from multiprocessing.connection import Connection
-from time import perf_counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
-from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
+import numpy as np
+
+from dmlconf.backends.directml.api import d3d12, dml
 from dmlconf.backends.directml.api.hresult import HResultError
-from dmlconf.backends.directml.api.library import load
-from dmlconf.backends.directml.api.vtable import NativeCrashError
-from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
-from dmlconf.backends.directml.devices.survey import survey
-from dmlconf.backends.directml.lifetime import (
-    CHECKS,
-    CheckFailedError,
-    DeclinedError,
-    DeviceUnderTest,
-)
-from dmlconf.backends.process_end import how_it_ended
-from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
-from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.directml.api.library import Libraries
+from dmlconf.backends.directml.api.structs import data_type_value
+from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.devices.device import Device, create_dml
+from dmlconf.backends.directml.dispatch.batch import Batch
+from dmlconf.backends.directml.dispatch.execution import Executor
 from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["check_devices"]
+__all__ = ["CHECKS", "CheckFailedError", "DeclinedError", "DeviceUnderTest"]
 
-SECONDS: Final = 60.0
-"""How long a check may take."""
+TIMES: Final = 100
+"""How often a device is created and released."""
+
+_UNKNOWN_LEVEL: Final = 0xF000
+"""A feature level that no version of DirectML has."""
 
 
-def check_devices(
-    path: str | None,
-    identities: Sequence[Case],
-    on_result: OnResult = lambda index, description, result: None,
-) -> DeviceChecks:
-    """Run every check on every adapter.
+class CheckFailedError(Exception):
+    """A device did something that it must not do; the text says what."""
 
-    Args:
-        path: the file of DirectML, or None to search for it.
-        identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0.
-        on_result: called with each result as soon as there is one.
 
-    Raises:
-        BackendError: DirectML cannot be used, or there is no adapter.
+class DeclinedError(Exception):
+    """A device declined something that it may decline; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUnderTest:
+    """The adapter whose devices a check tests, and what is needed to open and use them.
+
+    Attributes:
+        libraries: the native libraries.
+        adapter: the adapter's object.
+        identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0, to compute with.
     """
-    surveyed = survey(path)
-    adapters = []
-    for entry in surveyed.adapters:
-        results = []
-        for name in CHECKS:
-            if entry.refusal is not None:
-                # An adapter need not support Direct3D 12 or DirectML; older NPUs do not.
-                declined = "DXGI_ERROR_UNSUPPORTED" in entry.refusal
-                status = CheckStatus.UNSUPPORTED if declined else CheckStatus.BROKEN
-                result = CheckResult(name, status, entry.refusal)
-            else:
-                result = _in_process(path, entry.adapter, name, tuple(identities))
-            on_result(entry.adapter.index, entry.adapter.description, result)
-            results.append(result)
-        adapters.append(Checked(entry.adapter, tuple(results)))
-    return DeviceChecks(surveyed.file, tuple(adapters))
+
+    libraries: Libraries
+    adapter: ComObject
+    identities: tuple[Case, ...]
+
+    def device(self) -> Device:
+        """Open a device."""
+        return Device(self.libraries, self.adapter)
 
 
-def _in_process(
-    path: str | None, adapter: Adapter, name: str, identities: tuple[Case, ...]
-) -> CheckResult:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_work, args=(theirs, path, adapter.index, name, identities), daemon=True
-    )
-    began = perf_counter()
-    with children_ignore_interrupts():
-        process.start()
-    theirs.close()
+def _minimum_levels(tested: DeviceUnderTest) -> str:
+    """DMLCreateDevice1 accepts every level up to the highest, and refuses higher ones."""
+    with _opened(tested) as device:
+        highest = device.highest_of(dml.FEATURE_LEVELS)
+        for level in (*dml.FEATURE_LEVELS, _UNKNOWN_LEVEL):
+            refusal = None
+            try:
+                create_dml(tested.libraries, device.d3d, level).release()
+            except HResultError as error:
+                refusal = error
+            if level <= highest and refusal is not None:
+                raise CheckFailedError(
+                    f"a device of {_level(highest)} refuses minimum {_level(level)}: {refusal}"
+                )
+            if level > highest and refusal is None:
+                raise CheckFailedError(
+                    f"a device of {_level(highest)} accepts minimum {_level(level)}"
+                )
+            if refusal is not None and refusal.name != "DXGI_ERROR_UNSUPPORTED":
+                raise CheckFailedError(
+                    f"minimum {_level(level)} is refused with {refusal.name} instead of "
+                    "DXGI_ERROR_UNSUPPORTED"
+                )
+        return f"accepts every minimum up to {_level(highest)}, and no higher one"
+
+
+def _feature_queries(tested: DeviceUnderTest) -> str:
+    """CheckFeatureSupport returns the highest level of those queried, the same each time."""
+    with _opened(tested) as device:
+        highest = device.highest_of(dml.FEATURE_LEVELS)
+        for count in range(1, len(dml.FEATURE_LEVELS) + 1):
+            asked = dml.FEATURE_LEVELS[:count]
+            for order in (asked, asked[::-1], asked):
+                expected = max(level for level in asked if level <= highest)
+                answer = device.highest_of(order)
+                if answer != expected:
+                    raise CheckFailedError(
+                        f"queried for levels up to {_level(asked[-1])}, it returns "
+                        f"{_level(answer)}, not {_level(expected)}"
+                    )
+        _refuses_other_sizes(device)
+        return f"{_level(highest)} is the highest level in every query"
+
+
+def _data_types(tested: DeviceUnderTest) -> str:
+    """CheckFeatureSupport answers 0 or 1 for every data type, the same on two devices."""
+    with _opened(tested) as one, _opened(tested) as other:
+        answers = [_types(device) for device in (one, other)]
+        if answers[0] != answers[1]:
+            raise CheckFailedError("two devices of the same adapter support different data types")
+        names = [str(kind) for kind, supported in answers[0].items() if supported]
+        if not names:
+            raise CheckFailedError("it supports no data type")
+        lacking = [
+            str(kind) for kind in (DataType.FLOAT32, DataType.FLOAT16) if not answers[0].get(kind)
+        ]
+        if lacking:
+            raise DeclinedError(f"it lacks {' and '.join(lacking)}; it has {', '.join(names)}")
+        return f"{len(names)} of {len(DataType)} data types"
+
+
+def _two_devices(tested: DeviceUnderTest) -> str:
+    """Two IDMLDevices on one ID3D12Device are two objects; one outlives the other."""
+    with _opened(tested) as device:
+        second = create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0])
+        if second.address == device.dml.address:
+            second.release()
+            raise CheckFailedError("DMLCreateDevice1 returned the same IDMLDevice twice")
+        second.release()
+        _compute(device, tested)
+    return "the first still computes after the second is released"
+
+
+def _other_device(tested: DeviceUnderTest) -> str:
+    """Devices on different ID3D12Devices of one adapter do not depend on each other."""
+    first, second = tested.device(), tested.device()
     try:
-        if ours.poll(SECONDS):
-            result: CheckResult = ours.recv()
-            return result
-        message = f"it did not end within {SECONDS:.0f} seconds"
-    except (EOFError, OSError):
-        message = f"its process {how_it_ended(process)}"
+        _compute(first, tested)
+        _compute(second, tested)
+        first.close()
+        _compute(second, tested)
     finally:
-        process.kill()
-        process.join()
-        ours.close()
-    return CheckResult(name, CheckStatus.BROKEN, message, perf_counter() - began)
+        first.close()
+        second.close()
+    return "the second computes before and after the first is closed"
 
 
-def _work(
-    connection: Connection, path: str | None, index: int, name: str, identities: tuple[Case, ...]
-) -> None:
-    ignore_interrupts()
-    began = perf_counter()
-    status = CheckStatus.BROKEN
+def _many_times(tested: DeviceUnderTest) -> str:
+    """Devices that are created and released a hundred times leave no references behind."""
+    with _opened(tested) as device:
+        create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
+        before = _references(device.d3d)
+        for _ in range(TIMES):
+            create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
+        left = _references(device.d3d) - before
+        if left:
+            raise CheckFailedError(
+                f"{TIMES} released IDMLDevices leave {left:,} references to the ID3D12Device"
+            )
+        _compute(device, tested)
+    return f"no references are left after {TIMES} devices, and the first one still computes"
+
+
+def _after_removal(tested: DeviceUnderTest) -> str:
+    """A removed device reports it, and the next device in the process works."""
+    device = tested.device()
     try:
-        libraries = load(path)
-        with Adapters(libraries) as adapters:
-            tested = DeviceUnderTest(libraries, adapters.native(adapters.found[index]), identities)
-            message = CHECKS[name](tested)
-            status = CheckStatus.PASSED
-    except CheckFailedError as error:
-        status, message = CheckStatus.FAILED, str(error)
-    except DeclinedError as error:
-        status, message = CheckStatus.UNSUPPORTED, str(error)
-    except (BackendError, HResultError, NativeCrashError) as error:
-        message = str(error)
-    with suppress(BrokenPipeError):
-        connection.send(CheckResult(name, status, message, perf_counter() - began))
-    sys.stderr.flush()
+        case = _identity(device, tested)
+        _compute_case(device, case)
+        if not _removed(device):
+            raise DeclinedError("neither RemoveDevice nor an open command list removes the device")
+        with suppress(HResultError):
+            _compute_case(device, case)
+            raise CheckFailedError("a removed device still computes")
+    finally:
+        device.close()
+    with _opened(tested) as following:
+        _compute(following, tested)
+    return "another device in the same process computes, so the process can continue"
+
+
+Check = Callable[[DeviceUnderTest], str]
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "minimum feature levels": _minimum_levels,
+    "feature queries": _feature_queries,
+    "data types": _data_types,
+    "two devices on one ID3D12Device": _two_devices,
+    "another ID3D12Device": _other_device,
+    "made and released 100 times": _many_times,
+    "after a removal": _after_removal,
+}
+"""Every check by name; each runs in its own process."""
+
+
+@contextmanager
+def _opened(tested: DeviceUnderTest) -> Iterator[Device]:
+    device = tested.device()
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def _refuses_other_sizes(device: Device) -> None:
+    answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
+    query = dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(data_type_value(DataType.FLOAT32))
+    try:
+        device.ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
+    except HResultError:
+        return
+    raise CheckFailedError("CheckFeatureSupport accepts a query of the wrong size")
+
+
+def _types(device: Device) -> dict[DataType, bool]:
+    answers = {}
+    for kind in DataType:
+        query = dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(data_type_value(kind))
+        answer = dml.DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(0xFFFF_FFFF)
+        try:
+            device.ask(dml.DML_FEATURE.TENSOR_DATA_TYPE_SUPPORT, query, answer)
+        except HResultError:
+            continue  # An older DirectML does not know the 4-bit types.
+        if answer.IsSupported not in (0, 1):
+            raise CheckFailedError(f"for {kind} it returns {answer.IsSupported}, not 0 or 1")
+        answers[kind] = bool(answer.IsSupported)
+    return answers
+
+
+def _references(com: ComObject) -> int:
+    com.call("AddRef")
+    return int(com.call("Release"))
+
+
+def _identity(device: Device, tested: DeviceUnderTest) -> Case:
+    supported = _types(device)
+    for case in tested.identities:
+        if all(supported.get(kind) for kind in case.data_types):
+            return case
+    raise DeclinedError("it supports no data type for computing an identity")
+
+
+def _compute(device: Device, tested: DeviceUnderTest) -> None:
+    """Compute an identity; its output must be bitwise equal to its input."""
+    _compute_case(device, _identity(device, tested))
+
+
+def _compute_case(device: Device, case: Case) -> None:
+    with ExitStack() as owner:
+        executor = Executor(device, dml.DML_EXECUTION_FLAGS.NONE)
+        owner.callback(executor.close)
+        batch = Batch()
+        batch.add(executor.prepare(case))
+        [result] = executor.run(batch)
+    [expected], [actual] = case.inputs().values(), result.arrays.values()
+    if result.faults:
+        raise CheckFailedError(f"an identity failed: {result.faults[0].message}")
+    if not np.array_equal(expected.view(np.uint8), actual.view(np.uint8)):
+        raise CheckFailedError("an identity returned different bits than its input")
+
+
+def _removed(device: Device) -> bool:
+    """Remove a device, and return whether it is gone."""
+    with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
+        newer.call("RemoveDevice")
+    if not _is_removed(device):
+        # The layers below DirectML may lack RemoveDevice. To submit a list that is not closed is an
+        # error for which Direct3D removes the device.
+        device.submit_open_list()
+    return _is_removed(device)
+
+
+def _is_removed(device: Device) -> bool:
+    try:
+        device.d3d.call("GetDeviceRemovedReason")
+    except HResultError:
+        return True
+    return False
+
+
+def _level(value: int) -> str:
+    return f"{value >> 12}_{value >> 8 & 0xF}"

@@ -21,7 +21,6 @@ from dmlconf.backends.directml.api.decoding import UnknownDescError, decoded_des
 from dmlconf.backends.directml.api.hresult import HResultError, failed
 from dmlconf.backends.directml.api.structs import DML_OPERATOR_DESC
 from dmlconf.backends.directml.api.vtable import HRESULT, NEW_OBJECT, ComObject, prototype
-from dmlconf.capture.entries import graph_line, operator_line
 from dmlconf.capture.graph_decoding import decoded_graph
 from dmlconf.capture.hooking.arrays import ArrayStore, StatisticsStore, Store
 from dmlconf.capture.hooking.dispatches import Dispatches
@@ -30,6 +29,7 @@ from dmlconf.capture.hooking.loading import LoadNotification, loaded_module, mod
 from dmlconf.capture.hooking.patches import Patches
 from dmlconf.capture.hooking.slots import Compiled, graph_slots, operator_slots
 from dmlconf.capture.journal import JournalWriter
+from dmlconf.capture.journal_lines import graph_line, operator_line
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import Operator
 

@@ -1,1 +1,1 @@
-"""What commands show about operators, cases and devices, and the server of a history's pages."""
+"""What commands show about operators, cases and devices."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dmlconf.backends.checks import CheckStatus
+from dmlconf.backends.check_results import CheckStatus
 from dmlconf.backends.registry import check_devices
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
@@ -19,7 +19,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.resources import cases_directory
 
 if TYPE_CHECKING:
-    from dmlconf.backends.checks import CheckResult, DeviceChecks
+    from dmlconf.backends.check_results import CheckResult, DeviceChecks
 
 __all__ = ["checked_devices"]
 

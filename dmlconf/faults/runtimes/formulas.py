@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Final
 
-from dmlconf.faults import quantization
 from dmlconf.faults.computed import Formula
 from dmlconf.faults.runtimes import (
     onnxruntime,
+    onnxruntime_quantization,
     openvino,
     openvino_activations,
     openvino_integers,
@@ -26,10 +26,10 @@ def _of(module: ModuleType) -> Mapping[str, Formula]:
 
 RUNTIME_FORMULAS: Final[Mapping[str, Formula]] = {
     **_of(onnxruntime),
+    **_of(onnxruntime_quantization),
     **_of(openvino),
     **_of(openvino_activations),
     **_of(openvino_integers),
-    **_of(quantization),
     **_of(specifications),
     **_of(webnn),
 }

@@ -83,8 +83,8 @@ def matrix_multiply_integer_to_float_error_scale(
 
     Derived in docs/bounds.md, Sums.
     """
-    a = _spread(desc.ATensor, desc.AZeroPointTensor)
-    b = _spread(desc.BTensor, desc.BZeroPointTensor)
+    a = _magnitudes(desc.ATensor, desc.AZeroPointTensor)
+    b = _magnitudes(desc.BTensor, desc.BZeroPointTensor)
     a_scale, b_scale = wide(desc.AScaleTensor), wide(desc.BScaleTensor)
     first, second = np.abs(a_scale), np.abs(b_scale)
     dtype = desc.OutputTensor.DataType.dtype
@@ -195,7 +195,8 @@ def _saturated(numbers: Array, scale: Array) -> Array:
     return scaled
 
 
-def _spread(values: Array, zero_point: Array | None) -> Array:
+def _magnitudes(values: Array, zero_point: Array | None) -> Array:
+    """Return how large the integers less their zero points may be on the way, FLOAT64."""
     if values.dtype.itemsize < 4 or zero_point is None:
         return np.abs(centred(values, zero_point))
     return np.abs(wide(values)) + np.abs(wide(zero_point))

@@ -58,7 +58,7 @@ def cumulated(
     Floating-point numbers are computed in FLOAT64.
     """
 
-    def cumulated(part: Array) -> Array:
+    def of_slice(part: Array) -> Array:
         source = part.astype(np.float64) if part.dtype.kind == "f" else part
         if direction == "DECREASING":
             source = np.flip(source, axis)
@@ -70,4 +70,4 @@ def cumulated(
         return np.flip(steps, axis) if direction == "DECREASING" else steps
 
     with np.errstate(all="ignore"):
-        return in_slices(cumulated, tensor, dtype=tensor.dtype, together=(axis,))
+        return in_slices(of_slice, tensor, dtype=tensor.dtype, together=(axis,))

@@ -35,6 +35,9 @@ __all__ = [
     "roi_pooling",
 ]
 
+LOWEST: Final = np.finfo(np.float32).min
+"""The lowest finite FLOAT32 number."""
+
 
 def roi_pooling(
     InputTensor: Array,
@@ -67,10 +70,6 @@ def roi_pooling(
     pooled = greatest_of_parts(InputTensor, ROITensor, SpatialScale, PooledSize, LOWEST)
     dtype = OutputTensor.DataType.dtype
     return np.maximum(pooled, np.finfo(dtype).min).astype(dtype)
-
-
-LOWEST: Final = np.finfo(np.float32).min
-"""The lowest finite FLOAT32 number."""
 
 
 def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:

@@ -201,9 +201,6 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
     return result.reshape(sizes)
 
 
-_DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}
-
-
 def convolution_sums(
     desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None
 ) -> Array:
@@ -213,7 +210,8 @@ def convolution_sums(
     sizes = desc.OutputTensor.Sizes
     added = _completed(desc.OutputPadding, len(sizes) - 2, 0)
     inner = tuple(size - count for size, count in zip(sizes, (0, 0, *added), strict=True))
-    sums = _DIRECTIONS[desc.Direction](values, filter_, inner, window)
+    convolve = forward if desc.Direction == "FORWARD" else backward
+    sums = convolve(values, filter_, inner, window)
     if bias is not None:
         sums += bias
     return np.pad(sums, [(0, 0), (0, 0), *((0, count) for count in added)]) if any(added) else sums

@@ -364,8 +364,8 @@ def _serve_pages(host: str, port: int, database: str | None) -> int:
     nothing is shown; DMLCONF_HISTORY_TOKEN sets it, so that it stays the same. By default only this
     machine can ask. Ctrl-C ends it.
     """
-    from dmlconf.cli.pages.history_app import Application
-    from dmlconf.cli.pages.history_server import chosen_token, serve
+    from dmlconf.cli.server.application import Application
+    from dmlconf.cli.server.serving import chosen_token, serve
 
     token = chosen_token()
     with _opened(database) as history:

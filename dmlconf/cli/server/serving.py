@@ -16,7 +16,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.extras import install_command
 
 if TYPE_CHECKING:
-    from dmlconf.cli.pages.history_app import Application
+    from dmlconf.cli.server.application import Application
 
 __all__ = ["chosen_token", "serve"]
 

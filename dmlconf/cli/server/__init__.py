@@ -1,0 +1,1 @@
+"""The web server of `dmlconf history serve`, which shows the pages of a history."""
