@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from dmlconf.reports.runs import json_report, junit, markdown, picture
+from dmlconf.reports.runs import html, json_report, junit, markdown, picture
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
@@ -55,3 +55,21 @@ def test_junit_has_the_sums_of_each_operator() -> None:
     gather = [v for v in log().verdicts if v.operator == "GATHER"]
     counted = sum(v.figures["OutputTensor"].open or 0 for v in gather)
     assert (properties["open"], properties["elements"]) == (str(counted), str(12 * len(gather)))
+
+
+def test_a_run_of_blocks_says_what_they_would_notice() -> None:
+    def block(number: int, loose: int) -> Verdict:
+        named = logs.PASSED.of_case(case=f"blocks/my-app/{number}", tags=("block",))
+        return with_room(named, 0, loose)
+
+    blocks = logs.run_log(logs.PASSED, *(block(n, loose) for n, loose in enumerate((0, 3, 12))))
+    for message in (
+        picture.render_text(blocks),
+        markdown.render(blocks),
+        html.render(blocks),
+    ):
+        words = " ".join(message.replace("\\", "").split())
+        assert "1 of 3 blocks would fail if any element were off by more than a tenth" in words
+        first, second = "blocks/my-app/2: 12 of 12 elements", "blocks/my-app/1: 3 of 12 elements"
+        assert words.index(first) < words.index(second)
+    assert "What blocks" not in picture.render_text(log())

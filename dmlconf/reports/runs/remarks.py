@@ -21,6 +21,7 @@ __all__ = [
     "FarOperator",
     "RoomTotals",
     "Section",
+    "block_lines",
     "breakdown_lines",
     "circumstance_lines",
     "debug_layer_note",
@@ -45,9 +46,13 @@ FAR_FROM_TYPICAL: Final = 10.0
 """A result is far from those of known devices if its error is more than this many times theirs."""
 
 MOST_WARNINGS: Final = 10
+MOST_BLOCKS: Final = 3
 MOST_BREAKDOWNS: Final = 5
 
 MOST_OPERATORS: Final = 5
+
+_BLOCK: Final = "block"
+"""The tag of a part of a captured graph."""
 
 _UNCHECKED: Final = "unchecked: ran, but there is no independent expected value"
 
@@ -92,6 +97,35 @@ def room_lines(log: RunLog) -> list[str]:
             f"{total.loose:,} {of} are loose: the rule permits more than a tenth of the output's "
             "largest number" + (" (open ones included)" if total.open else "")
         )
+    return lines
+
+
+def block_lines(log: RunLog) -> list[str]:
+    """Return how large an error the blocks of captured graphs would notice; empty without blocks.
+
+    The first line counts the blocks in which no element is loose: each would fail if an element
+    were off by more than a tenth of its output's largest number. A line for each of the others
+    follows, at most `MOST_BLOCKS`, the block with the largest share of loose elements first.
+    """
+    totals = {
+        verdict.case: room_totals([verdict])
+        for verdict in log.verdicts
+        if _BLOCK in verdict.tags and verdict.figures
+    }
+    if not totals:
+        return []
+    loose = {case: room for case, room in totals.items() if room.loose}
+    tight = len(totals) - len(loose)
+    lines = [
+        f"{tight:,} of {counted(len(totals), 'block')} would fail if any element were off by more "
+        "than a tenth of its output's largest number"
+    ]
+    by_share = sorted(loose, key=lambda case: -loose[case].loose / loose[case].elements)
+    for case in by_share[:MOST_BLOCKS]:
+        room = loose[case]
+        lines.append(f"{case}: {room.loose:,} of {room.elements:,} elements may be off by more")
+    if len(by_share) > MOST_BLOCKS:
+        lines.append(f"and {len(by_share) - MOST_BLOCKS:,} more blocks")
     return lines
 
 
@@ -381,6 +415,7 @@ SECTIONS: Final = (
         "far from what devices give: ",
         verbose=True,
     ),
+    Section("What blocks of graphs would notice", block_lines, "blocks of graphs: "),
     Section("Not expressible by the backend", declined_lines, "not expressible by the backend: "),
     Section("Waived for known faults of DirectML", known_fault_lines, "waived for a known fault: "),
     Section(
