@@ -14,13 +14,15 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 
 DRIFT: Final = 0.1
-"""A margin, the share of its limit that a case uses, has drifted if it grows by more than this."""
+"""A case has drifted if the share of its limit that it uses, its margin, grows by more than
+this."""
 
 
 class Change(StrEnum):
-    """The change of a case between two runs, the most severe first.
+    """How the verdict on a case changed between two runs; the members are in order, the worst
+    first.
 
-    The value of each is what the JSON report calls it.
+    Their values are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"
@@ -75,7 +77,7 @@ class Changed:
 
     @property
     def detail(self) -> str:
-        """The particulars in a few words, such as `30% of the limit, now 80%`."""
+        """What changed, in a few words, such as `30% of the limit, now 80%`."""
         base, new = self.base, self.new
         if base is None or new is None:
             verdict = base or new
@@ -98,8 +100,8 @@ class Difference:
 
     Attributes:
         name: the name of the fact, such as `driver`.
-        base: the value in the base run; empty for none.
-        new: the value in the new run; empty for none.
+        base: the value in the base run; empty if it has none.
+        new: the value in the new run; empty if it has none.
     """
 
     name: str
@@ -115,7 +117,7 @@ class Comparison:
         base: the run with which the new one is compared, usually an earlier one.
         new: the run that is compared.
         differences: the differences of their environments, suites and options.
-        changes: one entry for each case of either run, the most severe first.
+        changes: one entry for each case that is in either run, the most severe change first.
         timing: which operators take longer on the device.
     """
 
@@ -131,12 +133,13 @@ class Comparison:
 
     @property
     def fails_newly(self) -> bool:
-        """Whether the new run fails where the base did not."""
+        """Whether any case fails in the new run that did not fail in the base."""
         return bool(self.changes) and self.changes[0].change is Change.NEW_FAILURE
 
     @property
     def new_failures(self) -> RunLog:
-        """The new run without the failures that the base has as well, for a report on the rest."""
+        """The new run without the failures of cases that fail in the base too, to report new ones
+        only."""
         newly = {entry.case for entry in self.of(Change.NEW_FAILURE)}
         verdicts = (v for v in self.new.verdicts if v.case in newly or not v.status.fails_run)
         return replace(self.new, verdicts=tuple(verdicts))
@@ -153,7 +156,7 @@ def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
     Args:
         base: the run with which the new one is compared, usually an earlier one.
         new: the run that is compared.
-        drift: by what share of the limit a margin must grow to have drifted, such as 0.1.
+        drift: a case has drifted if the share of its limit that it uses grows by more than this.
     """
     before = {verdict.case: verdict for verdict in base.verdicts}
     after = {verdict.case: verdict for verdict in new.verdicts}
@@ -173,7 +176,7 @@ def _changed(case: str, base: Verdict | None, new: Verdict | None, drift: float)
 
 def _change(base: Verdict | None, new: Verdict | None, drift: float) -> Change:
     if base is None or base.status is Status.NOT_RUN:
-        # A failure of a case that the base did not have is new as well.
+        # If the base did not run a case, its failure counts as new.
         return Change.NEW_FAILURE if new is not None and new.status.fails_run else Change.NEW
     if new is None or new.status is Status.NOT_RUN:
         return Change.GONE
@@ -237,7 +240,7 @@ def _facts(log: RunLog) -> dict[str, str]:
 
 
 def _texts(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return values as text by their names; a nested value has a path such as `details.debug`."""
+    """Return each value as text, by its name; nested values are named by paths: `details.debug`."""
     texts: dict[str, str] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):

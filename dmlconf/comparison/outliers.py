@@ -11,7 +11,7 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["FEWEST_RUNS", "Outlier", "outliers"]
 
 FEWEST_RUNS = 3
-"""The fewest runs of which one can stand alone: of two that differ, none does."""
+"""The fewest runs among which one can stand alone: if there are only two, either may be wrong."""
 
 _CONCLUSIVE = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
 """Statuses of cases whose results were judged; other statuses do not tell which run is right."""
@@ -42,8 +42,8 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    A case counts if every run has a verdict on it, at least three of these have a status that is
-    `_CONCLUSIVE`, and all of the three or more but one agree.
+    A case counts if every run has a verdict on it, at least three of these verdicts have a status
+    of `_CONCLUSIVE`, and exactly one of those fails, or exactly one passes.
 
     Args:
         runs: the runs, in any order.

@@ -7,14 +7,14 @@ the ratio of the sums of their times, on which large cases have more influence. 
 operators says how much slower the whole run is. It is reported separately, and an operator counts
 as slower only if its measure exceeds that median by more than noise.
 
-The standard error of a measure has two parts. The first is how much the cases of one operator
-differ; it falls with their number. The second is how much operators differ; it does not fall, since
-all cases of an operator run while the machine is busy, or all while it is not. Both are estimated
-from the two runs by medians of absolute deviations, so that a few operators that are really slower
-hardly matter. On a busy machine there are also bursts, in which all cases of an operator take
-several times as long. As many bursts happen in the base run, where they make an operator seem
-quicker, as in the new run, where they make one seem slower. So an operator must also be slower by
-more than the quickest operators are quicker.
+The standard error of a measure has two parts. The first is how much the ratios of one operator's
+cases differ; it falls with their number. The second is how much the measures of operators differ;
+it does not fall, since all cases of an operator run while the machine is busy, or all while it is
+not. Both are estimated from the two runs by medians of absolute deviations, so that a few operators
+that are really slower hardly matter. On a busy machine there are also bursts, in which all cases of
+an operator take several times as long. As many bursts happen in the base run, where they make an
+operator seem quicker, as in the new run, where they make one seem slower. So the amount by which an
+operator is slower must also exceed the amount by which the quickest operators are quicker.
 
 Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
 distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
@@ -37,7 +37,8 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["ALL_OPERATORS", "Slowdown", "Timing", "retimed", "timing", "timing_lines"]
 
 DEVIATIONS: Final = 4.0
-"""How many standard errors the logarithm of a ratio must exceed not to be noise."""
+"""How many standard errors above the median the logarithm of a ratio must be, or else it is
+noise."""
 
 LEAST_RATIO: Final = 1.1
 """Smaller ratios are not reported, however certain they are."""
@@ -46,7 +47,7 @@ LEAST_NOISE: Final = 0.05
 """The least standard deviation of ratios that is assumed, as a logarithm: about 5%."""
 
 TIMED_AGAIN: Final = 2
-"""How often operators that seem slower are timed again."""
+"""The maximum number of times that operators which seem slower are timed again."""
 
 MOST_LINES: Final = 20
 
@@ -58,8 +59,9 @@ LEAST_OPERATORS: Final = 5
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""An operator is judged if it has this many cases, or its cases take this long in both runs. A
-dispatch of some microseconds may have waited for its turn, which takes a hundred times as long."""
+"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if these take at
+least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one may wait for its turn a
+hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
@@ -78,7 +80,8 @@ class Slowdown:
         operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed.
         ratio: how many times as long it takes.
-        least: how many times beyond noise, and beyond the ratio of all operators, it takes.
+        least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
+            explain.
         base_seconds: the seconds that all these cases take in the base run.
         seconds: the seconds that they take in the new run.
         slowest: the case whose time grew by the greatest factor.
@@ -96,7 +99,7 @@ class Slowdown:
 
     @property
     def sentence(self) -> str:
-        """A sentence: which operator takes how many times as long."""
+        """A sentence that says which operator takes how many times as long."""
         verb = "take" if self.operator == ALL_OPERATORS else "takes"
         return f"{self.operator} {verb} {self.ratio:.1f} times as long"
 
@@ -107,7 +110,7 @@ class Timing:
 
     Attributes:
         cases: how many cases both runs timed.
-        ratio: the median of all operators' ratios; 1 where nothing was timed.
+        ratio: the median of all operators' ratios; 1 if no operator has enough timed cases.
         slower: first all operators together, if these take longer than noise explains; then each
             operator that takes longer than these and noise explain, the worst first.
     """
@@ -117,7 +120,7 @@ class Timing:
     slower: tuple[Slowdown, ...]
 
     def slower_than(self, factor: float) -> list[Slowdown]:
-        """Return the operators that take at least `factor` times as long."""
+        """Return the entries of `slower` that take at least `factor` times as long."""
         return [slowdown for slowdown in self.slower if slowdown.ratio >= factor]
 
 
@@ -149,10 +152,10 @@ class _Timed:
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """One measure of all operators, as logarithms of ratios: the medians, or the ratios of sums.
+    """How one measure, such as the ratio of sums, varies among operators, as logarithms of ratios.
 
     Attributes:
-        middle: the median of all operators.
+        middle: the median over all operators.
         spread: the part of the standard error that all cases of an operator share.
         quick: how much quicker than the median the quickest operators are, as `_QUICK_SHARE` says.
     """
@@ -241,9 +244,10 @@ def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ..
 def retimed(
     base: RunLog, new: RunLog, time_again: Callable[[Collection[str]], Iterable[Verdict]]
 ) -> RunLog:
-    """Return a run in which operators that seem slower were timed again.
+    """Return the new run with more times of those operators that seem slower: they are timed again.
 
-    A temporary disturbance of the machine makes an operator seem slower, but not when timed again.
+    An operator that seemed slower only through a temporary disturbance of the machine then no
+    longer does.
 
     Args:
         base: the earlier run.
@@ -297,7 +301,7 @@ def _timed(base: RunLog, new: RunLog) -> list[_Timed]:
 
 
 def _seconds(log: RunLog) -> Mapping[str, float]:
-    """Return the seconds of each case's quickest dispatch; cases without a clock are left out."""
+    """Return the seconds of each case's quickest dispatch; cases without a time are left out."""
     return {
         verdict.case: min(verdict.execution.dispatch_seconds)
         for verdict in log.verdicts
@@ -312,7 +316,8 @@ def _spread(deviations: Iterable[float]) -> float:
 
 
 def timing_lines(compared: Timing) -> list[str]:
-    """Return a line for each operator that is slower, the worst first; empty if none is."""
+    """Return a line for each entry of `slower`, at most `MOST_LINES`, and how many more there
+    are."""
     lines = [
         f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
         f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "
