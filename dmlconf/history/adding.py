@@ -54,7 +54,7 @@ class Addition:
     Attributes:
         run: the id of its run.
         new: whether the run was not in the history before.
-        changes: how many verdicts were stored, since they differ from those of the run before.
+        changes: how many verdicts differ from those of the run before; only these were stored.
     """
 
     run: int
@@ -65,7 +65,7 @@ class Addition:
 def add(connection: Connection, log: RunLog) -> Addition:
     """Add a run. If the history has the run already, nothing changes.
 
-    If the history has an incomplete part of the run, from a shorter log, the run replaces it.
+    If the history has only a part of the run, from a shorter log, this log replaces it.
 
     Args:
         connection: a connection that may write.
@@ -116,8 +116,8 @@ def add(connection: Connection, log: RunLog) -> Addition:
     }
     position = Position(environment_id, started, extent.digest)
     changes = store_states(connection, run_id, position, states)
-    # A verdict whose message alone differs has not changed. Otherwise nightly runs would fill the
-    # database.
+    # A verdict that differs only in its message has not changed, and its message is not kept: new
+    # messages of nightly runs would fill the database.
     used = {state.outcome for state in changes.values()}
     unused = [number for number in outcomes.values() if number > newest and number not in used]
     if unused:
@@ -138,7 +138,7 @@ def _start(header: Header) -> str:
 def _run_digest(log: RunLog) -> str:
     """Return a digest that identifies a run.
 
-    It is of the header and, for each verdict, of the case, status, seconds and output digests.
+    It covers the header and the case, status, seconds and output digests of each verdict.
     """
     digest = sha256(_digest(record_of(log.header)).encode())
     for verdict in log.verdicts:
@@ -180,7 +180,7 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def _environment(header: Header) -> dict[str, dict[str, str]]:
-    """Return the row of a run's environment, by the digest of the environment."""
+    """Return the row of a run's environment; its key is the digest of the row."""
     facts = header.environment
     machine = {
         "platform": facts.get("platform"),
@@ -212,7 +212,7 @@ def _ids(
         connection: a connection that may write.
         table: the table.
         key: the column that identifies a row.
-        rows: the other columns of each row, by its key.
+        rows: the other columns of each row, by the value of the column `key`.
     """
     column = table.c[key]
     chosen = select(column, table.c.id)

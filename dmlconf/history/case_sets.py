@@ -1,6 +1,6 @@
 """The set of cases that a run had, packed into one value of the database.
 
-Thousands of runs share a few such sets, so that each set is stored once.
+Thousands of runs share a few such sets, so each set is stored only once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def unpacked(data: bytes) -> Members:
     """Return the ids of a set that `packed` returned.
 
     Raises:
-        HistoryError: the data is damaged, or larger than any set of cases.
+        HistoryError: the data is damaged, or larger than a set of cases may be.
     """
     inflater = zlib.decompressobj()
     try:
@@ -53,5 +53,5 @@ def set_digest(data: bytes) -> str:
 
 def holds(members: Members, case: int) -> bool:
     """Return whether a set has a case."""
-    at = int(members.searchsorted(np.int32(case)))  # Another type would copy the set.
+    at = int(members.searchsorted(np.int32(case)))  # With another type, NumPy copies the set.
     return at < len(members) and int(members[at]) == case

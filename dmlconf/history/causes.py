@@ -14,15 +14,15 @@ NOTHING: Final = "nothing that is recorded"
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
     """Return the possible causes of a changed verdict: what differs between the two runs.
 
-    If the case as the log describes it is the same in both runs, but their suites differ, the suite
-    is named, since the data of the case may have changed. The result is empty if everything that a
-    log records is the same.
+    If the logs show no change of the case itself, but the suites differ, the suite is named, since
+    the data of the case may have changed. The result is empty if everything that a log records is
+    the same.
 
     Args:
         before: the verdict of the earlier run.
         after: the verdict of the later run.
-        last: the earlier run.
-        first: the later run.
+        last: the last run with the earlier verdict.
+        first: the first run with the later verdict.
     """
     old, new = last.environment, first.environment
     known = before.definition and after.definition

@@ -34,7 +34,7 @@ _PATIENCE: Final = 120
 """Seconds for which a writer to SQLite waits for another one."""
 
 _MOST_PARAMETERS: Final = 500
-"""Maximum number of values in one condition, which databases limit."""
+"""Maximum number of values in one condition of SQL, since databases have a limit."""
 
 _LOCK: Final = 0x646D6C636F6E66
 """The advisory lock of writers to PostgreSQL: `dmlconf` in ASCII."""
@@ -44,7 +44,7 @@ def default_database() -> Path:
     """Return the database in the user's data folder.
 
     Raises:
-        HistoryError: this account has none.
+        HistoryError: this account has no such folder.
     """
     from platformdirs import user_data_path
 
@@ -69,7 +69,7 @@ class Database:
     """An open history.
 
     Attributes:
-        engine: what gives connections to it.
+        engine: SQLAlchemy's engine, which gives connections to the database.
         name: the database as the user named it, without a password.
     """
 
@@ -78,7 +78,8 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection that sees one state of the database."""
+        """Give a connection that sees the database in one state, whatever others write
+        meanwhile."""
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
@@ -109,7 +110,7 @@ class Database:
             raise _failed(self.name, error) from error
 
     def compact(self) -> None:
-        """Make the file of a SQLite smaller by what was removed; PostgreSQL does so itself."""
+        """Shrink a file of SQLite after rows were removed; PostgreSQL frees space by itself."""
         if self.engine.dialect.name != "sqlite":
             return
         import sqlite3
@@ -130,7 +131,7 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
     Args:
         database: a file, an address such as `postgresql+psycopg://host/name`, or None for the one
             in the user's data folder.
-        create: create it if there is none.
+        create: whether to create the database if there is none.
 
     Raises:
         HistoryError: the database cannot be opened, is no history, or a newer version made it.
@@ -153,10 +154,10 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
 
 
 def _address(named: str) -> URL | None:
-    """Return the address of a PostgreSQL; None for a file.
+    """Return the address of a PostgreSQL database; None if a file is named.
 
     Raises:
-        HistoryError: the address is one of something else.
+        HistoryError: the address is not one of PostgreSQL.
     """
     from sqlalchemy import make_url
     from sqlalchemy.exc import SQLAlchemyError
@@ -212,7 +213,7 @@ def _file_engine(file: Path) -> Engine:
 
 
 def _lock_files(engine: Engine) -> None:
-    """Make SQLAlchemy begin the transactions of SQLite itself, those of writers with a lock.
+    """Make SQLAlchemy begin the transactions of SQLite itself; those of writers begin with a lock.
 
     The module `sqlite3` would begin them only before the first change, too late for the lock.
     """

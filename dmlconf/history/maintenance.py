@@ -45,8 +45,9 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
     Args:
         connection: a connection that may write.
-        before: a time in the form of `utc_text`; runs that started earlier are removed.
-        keep: how many of the latest runs of each environment stay; None for all.
+        before: a time in the form of `utc_text`; runs that started earlier are removed. None for
+            none.
+        keep: all runs of each environment but this many latest ones are removed; None for none.
     """
     rows = connection.execute(
         select(run.c.id, run.c.environment_id, run.c.started).order_by(
@@ -67,7 +68,7 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
 
 def copy_runs(source: Database, target: Database) -> int:
-    """Copy the runs that the target lacks from the source, each in a transaction of its own.
+    """Copy from the source those runs that the target lacks, each in a transaction of its own.
 
     Returns:
         How many runs were copied.
@@ -174,7 +175,7 @@ def _copied(
 def _translated(
     writer: Connection, table: Table, keys: tuple[str, ...], rows: Any
 ) -> dict[int, int]:
-    """Return the id in the target of each row of the source, by its id there; insert missing rows.
+    """Insert rows of the source that the target lacks; return each row's id there by its own id.
 
     Args:
         writer: a connection to the target that may write.

@@ -1,6 +1,6 @@
-"""Read everything that the pages of a history show, once.
+"""Read everything that the pages of a history show; `dmlconf.reports.history` writes the pages.
 
-A target is what was tested: a backend in a version, an adapter and a driver. Environments that
+Here a target is what was tested: a backend in a version, an adapter and a driver. Environments that
 differ only in the machine, such as in its version of Python, have the same target.
 """
 
@@ -72,10 +72,10 @@ class LineNews:
 
     Attributes:
         line: the runs of one backend on one adapter.
-        latest: the last of these runs, or all its shards.
+        latest: the last of these runs; if it is a shard, the other shards just before it as well.
         regressed: the changes with which cases began to fail.
         mended: the changes with which cases ceased to fail.
-        flaky: how many changes of flaky cases neither of these has, as they have no cause.
+        flaky: how many changes are in neither list, as the case is flaky and no cause is recorded.
     """
 
     line: Line
@@ -152,7 +152,7 @@ def overview_of(timeline: Timeline) -> Overview:
 
 
 def _failing(timeline: Timeline, run: RunRow, candidates: Sequence[Story]) -> Iterator[Transition]:
-    """Yield for each case that fails in a run the last change of its verdict up to that run."""
+    """Yield, for each case that fails in a run, the last change of its verdict up to that run."""
     for story in candidates:
         index = story.line.indices.get(run.id)
         if index is None or not timeline.has(run, story.number):
@@ -183,7 +183,7 @@ def _totals(timeline: Timeline) -> dict[int, dict[str, Total]]:
 
 
 def news_of(timeline: Timeline) -> tuple[LineNews, ...]:
-    """Return the changes of verdicts by the latest run of each line, the latest run first."""
+    """Return what the latest run of each line changed, the line with the latest run first."""
     cases = chosen_cases(timeline, Choice(), timeline.failing_cases())
     return _news_among(timeline, list(stories(timeline, cases, counted=False)))
 

@@ -74,7 +74,7 @@ def import_tables(folder: Path, target: Database) -> int:
     """Add the runs of exported tables to a history, as a merge of two histories does.
 
     Returns:
-        How many runs the target lacked.
+        How many runs were added, as the target lacked them.
 
     Raises:
         HistoryError: pyarrow is missing, or the files are not those of a history.

@@ -1,4 +1,4 @@
-"""What can be asked of a history: since when a case fails, with what it changed, what is flaky."""
+"""Answer questions to a history: since when a case fails, what changed with it, what is flaky."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which cases a question is about; an empty criterion takes all.
+    """Which cases a question is about; a criterion that is empty or None excludes no case.
 
     Attributes:
-        operators: names in the catalogue.
-        tags: a case must have one of them.
+        operators: names of operators in the catalogue; a case must be of one of them.
+        tags: a case must have at least one of them.
         keywords: an expression over parts of identifiers.
         where: the identifiers of the cases for which a condition holds; None without one.
     """
@@ -82,9 +82,9 @@ class Story:
 
     Attributes:
         number: the id of the case.
-        line: the runs.
-        transitions: the first verdict, then each change.
-        runs: how many runs of the line had the case.
+        line: the runs of one backend on one adapter.
+        transitions: the first verdict, as a change from none, then each change of it.
+        runs: how many runs of the line had the case; 0 if they were not counted.
         failed: in how many of these runs the case failed.
     """
 
@@ -102,11 +102,11 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Flaky:
-    """A case that fails in some runs of a line and not in others, though nothing changed.
+    """A case that fails in some runs of a line and not in others, with no recorded cause.
 
     Attributes:
         story: the verdicts on the case in that line.
-        changes: how often the case began or ceased to fail without a cause.
+        changes: how often the case began or ceased to fail without a recorded cause.
     """
 
     story: Story
@@ -140,7 +140,7 @@ def chosen_cases(
 
     Args:
         timeline: the history.
-        choice: the cases.
+        choice: which cases to choose.
         among: the ids of those that may be chosen; None for all.
     """
     matches = choice.matcher()
@@ -173,7 +173,8 @@ def stories(
     Args:
         timeline: the history.
         cases: the identifier and the operator of each case, by id.
-        counted: whether to count the runs of each case, which takes most of the time; else 0.
+        counted: whether to count the runs of each case, which takes most of the time; if not,
+            `runs` and `failed` of each story are 0.
     """
     changes = timeline.changes(cases)
     for number, (identifier, name) in cases.items():
@@ -227,7 +228,7 @@ def _counts(
 
 
 def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
-    """Return the flaky cases, the one that changes most first.
+    """Return the flaky cases, the one that changes most often first.
 
     A case is flaky if it changed between failing and not failing at least twice while nothing
     changed that a log records: driver, DirectML, machine, dmlconf, rules, or the case itself.
@@ -260,11 +261,12 @@ def regressions(
 
     Args:
         timeline: the history.
-        choice: the cases.
+        choice: which cases to choose.
         since: the earliest start of a run that counts, in the form of `RunRow.started`.
 
     Returns:
-        Each regression, the latest first, with whether the case has failed since then.
+        Each regression, the latest first, with whether the case has failed in every run since; and
+        the number of these flaky cases.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     return regressions_among(stories(timeline, cases, counted=False), since)

@@ -3,8 +3,8 @@
 A run's verdict on a case has a row only if it differs from the verdict of the run before in the
 same environment. If a case passes in the runs 1 and 2 and fails in run 3, the runs 1 and 3 have a
 row for it. Runs may be added in any order, and removed again. Each time, the next run with the same
-case may need a row or lose its row. Suppose that run 2, in which the case fails, is added last: run
-2 gets a row, and run 3 loses its row.
+case may need a row or lose its row. If, instead, the case fails in run 2 as well and this run is
+added last, run 2 gets a row and run 3 loses its row.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ class Position:
     digest: str
 
     def before(self) -> ColumnElement[bool]:
-        """Return a condition of SQL, which earlier runs meet."""
+        """Return a condition of SQL that the earlier runs meet."""
         return or_(
             run.c.started < self.started,
             and_(run.c.started == self.started, run.c.digest < self.digest),
         )
 
     def after(self) -> ColumnElement[bool]:
-        """Return a condition of SQL, which later runs meet."""
+        """Return a condition of SQL that the later runs meet."""
         return or_(
             run.c.started > self.started,
             and_(run.c.started == self.started, run.c.digest > self.digest),
@@ -113,7 +113,7 @@ def run_already_there(connection: Connection, extent: Extent) -> int | None:
 
 
 def remove_parts(connection: Connection, extent: Extent) -> None:
-    """Remove the stored runs that are incomplete parts of the run of a log."""
+    """Remove the stored runs that came from shorter, incomplete logs of the same run."""
     parts = select(run.c.id).where(
         run.c.header_digest == extent.header_digest, ~run.c.complete, run.c.cases <= extent.cases
     )
@@ -249,14 +249,14 @@ def _settle(
     meaning: _Meanings,
     changes: Mapping[int, tuple[State | None, State | None]],
 ) -> None:
-    """Add and delete rows of later runs after the run before them was added or removed.
+    """Add and delete rows of later runs after a run before them was added or removed.
 
     Args:
         connection: a connection that may write.
         position: where the run is or was among the others of its environment.
         meaning: the status and the reason of each outcome.
-        changes: for each case, two verdicts: the one before the next run until now, and the one
-            before it from now on.
+        changes: for each case, the verdict that preceded the next run until now, and the one that
+            precedes it from now on; None for none.
     """
     waiting = dict(changes)
     later = connection.execute(

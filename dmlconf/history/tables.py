@@ -129,7 +129,8 @@ change = Table(
     sqlite_with_rowid=False,
 )
 """A verdict that differs from the one before. `outputs` and `definition` are digests of 64 bits: of
-the bits of all outputs, and of the case as the log describes it. A digest of nothing is 0."""
+the bits of all outputs, and of the case as the log describes it; 0 if there is nothing to
+digest."""
 
 run_operator = Table(
     "run_operator",

@@ -60,7 +60,7 @@ class RunRow:
         complete: whether every selected case was run.
         shard: which part of a plan was run, such as `1/4`; empty for the whole plan.
         cases: how many cases have a verdict.
-        failing: how many of them fail the run.
+        failing: how many of these verdicts fail the run.
     """
 
     id: int
@@ -193,7 +193,8 @@ class Line:
 
     @cached_property
     def switches(self) -> Sequence[int]:
-        """The indices of the first run, and of each in another environment than the run before."""
+        """The index of the first run, and of each run in another environment than the one before
+        it."""
         ids = [each.environment.id for each in self.runs]
         return [at for at in range(len(ids)) if at == 0 or ids[at] != ids[at - 1]]
 
@@ -248,7 +249,7 @@ class Timeline:
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """The runs of each backend on each adapter, by name."""
+        """The runs of each backend on each adapter, sorted by these names."""
         by_name: dict[tuple[str, str], list[RunRow]] = {}
         for each in self.runs:
             key = each.environment.backend, each.environment.adapter
@@ -269,7 +270,7 @@ class Timeline:
         return holds(self._sets[set_id], number)
 
     def cases(self, among: Collection[int] | None = None) -> list[tuple[int, str, str, str]]:
-        """Return cases by identifier: the id, identifier, operator and tags as JSON of each.
+        """Return the id, identifier, operator and tags (as JSON) of cases, sorted by identifier.
 
         Args:
             among: the ids of the cases; None for all.
