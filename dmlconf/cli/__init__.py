@@ -1,6 +1,7 @@
 """The command line: `commands` has a module for each command, imported when it is used.
 
-No module here may be called `main`: what starts `dmlconf.cli:main` may take it for that module.
+No module here may be called `main`: a program that starts the function `dmlconf.cli:main` might
+import that module instead.
 """
 
 from __future__ import annotations

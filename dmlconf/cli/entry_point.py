@@ -61,7 +61,7 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> int | None:
         code: int | None = ExitCode.SUCCESS
         try:
-            with silenced_when_closed():  # The method that calls this one would exit with 1.
+            with silenced_when_closed():  # click, which calls this, would exit with 1.
                 code = super().invoke(ctx)
         except OSError as error:
             problem = output_error(error)
@@ -135,7 +135,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     treat_termination_as_interrupt()
     try:
         return _code_of(arguments)
-    except (click.Abort, KeyboardInterrupt):  # It may come while an error is printed, too.
+    except (click.Abort, KeyboardInterrupt):  # Ctrl-C may come while an error is printed.
         _ignore_interrupts()
         say("interrupted")
         return ExitCode.INCOMPLETE
@@ -178,9 +178,9 @@ def _code_of(arguments: Sequence[str] | None) -> int:
 
 
 def _keep_working_folder_off_path() -> None:
-    """Keep the working folder off the path of every Python process that this one starts.
+    """Keep the working folder off `sys.path` in every Python process that this one starts.
 
-    Worker processes are started with `python -c`. This puts the working folder first on the path,
-    before the worker process gets the path of this process.
+    Worker processes are started with `python -c`. Without this variable, `-c` puts the working
+    folder first on the path, until the worker process gets the path of this process.
     """
     os.environ["PYTHONSAFEPATH"] = "1"

@@ -1,4 +1,4 @@
-"""The cache of results that are expensive to recompute, kept between commands unless turned off."""
+"""Find the cache folder, which keeps results that take long to compute for later commands."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ _MOST_FIGURE_BYTES: Final = 1 << 27
 def user_store() -> Store | None:
     """Return the store in the user's cache folder; None if it is off, or there is no such folder.
 
-    An account has no such folder if no home is known of it, as of one that is not in the list of
-    users.
+    An account has no such folder if its home is unknown, as if the system's list of users lacks it.
     """
     named = os.environ.get(VARIABLE)
     if named == _OFF:
@@ -47,7 +46,8 @@ def user_store() -> Store | None:
 
 
 def checked_files() -> Entries | None:
-    """Return the records of checked files: those that came with dmlconf, then the user's own."""
+    """Return the records of checked files: those that came with dmlconf, then those in the user's
+    cache."""
     archive = checked_archive()
     if archive is None:
         return user_store()
@@ -57,7 +57,7 @@ def checked_files() -> Entries | None:
 
 
 def figure_cache(cases: int) -> FigureCache | None:
-    """Return the figures of earlier comparisons; None without a cache folder.
+    """Return the figures of earlier comparisons; None without a cache folder or for few cases.
 
     Args:
         cases: how many cases are to run.

@@ -1,4 +1,4 @@
-"""The classes of all commands and options: help in groups, configuration file, variables, hints."""
+"""The classes of all commands and options, which read the configuration file and variables too."""
 
 from __future__ import annotations
 
@@ -192,12 +192,12 @@ def require_profile(configuration: Configuration | None, profile: str) -> None:
 
 
 class Group(click.Group):
-    """A command with commands of its own, such as `history`, which its errors name."""
+    """A command with subcommands, such as `history`; the error for an unknown one names them."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the arguments name, and the rest; fail if there is none."""
+        """Return the subcommand that the arguments name, and the rest; fail if there is none."""
         names = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in names:
             hint = name_hint(args[0], names, f"use one of {', '.join(names)}")
@@ -206,7 +206,8 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command whose help groups its options, which variables and the file can set as well."""
+    """A command that groups options in its help; variables and the configuration file set them
+    too."""
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
         super().__init__(name, **attributes)

@@ -52,7 +52,7 @@ COMMAND_NAMES: Final = tuple(_FOLDERS)
 
 
 def command_module(name: str) -> ModuleType:
-    """Return the module of a command, whose `command` is the command itself.
+    """Return the module of a command; its attribute `command` is the command itself.
 
     Raises:
         KeyError: there is no such command.

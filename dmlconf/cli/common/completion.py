@@ -12,7 +12,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operat
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.cli.common.configuration import configured_profiles
 
-# Most commands import this module, but hardly any process completes words.
+# Imports that are slow come late: most commands import this module, but hardly any completes words.
 if TYPE_CHECKING:
     from dmlconf.cases.loading.loader import Suite
 
@@ -55,7 +55,8 @@ def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: s
 
 
 def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the certification and configured profiles that begin with the text."""
+    """Return the profiles of certificates and of the configuration file that begin with the
+    text."""
     from dmlconf.certification.profiles import profile_names
 
     names = [*configured_profiles(), *profile_names()]
@@ -65,7 +66,7 @@ def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete:
 def complete_config_profile(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[str]:
-    """Return the configured profiles that begin with the text."""
+    """Return the profiles of the configuration file that begin with the text."""
     return [name for name in configured_profiles() if name.startswith(incomplete)]
 
 

@@ -68,7 +68,8 @@ COMMANDS: Final = (
 """The commands whose options the file may set."""
 
 _OF_CERTIFICATES: Final = ("certify", "verify", "sign")
-"""Commands to which only their own table applies: options of runs must not affect a certificate."""
+"""Commands to which only their own table and `color` apply: a certificate must not depend on
+options of runs."""
 
 CHOICE_GROUP: Final = "Choose cases"
 """The heading of options that choose cases."""
@@ -131,7 +132,7 @@ class Section:
 
     Attributes:
         options: the settings for `run` and for commands that share an option with it, by option.
-        commands: for each command with a table of its own, the settings, by option.
+        commands: the settings in the tables of commands, by command and option.
     """
 
     options: Mapping[str, Setting] = field(default_factory=dict)
@@ -348,7 +349,8 @@ def _split(dotted: str) -> Key:
 
 
 def configurable_parameters(command: str) -> dict[str, click.Parameter]:
-    """Return the parameters of a command that the file may set, by long name, with `paths`."""
+    """Return those parameters of a command that the file may set, also `paths`, by their long
+    names."""
     parameters = {long_name(each): each for each in command_module(command).command.params}
     return {name: each for name, each in parameters.items() if name not in _NEVER}
 
@@ -361,7 +363,8 @@ def long_name(parameter: click.Parameter) -> str:
 
 
 def _misfit(parameter: click.Parameter, value: Any) -> str | None:
-    """Return the kind of value that a parameter takes, in words; None if the value is one."""
+    """Return the kind of value that a parameter takes, in words; None if the value is of this
+    kind."""
     several = parameter.multiple or parameter.nargs == -1
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return None if isinstance(value, bool) else "true or false"

@@ -102,8 +102,9 @@ def temporary_log_directory() -> Path:
 def new_log() -> Path:
     """Create an empty run log, and remove the oldest logs.
 
-    The newest `KEPT_LOGS` logs stay, unless they take more than `KEPT_BYTES` together. Logs of the
-    last day stay, however many there are.
+    If there are more than `KEPT_LOGS` logs, the oldest are removed, except those younger than
+    `KEPT_FOR`. If they are larger than `KEPT_BYTES` together, more are removed, except those
+    younger than `KEPT_WHILE_WRITTEN`.
 
     Raises:
         OSError: the log cannot be created, or the disk is full.
@@ -149,7 +150,7 @@ def _remove(log: Path) -> None:
     log.unlink(missing_ok=True)
     failing = log.with_suffix(".failures")
     if failing.exists():
-        import shutil  # Few logs have some.
+        import shutil  # Few logs have such a folder.
 
         shutil.rmtree(failing, ignore_errors=True)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class ParamType(click.ParamType):
-        """`click.ParamType`, which takes no type of values, as in `ParamType[int]`, before 8.4."""
+        """`click.ParamType` for click before 8.4, in which `ParamType[int]` is an error."""
 
         def __class_getitem__(cls, values: Any) -> type[ParamType]:
             return cls

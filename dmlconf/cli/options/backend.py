@@ -49,7 +49,7 @@ class Number(click.FloatRange):
 def backend_option(
     explanation: str, *names: str, **attributes: Any
 ) -> Callable[[_Function], _Function]:
-    """Return an option that names a backend.
+    """Return a decorator that adds an option which names a backend.
 
     Args:
         explanation: the help of the option.

@@ -1,4 +1,4 @@
-"""Options that `capture` and `import` share: an empty folder for case files, blocks of graphs."""
+"""Options that `capture` and `import` share: the folder for case files, and blocks of graphs."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class DeviceOptions:
 
 
 def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command's function that takes `device_options` instead of the single options."""
+    """Return a function of the single options that calls a command's function with
+    `device_options`."""
 
     @wraps(function)
     def command(**arguments: Any) -> Any:

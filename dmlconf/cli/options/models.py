@@ -20,7 +20,7 @@ def leave_out_models(
     selection: Mapping[str, Any],
     why: str,
 ) -> list[PlannedCase]:
-    """Return the plan without cases of models, with a warning, unless the user asks for them.
+    """Return the plan without cases of models, and warn of it, unless the user asks for such cases.
 
     Args:
         paths: the paths, as given.
@@ -37,7 +37,7 @@ def leave_out_models(
 def without_unasked_models(
     paths: Sequence[Path], plan: list[PlannedCase], selection: Mapping[str, Any]
 ) -> tuple[list[PlannedCase], int]:
-    """Return the plan without cases of models, and how many these are.
+    """Return the plan without cases of models, and how many were left out.
 
     If the user asks for such cases, the plan stays as it is. The arguments are those of
     `leave_out_models`.

@@ -26,7 +26,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def expand_operators(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the operators that the names stand for; print which ones a name of ONNX or WebNN is.
+    """Return the operators that names stand for; if a name is not DirectML's own, print which ones.
 
     Raises:
         click.UsageError: a name stands for no operator.
@@ -47,7 +47,7 @@ def expand_operators(
 
 
 def _is_own_name(name: str, operator: str) -> bool:
-    """Return whether a name is what DirectML itself calls an operator, in any case."""
+    """Return whether a name is what DirectML itself calls an operator, in upper or lower case."""
     own = {operator, f"DML_OPERATOR_{operator}", f"DML_{operator}_OPERATOR_DESC"}
     return name.upper() in own
 
@@ -59,7 +59,8 @@ def operator_option(
     callback: Callable[..., Any] = expand_operators,
     **attributes: Any,
 ) -> Callable[[_Function], _Function]:
-    """Return the option that chooses operators; it may be given several times.
+    """Return a decorator that adds the option for choosing operators, which may be given
+    repeatedly.
 
     Args:
         explanation: the help of the option.

@@ -76,7 +76,7 @@ def parse_reports(
 
 
 def files_of(reports: Sequence[Report[_Content]]) -> list[tuple[str, Path]]:
-    """Return pairs of the option that names a report's file, and the file."""
+    """Return, for each report with a file, the option that names the file, and the file."""
     return [(report.option, report.file) for report in reports if report.file is not None]
 
 
@@ -205,7 +205,7 @@ def write(
     *,
     announce: bool = True,
 ) -> bool:
-    """Write reports, and print a table: to standard error if a report goes to standard output.
+    """Write reports, and print a table, on standard error if a report goes to standard output.
 
     If something cannot be written, a message on standard error says so, and the rest is written.
     It is no failure if the reader of standard output closes it early. Formats that take no file are

@@ -105,7 +105,7 @@ def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
 def run_exit_code(
     footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
 ) -> tuple[ExitCode, list[str]]:
-    """Return the exit code of a run, and complaints to print, as its report does not have them.
+    """Return the exit code of a run, and complaints, which are to be printed: no report has them.
 
     Args:
         footer: the end of the run's log.

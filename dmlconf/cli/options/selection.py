@@ -40,7 +40,7 @@ from dmlconf.documents.wording import first_names
 from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import lasting_values
 
-# Few commands are about a certification profile.
+# Imported only for types, as few commands need a certification profile.
 if TYPE_CHECKING:
     from dmlconf.certification.profiles import Profile
 
@@ -361,7 +361,7 @@ def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
 
 
 def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
-    """Return the names without those of cases of operators that the selection leaves out."""
+    """Return the names, except those of cases whose operators the selection leaves out."""
     if not selection.operators:
         return list(names)
     operators = ((name, scope_of([name])[0]) for name in names)

@@ -19,7 +19,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted
 from dmlconf.engine.shards import Selected, Shard, parse_shard, selected
 
-# Few commands read the times of an earlier run.
+# Imported only for types, as few commands read the times of an earlier run.
 if TYPE_CHECKING:
     from dmlconf.verdicts.verdict import Verdict
 

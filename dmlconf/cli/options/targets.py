@@ -72,7 +72,8 @@ def opened_targets(
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: a list of one run, for which workers prepare; this machine keeps no reference to it.
+        runs: a list of one run, for which workers prepare. It is a list so that whoever executes
+            the run can take it out and free it.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:

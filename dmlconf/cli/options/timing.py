@@ -1,4 +1,4 @@
-"""Compare the times of a run with those of an earlier one, and `--fail-slower` if it is slower."""
+"""`--fail-slower`, and what is said of slower operators, which `comparison.timing` finds."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
         has_dispatches: whether the data of dispatches was kept.
     """
     say("The outputs differ from the CPU provider's; looking for the first node whose output does")
-    # The search runs in a process without hooks, since the application did not compile its graphs.
+    # The search runs in a process without hooks, since its graphs are not those of the application.
     command = [sys.executable, *program, "--find-difference"]
     subprocess.run(command, env=program_environment(), check=False)
     say(suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
@@ -55,7 +55,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
 
 
 def suspect(verdicts: Sequence[Verdict]) -> str:
-    """Return a sentence that names the suspect.
+    """Return a sentence that names the suspect, or says that some dispatches have no verdict.
 
     Args:
         verdicts: the verdicts on the dispatches, in the order in which they ran.

@@ -19,7 +19,7 @@ __all__ = ["prepare_files", "require_replaceable"]
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a command may replace a file: it is no input, and no file to be protected.
+    """Check that a command may replace a file: it is no input, and no file such as a case file.
 
     Args:
         option: the option that names the file, for messages.

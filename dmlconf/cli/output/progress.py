@@ -30,7 +30,7 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
 
     Args:
         total: how many cases there are; None if that is unknown until the end.
-        quiet: show nothing.
+        quiet: whether to show nothing.
         color: the value of `--color`.
     """
     if quiet:

@@ -1,4 +1,4 @@
-"""Write a history's pages into a folder."""
+"""Write a history's pages, which `dmlconf.reports.history.site` makes, into a folder."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _is_site(folder: Path) -> bool:
 
 
 def write_site(folder: Path, site: Site) -> int:
-    """Write the pages, and remove pages of an earlier site that the site does not have.
+    """Write the pages, and remove those pages of an earlier site that this one does not have.
 
-    `index.html` is written last, so that all pages exist to which it links.
+    `index.html` is written last, so that all pages to which it links exist.
 
     Returns:
         How many pages were written.

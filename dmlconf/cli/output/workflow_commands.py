@@ -28,8 +28,8 @@ _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
 def disarm_workflow_commands() -> None:
     """In GitHub Actions, keep what is printed as text from being taken for commands.
 
-    Bytes that are written to the streams' buffers stay as they are: so dmlconf writes annotations,
-    which are meant to be commands.
+    Bytes that are written to the streams' buffers stay as they are. In this way dmlconf writes
+    annotations, which are meant to be commands.
     """
     if not os.environ.get("GITHUB_ACTIONS"):
         return
@@ -41,7 +41,8 @@ def disarm_workflow_commands() -> None:
 
 
 class Disarmed(TextIOWrapper):
-    """A stream that writes to the buffer of another one, with a space within each command."""
+    """A stream that writes to the buffer of another one, with a zero-width space in each
+    command."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""`dmlconf devices --check`: check what devices must do besides running operators."""
+"""`dmlconf devices --check`: print what the checks of devices in `dmlconf.backends` find."""
 
 from __future__ import annotations
 

@@ -24,11 +24,12 @@ of two cores."""
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
-"""The same for a run of up to `_MOST_OF_FEW` cases, which has a larger share of large cases."""
+"""The same as `_PER_SECOND`, for a run of up to `_MOST_OF_FEW` cases: a larger share of them is
+large."""
 
 
 def announcement(header: Header, total: int | None, processes: int) -> str | None:
-    """Return the line, such as `Testing the NumPy reference, against ...: 1,419 cases, about 9 s`.
+    """Return a line such as `Testing the NumPy reference, against ...: 1,419 cases, about 9 s`.
 
     Return None for a run of few cases, and for a run of an unknown number of cases.
 

@@ -44,7 +44,8 @@ class Trial:
         return verdict_of(case, self.backend.execute, conclusion)
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:
-        """Return whether a case gets the same status, for the same kind of reason, as a verdict."""
+        """Return whether a case gets the status and the kind of reason that the given verdict
+        has."""
         other = self.verdict(case)
         kinds = [each.reason.kind if each.reason else None for each in (other, verdict)]
         return other.status is verdict.status and kinds[0] is kinds[1]
@@ -57,7 +58,7 @@ def reduce_groups(
 
     Args:
         folder: the folder in which `reduced` is created, with a case file for each smaller case.
-        failures: one failing case of each group, the largest group first.
+        failures: one failing case of each group, with its verdict, the largest group first.
         trial: runs and judges a case.
         seconds: how long the reduction of all may take.
     """

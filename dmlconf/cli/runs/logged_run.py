@@ -1,4 +1,4 @@
-"""Where a run without `--log` writes its log, and `fuzz` the failing cases."""
+"""Where a run without `--log` writes its log, and where `fuzz` writes failing cases."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def default_log() -> Path:
 
 
 def failures_folder(log: Path) -> Path:
-    """Return the folder for what `fuzz` finds, beside its log: `run-....failures`.
+    """Return the folder for the failing cases of `fuzz`, beside its log: `run-....failures`.
 
     For a log in memory it is `fuzz-failures` in the working directory.
     """

@@ -38,7 +38,7 @@ _VERBS: Final = {
     ReasonKind.HANG: ("hangs", "hang", "hung"),
     ReasonKind.DEVICE_REMOVED: ("loses its device", "lose its device", "lost its device"),
 }
-"""The verb for a case whose process broke down, by the kind of breakdown."""
+"""The verb for a failing case, by how its process broke down; None if it did not."""
 
 
 def diagnose_order(
@@ -142,7 +142,7 @@ def _print_earlier(result: OrderResult, sentence: str) -> None:
 
 
 def _unexplained(symptom: Symptom) -> str:
-    """Return the sentence for a breakdown that no case explains."""
+    """Return the sentence for a breakdown whose cases all ran through when they ran again."""
     if len(symptom.cases) == 1:
         return f"{symptom.breakdown} of its process; alone it ran through"
     return (

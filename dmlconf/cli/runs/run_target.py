@@ -101,7 +101,7 @@ class _Ended:
 
 
 def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> ExitCode:
-    """Run the cases on a target, close it, and report.
+    """Run the cases on a target, close the target, and report.
 
     Args:
         runs: a list of one run, which is taken out, so that its plan is freed before the reports.
@@ -169,7 +169,8 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
         run: the run.
         target: what runs the cases.
         shown: what to write, show and demand.
-        ends: the end of the run is added as soon as the log has it, and once more with times.
+        ends: gets the end of the run as soon as the log has it, and once more if times are
+            compared.
     """
     log_file = labelled(shown.log_file, target.label)
     try:

@@ -1,4 +1,4 @@
-"""The web server of `dmlconf history serve`: a WSGI application that only reads the history.
+"""Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
 
 A browser must send the token of the server. The address that the server prints contains the token;
 the answer sets a cookie with the token, so that the addresses of other pages need not contain it. A

@@ -236,7 +236,7 @@ def _content(path: Path, option: str) -> bytes:
 
 
 def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]:
-    """Run the cases that the journal lacks; return messages on what is missing then."""
+    """Run the cases that the journal lacks; return messages about outcomes still missing."""
     try:
         with bar() as advance:
             missing = run_order(order, engine, journal, advance)
@@ -252,7 +252,7 @@ def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _NewContents:
-    """The contents of a certificate, and the findings because of which it must not be written."""
+    """The contents of a new certificate; any findings say why it must not be written."""
 
     findings: Sequence[Finding]
     predicate: Predicate
@@ -290,7 +290,7 @@ def _incomplete(output: Path, reasons: Sequence[str]) -> int:
 
 
 def _not_allowed(output: Path, contents: _NewContents) -> int:
-    """Say why no certificate can be made, and write the log of the run beside it.
+    """Say why no certificate can be made, and write the log of the run beside its file.
 
     Raises:
         OutputError: the log could not be written.

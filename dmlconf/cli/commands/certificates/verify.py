@@ -1,4 +1,4 @@
-"""`dmlconf verify`: judge all outputs in a certificate again, and compare."""
+"""`dmlconf verify`: judge all outputs in a certificate again, and compare the verdicts."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ def command(
 
 
 def _accepted(path: Path) -> bytes:
-    """Return the content of the file with the limits that the verifier accepts.
+    """Return the content of the file that lists the limits of a substrate which the verifier
+    accepts.
 
     Raises:
         click.UsageError: the file cannot be read.

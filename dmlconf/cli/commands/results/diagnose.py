@@ -196,7 +196,8 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
-    """Return the log that `failure` names, or the latest; None if it names a case, or no run is.
+    """Return the log that `failure` names, or the latest log without it; None if there is no such
+    file.
 
     Raises:
         InvalidLogError: the file is not a log, or does not exist.

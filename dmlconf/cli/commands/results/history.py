@@ -1,4 +1,4 @@
-"""`dmlconf history`: keep runs in a database, and ask it since when and on what cases fail."""
+"""`dmlconf history`: keep runs in a database, and ask since when cases fail, and on what."""
 
 from __future__ import annotations
 

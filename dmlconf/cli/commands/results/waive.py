@@ -44,7 +44,7 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
     """Return the cases that failed in a run and that identifiers, patterns or handles name.
 
     Raises:
-        click.UsageError: no failing case has a name, or several have the same.
+        click.UsageError: a name fits no failing case, or a handle fits several.
     """
     failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
     try:

@@ -45,7 +45,7 @@ def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
         from dmlconf.cli.pages.device_checks import checked_devices  # Slow, and not needed to list.
 
         return checked_devices(path, as_json=as_json, color=color)
-    from dmlconf.backends.registry import survey_adapters  # It imports the cases' model.
+    from dmlconf.backends.registry import survey_adapters  # Slow: it imports the model of cases.
 
     devices = survey_adapters(path)
     if as_json:

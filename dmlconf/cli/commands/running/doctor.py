@@ -185,7 +185,8 @@ def _cache() -> Iterator[_Finding]:
         return
     count, size = _files(store.folder.glob("*"))
     text = f"{counted(count, 'file')} in {store.folder}, {size / 1e6:,.1f} MB"
-    # The single file `dmlconf.pyz` unpacks itself there. The lab, beside it, is no cache.
+    # If dmlconf is the single file `dmlconf.pyz`, it unpacks itself there. The lab's folder, beside
+    # it, is no cache.
     unpacked = store.folder / "unpacked"
     if unpacked.is_dir():
         _, size = _files(unpacked.rglob("*"))

@@ -1,4 +1,4 @@
-"""`dmlconf faults`: what DirectML itself does wrong."""
+"""`dmlconf faults`: list what DirectML itself does wrong, from `schemas/known-faults.yaml`."""
 
 from __future__ import annotations
 

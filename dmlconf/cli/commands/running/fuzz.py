@@ -289,7 +289,7 @@ def command(
 
 
 def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
-    """Return the suite's small cases of rewrites all of whose nodes are of these operators."""
+    """Return those small cases of rewrites in the suite whose nodes are all of these operators."""
     files = rewrite_files()
     suite = load_suite(files, store=checked_files()) if files else Suite((), "")
     return plantable(suite.templates, operators)
@@ -318,7 +318,8 @@ def _rounds(
 def _save(
     folder: Path, log: RunLog, cases: dict[str, PlannedCase]
 ) -> list[tuple[PlannedCase, Verdict]]:
-    """Write some failing cases of each group, say where, and return one of each group."""
+    """Write some failing cases of each group, say where, and return one of each group with its
+    verdict."""
     groups = [group.failures for group in shared_properties(log)]
     chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
     if not chosen:

@@ -231,7 +231,7 @@ def _questions(
     reports: Sequence[Report[Sequence[QuestionCoverage]]],
     options: _Options,
 ) -> int:
-    """Report which questions the cases ask; cases of models, whose data is plain, do not count."""
+    """Report which questions of `schemas/questions.yaml` the cases ask; models do not count."""
     operators = [entry for entry in entries if isinstance(entry, Operator)]
     chosen = {entry.name for entry in entries}
     plan, _ = without_models(_planned(entries, suite))

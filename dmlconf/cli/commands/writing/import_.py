@@ -1,4 +1,4 @@
-"""`dmlconf import`: read graphs that ONNX Runtime wrote to files as cases."""
+"""`dmlconf import`: make cases of graphs that ONNX Runtime wrote to files."""
 
 from __future__ import annotations
 

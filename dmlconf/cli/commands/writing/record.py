@@ -48,7 +48,7 @@ _MOST_NAMED: Final = 10
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Return a folder or the name of a recording, and refuse any other name.
 
-    A recording replaces the file, and in other commands `-o` selects operators.
+    In other commands `-o` selects operators, and a recording replaces the file that it names.
     """
     if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
@@ -168,7 +168,7 @@ def _folder_of_operators(paths: Sequence[Path]) -> Path:
     Raises:
         click.UsageError: the paths are not in one folder of operators.
     """
-    folders: dict[Path, Path] = {}  # By their absolute paths: messages name what the user typed.
+    folders: dict[Path, Path] = {}  # From absolute paths to those that the user typed.
     for path in paths:
         own = path if path.is_dir() else path.parent
         absolute = own.absolute()

@@ -121,8 +121,8 @@ def _keep(
 ) -> None:
     """Keep in the cache which files are valid.
 
-    These are files below the given paths without a warning. Files with the tag `large` are left
-    out, as how they are checked depends on the machine's memory.
+    These are the files below the given paths for which there is no warning. Files with the tag
+    `large` are left out, as how they are checked depends on the machine's memory.
     """
     large = {t.about.location.path for t in suite.templates if LARGE_TAG in t.tags}
     for path in unknown - large - {warning.path for warning in warnings}:
@@ -131,9 +131,10 @@ def _keep(
 
 
 def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry without the tag `large` that has a case of much memory.
+    """Yield a problem for each entry that has a case of much memory and no tag that says so.
 
-    By the tag, whoever runs a suite in a container knows which cases to leave out.
+    By the tags `large` and `model`, whoever runs a suite in a container knows which cases to leave
+    out.
     """
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
@@ -166,7 +167,7 @@ def _plain(problem: Problem) -> dict[str, Any]:
 
 
 def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a warning for each entry of a file with cases for which any output would pass."""
+    """Yield a warning for each entry of a case file that has cases which any output would pass."""
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
         template = planned.template
