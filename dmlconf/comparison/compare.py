@@ -19,8 +19,7 @@ this."""
 
 
 class Change(StrEnum):
-    """How the verdict on a case changed between two runs; the members are in order, the worst
-    first.
+    """How the verdict on a case changed between two runs; the most severe change comes first.
 
     Their values are part of JSON reports and must not change.
     """
@@ -138,8 +137,7 @@ class Comparison:
 
     @property
     def new_failures(self) -> RunLog:
-        """The new run without the failures of cases that fail in the base too, to report new ones
-        only."""
+        """The new run without failures of cases that fail in the base too, to report the rest."""
         newly = {entry.case for entry in self.of(Change.NEW_FAILURE)}
         verdicts = (v for v in self.new.verdicts if v.case in newly or not v.status.fails_run)
         return replace(self.new, verdicts=tuple(verdicts))

@@ -244,7 +244,7 @@ def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ..
 def retimed(
     base: RunLog, new: RunLog, time_again: Callable[[Collection[str]], Iterable[Verdict]]
 ) -> RunLog:
-    """Return the new run with more times of those operators that seem slower: they are timed again.
+    """Time operators that seem slower again, and return the new run with these times added.
 
     An operator that seemed slower only through a temporary disturbance of the machine then no
     longer does.
@@ -316,8 +316,7 @@ def _spread(deviations: Iterable[float]) -> float:
 
 
 def timing_lines(compared: Timing) -> list[str]:
-    """Return a line for each entry of `slower`, at most `MOST_LINES`, and how many more there
-    are."""
+    """Return at most `MOST_LINES` lines for the entries of `slower`, and how many more it has."""
     lines = [
         f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
         f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "

@@ -78,8 +78,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection that sees the database in one state, whatever others write
-        meanwhile."""
+        """Give a connection that sees one state of the database, even if others write to it."""
         from sqlalchemy.exc import SQLAlchemyError
 
         try:

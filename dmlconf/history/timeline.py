@@ -193,8 +193,7 @@ class Line:
 
     @cached_property
     def switches(self) -> Sequence[int]:
-        """The index of the first run, and of each run in another environment than the one before
-        it."""
+        """The index of the first run, and of each in another environment than the run before."""
         ids = [each.environment.id for each in self.runs]
         return [at for at in range(len(ids)) if at == 0 or ids[at] != ids[at - 1]]
 

@@ -1,1 +1,1 @@
-"""Reports: pure functions of a run log, or of what else they are about."""
+"""Reports on runs, comparisons, suites and more: functions that return text, data or pages."""

@@ -34,7 +34,7 @@ def code(text: str) -> str:
 
 
 def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Yield lines as a block of code; its fences have more backticks than any line in a row."""
+    """Yield lines as a block of code; its fences have more backticks than a line has in a row."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"

@@ -43,14 +43,14 @@ class _Page:
 
     @property
     def style_source(self) -> str:
-        """The only style that the content policy of the page permits."""
+        """The source of the styles that the content policy of the page permits."""
         if self.stylesheet:
-            return "'self' file:"  # Of a page that is a file, `'self'` permits no other files.
+            return "'self' file:"  # In a page opened from a file, `'self'` covers no other file.
         return _source(str(self.style))
 
     @property
     def script_source(self) -> str:
-        """The only script that the content policy of the page permits."""
+        """The source of the script that the content policy of the page permits."""
         return _source(str(self.script)) if self.script else "'none'"
 
 
@@ -103,7 +103,7 @@ def stylesheet() -> str:
 
 @cache
 def _linked() -> Environment:
-    """Return the templates' environment; it is kept, as compiling a template takes longest."""
+    """Return the templates' environment; it is kept, as compiling templates takes most time."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -110,7 +110,7 @@ def _waived(verification: Verification) -> str:
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
     """Yield the headings of findings, notes and waivers, each with its lines."""
-    # Of a file that could not be read, the closing sentence says all that is known.
+    # If the file could not be read, the closing sentence says all that is known.
     if verification.findings and not verification.unread:
         yield (
             "Why it does not hold",
@@ -129,7 +129,7 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return a finding's message, and before it the kind, unless the closing sentence says that."""
+    """Return a finding's message after its kind, unless the closing sentence tells the kind."""
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

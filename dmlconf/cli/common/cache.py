@@ -46,8 +46,7 @@ def user_store() -> Store | None:
 
 
 def checked_files() -> Entries | None:
-    """Return the records of checked files: those that came with dmlconf, then those in the user's
-    cache."""
+    """Return the records of checked files: first those that came with dmlconf, then the cache."""
     archive = checked_archive()
     if archive is None:
         return user_store()

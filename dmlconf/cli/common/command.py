@@ -206,8 +206,7 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command that groups options in its help; variables and the configuration file set them
-    too."""
+    """A command with options in groups, which variables and the configuration file can also set."""
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
         super().__init__(name, **attributes)

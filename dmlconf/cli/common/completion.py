@@ -55,8 +55,7 @@ def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: s
 
 
 def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the profiles of certificates and of the configuration file that begin with the
-    text."""
+    """Return the names of certification and configuration profiles that begin with the text."""
     from dmlconf.certification.profiles import profile_names
 
     names = [*configured_profiles(), *profile_names()]
@@ -66,7 +65,7 @@ def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete:
 def complete_config_profile(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[str]:
-    """Return the profiles of the configuration file that begin with the text."""
+    """Return the names of configuration profiles that begin with the text."""
     return [name for name in configured_profiles() if name.startswith(incomplete)]
 
 

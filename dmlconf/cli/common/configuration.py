@@ -349,8 +349,7 @@ def _split(dotted: str) -> Key:
 
 
 def configurable_parameters(command: str) -> dict[str, click.Parameter]:
-    """Return those parameters of a command that the file may set, also `paths`, by their long
-    names."""
+    """Return those parameters of a command that the file may set, and `paths`, by long name."""
     parameters = {long_name(each): each for each in command_module(command).command.params}
     return {name: each for name, each in parameters.items() if name not in _NEVER}
 
@@ -363,8 +362,7 @@ def long_name(parameter: click.Parameter) -> str:
 
 
 def _misfit(parameter: click.Parameter, value: Any) -> str | None:
-    """Return the kind of value that a parameter takes, in words; None if the value is of this
-    kind."""
+    """Return in words which kind of value a parameter takes; None if the value is of this kind."""
     several = parameter.multiple or parameter.nargs == -1
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return None if isinstance(value, bool) else "true or false"

@@ -58,8 +58,7 @@ class DeviceOptions:
 
 
 def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of the single options that calls a command's function with
-    `device_options`."""
+    """Let a command's function take one `device_options` in place of the single options."""
 
     @wraps(function)
     def command(**arguments: Any) -> Any:

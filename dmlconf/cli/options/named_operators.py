@@ -59,8 +59,7 @@ def operator_option(
     callback: Callable[..., Any] = expand_operators,
     **attributes: Any,
 ) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds the option for choosing operators, which may be given
-    repeatedly.
+    """Return a decorator that adds an option for operators, which may be given several times.
 
     Args:
         explanation: the help of the option.

@@ -41,8 +41,7 @@ def disarm_workflow_commands() -> None:
 
 
 class Disarmed(TextIOWrapper):
-    """A stream that writes to the buffer of another one, with a zero-width space in each
-    command."""
+    """A stream that writes to another one's buffer, with a zero-width space in each command."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(

@@ -44,8 +44,7 @@ class Trial:
         return verdict_of(case, self.backend.execute, conclusion)
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:
-        """Return whether a case gets the status and the kind of reason that the given verdict
-        has."""
+        """Return whether a case gets the given verdict's status and kind of reason again."""
         other = self.verdict(case)
         kinds = [each.reason.kind if each.reason else None for each in (other, verdict)]
         return other.status is verdict.status and kinds[0] is kinds[1]

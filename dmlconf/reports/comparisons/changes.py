@@ -118,8 +118,8 @@ def render_terminal(
     Args:
         comparison: the comparison.
         names: the names of the base and of the new run.
-        verbose: list every case of every change.
-        quiet: show only new failures and the closing sentence.
+        verbose: whether to list every case of every change.
+        quiet: whether to show only new failures and the closing sentence.
     """
     from rich.console import Group
 
@@ -177,7 +177,7 @@ def _counts(comparison: Comparison) -> Table:
 
 
 def heading(change: Change) -> str:
-    """Return the heading of the cases with a change."""
+    """Return the heading above the list of the cases with this change."""
     label = "new failures" if change is Change.NEW_FAILURE else change.label
     return f"{label[0].upper()}{label[1:]}"
 

@@ -1,4 +1,4 @@
-"""The HTML report on comparisons: one page of what changed between two runs, or several pairs."""
+"""The HTML report on comparisons: what changed between two runs, or in several pairs of runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STYLES: Final = {
     Change.STATUS: Status.UNCHECKED.css_class,
     Change.DRIFTED: Status.UNCHECKED.css_class,
 }
-"""Colours of changes by their meaning; others have none."""
+"""The CSS classes that colour changes; other changes have no colour."""
 
 _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
 """Facts that a reader compares first; the page folds the others away."""

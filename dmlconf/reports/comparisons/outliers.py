@@ -1,4 +1,4 @@
-"""Report, for the terminal, in which cases the result of one run differs from all other runs'."""
+"""Report, for the terminal, the cases in which one run stands alone, as `comparison` finds them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 
 
 def _result(verdict: Verdict) -> str:
-    """Return the first wrong element of a failure, else its reason; the status of other cases."""
+    """Return a failure's first wrong element, or else its reason; the status of any other case."""
     if not verdict.status.fails_run or verdict.reason is None:
         return str(verdict.status)
     for each in verdict.reason.differences[:1]:

@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def judged(self) -> int:
-        """Number of cases that passed or failed; other statuses do not tell whether it is right."""
+        """Number of cases that passed or failed; other statuses tell nothing about results."""
         return sum(self.counts.get(status, 0) for status in Status if status.traits.judged)
 
     @property
@@ -83,7 +83,7 @@ class Scoreboard:
     cells: Mapping[str, tuple[Cell, ...]]
 
     def totals(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return a row for how the runs ended, one for the share, and one for each status."""
+        """Return rows: how the runs ended, their shares of passed cases, and each status."""
         sums = [Counter(verdict.status for verdict in run.verdicts) for run in self.runs]
         for run, counts in zip(self.runs, sums, strict=True):
             counts[Status.NOT_RUN] += run.header.selected - counts.total()

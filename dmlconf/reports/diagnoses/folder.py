@@ -67,7 +67,7 @@ class Compilation:
 
     @classmethod
     def of(cls, backend: str) -> Compilation:
-        """Return the options of a backend as named on the command line."""
+        """Return what the options of a backend say, which is named as on the command line."""
         _, options = split_options(backend.partition(":")[2])
         return cls(
             options.get("metacommands") != "off",
@@ -140,7 +140,7 @@ def write_diagnosis(
         diagnosis: what is known about the failure.
         environment: the software and device that the backend ran on.
         backend: the backend as named on the command line.
-        shared: what the failures share in whose group the case is; None if unknown.
+        shared: what the failures in the case's group share; None if unknown.
         failures: the identifiers of the failures of that group.
 
     Raises:

@@ -50,7 +50,7 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
 
 
 def reduction_sentence(diagnosis: Diagnosis) -> str:
-    """Return a sentence about the size of the reduced case."""
+    """Return a sentence on how small the case was made, or why it was not reduced."""
     reduced = diagnosis.reduced
     if diagnosis.is_known_fault:
         return "Not reduced, as it is a known fault; `dmlconf faults` explains it."
@@ -64,7 +64,7 @@ def reduction_sentence(diagnosis: Diagnosis) -> str:
 
 
 def rewrite_sentence(diagnosis: Diagnosis) -> str | None:
-    """Return a sentence that names the rewrite with the wrong outputs; None if none is known."""
+    """Return a sentence on the wrong rewrite that would give the same outputs; None if unknown."""
     mutant = diagnosis.rewritten
     if mutant is None:
         return None
@@ -84,7 +84,7 @@ def render(
         diagnosis: the diagnosis of the failure.
         environment: the software and device that the backend ran on.
         backend: the backend as named on the command line.
-        shared: what the failures share in whose group the case is; None if unknown.
+        shared: what the failures in the case's group share; None if unknown.
         files: descriptions of the other files in the folder, by name.
     """
     lines = _lines(diagnosis, environment, backend, shared, files)

@@ -14,7 +14,7 @@ from dmlconf.reports.markdown_text import escaped, table
 __all__ = ["moment", "news_data", "news_lines", "news_markdown", "news_text", "run_text"]
 
 _MOST_LISTED: Final = 50
-"""How many cases of each kind a comment lists."""
+"""How many cases that began to fail, and how many that pass again, a comment lists."""
 
 
 def moment(run: RunRow) -> str:

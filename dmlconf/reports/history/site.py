@@ -30,7 +30,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["MOST_CASE_PAGES", "Site"]
 
 MOST_CASE_PAGES: Final = 5_000
-"""How many cases have a page in a folder: first those that fail now, then the latest changes."""
+"""How many cases have a page in a folder: those that fail now, then those changed last."""
 
 _MOST_COLUMNS: Final = 12
 _MOST_LINES: Final = 20

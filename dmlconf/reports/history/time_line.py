@@ -43,7 +43,7 @@ def time_line(shares: Sequence[float | None], what: str = "run") -> TimeLine:
 
     Args:
         shares: for each run, the share of its cases that fail, from 0 to 1; None where no case ran.
-        what: the word for what each share belongs to.
+        what: the word, in the singular, for what each share belongs to.
     """
     bars = list(_bars(shares))
     failing = [share for share in shares if share]

@@ -29,7 +29,7 @@ MOST_STATIC: Final = 50
 """How many failures the page shows if scripts are off."""
 
 MOST_OPEN_NOTES: Final = 3
-"""How many remarks the page shows unfolded."""
+"""The page shows up to this many remarks unfolded; if there are more, all are folded."""
 
 _BAR: Final = 120
 """Width of a status bar, in pixels."""

@@ -24,7 +24,8 @@ def left_out_note(count: int, why: str) -> str:
 
     Args:
         count: how many cases are left out.
-        why: a value of `WITHOUT_MODELS`, which follows "cases with the tag `model` left out".
+        why: the reason, such as a value of `WITHOUT_MODELS`, which follows "cases with the tag
+            `model` left out".
     """
     cases = f"{counted(count, 'case')} with the tag `{MODEL_TAG}`"
     return f"{cases} left out {why}: select them with --tag {MODEL_TAG}"

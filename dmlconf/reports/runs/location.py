@@ -34,5 +34,5 @@ def _relative(path: PurePath) -> PurePath:
 def _working_directory() -> Path | None:
     try:
         return Path.cwd()
-    except OSError:  # It was removed.
+    except OSError:  # The directory was removed.
         return None

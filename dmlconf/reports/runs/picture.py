@@ -1,4 +1,4 @@
-"""The terminal report as plain text and as an SVG picture."""
+"""The report on a run that `runs.terminal` makes, as plain text and as an SVG picture."""
 
 from __future__ import annotations
 

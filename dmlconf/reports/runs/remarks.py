@@ -165,7 +165,7 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
-    """Return for each operator how many cases the backend cannot express, and how many there are.
+    """Return, by operator, how many cases the backend cannot express, and how many there are.
 
     Operators all of whose cases it can express are left out.
     """
@@ -289,7 +289,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Return a line for each variant: how many cases have which status, and how many other bits.
+    """Return, for each variant, how many cases have which status, and how many have other bits.
 
     A passing case has other bits if its outputs differ in a bit from those of the first variant.
     """
@@ -336,7 +336,7 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def breakdown_lines(log: RunLog) -> list[str]:
-    """Return the breakdowns of processes that no case explains, and a command to find the cause."""
+    """Return breakdowns after which every case ran through, and a command to find the cause."""
     found = unexplained_breakdowns(log.verdicts)
     if not found:
         return []
@@ -372,7 +372,7 @@ def debug_layer_note(log: RunLog) -> str | None:
 
 
 def plain_notes(log: RunLog) -> tuple[str | None, ...]:
-    """Return the remarks that are one sentence in every report."""
+    """Return the remarks that are one sentence in every report; None where one does not apply."""
     return (
         unchecked_note(log),
         unchecked_outputs_note(log),

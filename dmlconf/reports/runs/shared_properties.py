@@ -1,4 +1,4 @@
-"""The lines of a report about what failures share, and the failures that it shows in full."""
+"""Say in a report what failures share, which `dmlconf.diagnosis` finds, and which it shows."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
 
 
 def not_shown(log: RunLog, entries: Sequence[ShownFailure]) -> int:
-    """Return how many failures are neither shown nor broke with the message of a shown one."""
+    """Return how many failures are neither shown nor among the `others` of a shown one."""
     failing = sum(verdict.status.fails_run for verdict in log.verdicts)
     return max(0, failing - sum(1 + shown.others for shown in entries))
 

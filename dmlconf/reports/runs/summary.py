@@ -44,7 +44,7 @@ MOST_DIAGNOSTIC_LINES: Final = 20
 MOST_NEAREST: Final = 5
 
 LONGEST_NAMED: Final = 60
-"""Characters of an identifier that a command gives in full; a longer one is named by its handle."""
+"""Maximum length of an identifier in a command; a case with a longer one is named by its handle."""
 
 _MOST_SHARDS: Final = 10
 
@@ -120,7 +120,7 @@ def margin_cell(margin: float | None) -> str:
 
 
 def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
-    """Return the totals of each operator, by name, and those of all."""
+    """Return the totals of each operator, sorted by name, and the totals of all together."""
     rows = [_totals(*each) for each in sorted(verdicts_by_operator(log.verdicts).items())]
     return rows, _sum("total", rows)
 

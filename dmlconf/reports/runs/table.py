@@ -33,7 +33,7 @@ MOST_FAILING_ROWS: Final = 15
 """Maximum number of failing operators in a table that leaves out the others."""
 
 _NAME_WIDTHS: Final = (45, 28)
-"""Maximum length of an operator's name on one line; each is tried until the table fits."""
+"""Maximum lengths of a line of an operator's name, which are tried in turn until the table fits."""
 
 _SHORTEST_NAMES: Final = 15
 """Maximum length of a line of a name, where no layout has room for longer ones."""
@@ -80,7 +80,8 @@ _ARRANGEMENTS: Final = (
     *((layout, _SHORTEST_NAMES) for layout in _LAYOUTS),
 )
 """The layouts to try in this order, each with the maximum length of a line of a name. To save width
-the column of times is left out before names are broken into short lines, and `Limit used` last."""
+the column of times is left out before names are broken into short lines, and `Limit used` is left
+out last."""
 
 
 @dataclass(frozen=True, slots=True)

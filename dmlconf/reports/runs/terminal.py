@@ -55,9 +55,10 @@ def render(
 
     Args:
         log: the run's log.
-        verbose: show every operator, more failures, and what is of use to authors of cases.
-        quiet: show only what failures share, breakdowns, a line for each of some failures, and the
-            closing sentence.
+        verbose: whether to show every operator, more failures, and what is of use to authors of
+            cases.
+        quiet: whether to show only what failures share, breakdowns, a line for each of some
+            failures, and the closing sentence.
         failures: how many failures to show in full; None for 3, or 50 where verbose.
     """
     from rich.console import Group
@@ -151,7 +152,7 @@ def _heading(header: Header, *, verbose: bool) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _HeadingLine:
-    """A name and its value on one line, which is cut off at the width of a terminal only."""
+    """A name and its value on one line, which is cut off in a terminal if it is too narrow."""
 
     name: str
     value: str
@@ -177,7 +178,7 @@ def _environment(header: Header) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class _Headline:
-    """Status, identifier, reason and handle; an identifier that is too long breaks after commas."""
+    """A failure's status, identifier, reason and handle; a long identifier breaks after commas."""
 
     shown: ShownFailure
     handle: str

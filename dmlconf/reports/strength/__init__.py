@@ -1,1 +1,1 @@
-"""Reports on what a suite notices."""
+"""Reports on which defects and other changes a suite notices."""

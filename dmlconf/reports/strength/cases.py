@@ -1,4 +1,4 @@
-"""Report the strength figure "by case": the pairs of a defect and a case that notices it."""
+"""Report the strength figure "by case": how often a case that runs a defect's code notices it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
-    """Return the share of pairs of a defect and a case running its code that fail, in percent."""
+    """Return, of all pairs of a defect and a case that runs its code, the percentage that fail."""
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
 

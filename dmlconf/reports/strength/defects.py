@@ -246,7 +246,7 @@ def render_json(strength: Strength) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _DefectFigure(Figure):
-    """Injected defects, and how many of them each case notices."""
+    """The figures by defect and by case."""
 
     heading: ClassVar[str] = "By case"
     strength: Strength
@@ -279,7 +279,10 @@ class _DefectFigure(Figure):
         return {"by_case": case_data(self.strength.noticed)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the operators whose share is lower; for the name `cases`, the share by case."""
+        """Return a sentence for each lower share, and one if legitimate differences fail.
+
+        The shares are those of the operators. For the name `cases`, only the share by case counts.
+        """
         if name == "cases":
             return too_low("by case", case_share(self.strength.noticed), least)
         rows = operator_strengths(self.strength)

@@ -63,7 +63,7 @@ class DriverDefects(Figure):
         )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield the pairs that survive, and those that few cases notice."""
+        """Yield pairs of defect and operator: those that survive, and those few cases notice."""
         yield "What survives, and the case that is missing", survivor_lines(self.figure)
         yield "What fewer than three cases notice", self._few()
 

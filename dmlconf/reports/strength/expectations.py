@@ -48,7 +48,7 @@ def _by_operator(figure: ExpectationFigure) -> dict[str, ExpectationTally]:
 
 
 def weak_operators(figure: ExpectationFigure, least: float) -> dict[str, float]:
-    """Return the operators that notice less than `least` percent, each with its share."""
+    """Return the operators whose cases notice less than `least` percent, each with its share."""
     shares = {name: _share(tally) for name, tally in _by_operator(figure).items()}
     return {name: noticed for name, noticed in shares.items() if noticed < least}
 
@@ -142,7 +142,7 @@ def permitted_lines(figure: ExpectationFigure) -> Iterator[str]:
 
 
 def unnoticed_lines(figure: ExpectationFigure) -> Iterator[str]:
-    """Yield a line for each operator and kind with changes that no case notices or rule permits."""
+    """Yield a line for each operator and kind with changes neither noticed nor permitted."""
     for (operator, kind), tally in sorted(figure.tallies.items()):
         unnoticed = tally.counted - tally.noticed
         if unnoticed:

@@ -74,7 +74,7 @@ class Setting:
         sample: how many cases at most of each operator, and of each driver defect; None for all.
         seed: the seed of all random choices.
         chosen: the names of the figures that are measured.
-        progress: shows how many cases are measured.
+        progress: shows how many cases have been measured.
         recordings: the recordings from which `injected` took expected values.
     """
 
@@ -90,7 +90,7 @@ class Setting:
 
     @cached_property
     def injected(self) -> Strength:
-        """The injected defects and perturbations that cases notice; measured on first use only."""
+        """Injected defects and perturbations and their tallies; measured when first used."""
         cases = sampled(self.plan, self.sample, self.seed)
         method = Method("defects" in self.chosen, "perturbations" in self.chosen, self.seed)
         strength, self.recordings = self.measured(

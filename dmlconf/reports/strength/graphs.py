@@ -90,7 +90,7 @@ class Graphs(Figure):
 
 
 def _sums(tallies: Mapping[str, GraphTally]) -> tuple[int, int]:
-    """Return how many differences fail a graph, and how many were tried."""
+    """Return how many of the tried defects or differences fail, and how many were tried."""
     failed = sum(tally.failed for tally in tallies.values())
     return failed, sum(tally.tried for tally in tallies.values())
 

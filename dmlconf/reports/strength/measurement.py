@@ -59,7 +59,7 @@ class Measurement:
 
     Attributes:
         figures: the figures, by name, in the order of `FIGURES`.
-        strength: the injected defects and perturbations; empty if neither figure was chosen.
+        strength: the injected defects and perturbations; empty if neither was chosen.
         seed: the seed of all random choices.
         sample: how many cases of each operator and driver defect were tried; None for all.
     """

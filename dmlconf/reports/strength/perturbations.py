@@ -1,4 +1,4 @@
-"""Report the strength figure "by perturbation": by kind, and by operator."""
+"""Report the strength figure "by perturbation": which small changes of outputs cases notice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind; if its target is lower, also without excused operators."""
+    """Return the share of each kind; if operators have an excuse, also the share without them."""
     shares = []
     for kind in KINDS:
         lower = exceptional().get(kind)

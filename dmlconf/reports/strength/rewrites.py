@@ -1,4 +1,4 @@
-"""Report the strength figure "by rewrite": which rewrites of graphs and conditions are proven."""
+"""Report the strength figure "by rewrite": what cases prove of rewrites and conditions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Rewrites(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each case that proves nothing, and for what no case is to prove."""
+        """Yield a line for each case that proves nothing, and for each proof without a case."""
         yield "What is missing", self._missing()
 
     def _missing(self) -> Iterator[str]:

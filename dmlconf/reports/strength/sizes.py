@@ -1,4 +1,4 @@
-"""Report the strength figure "by defect of size": defects at the sizes of real layers only."""
+"""Report the strength figure "by defect of size": defects that show in large layers only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """The share of pairs of a defect and a case that runs its code that fail, in percent."""
+        """The percentage of pairs of a defect and a case with its code in which the case fails."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:

@@ -129,8 +129,7 @@ def command(
 
 
 def _accepted(path: Path) -> bytes:
-    """Return the content of the file that lists the limits of a substrate which the verifier
-    accepts.
+    """Return the content of the file with the limits of a substrate, which the verifier accepts.
 
     Raises:
         click.UsageError: the file cannot be read.

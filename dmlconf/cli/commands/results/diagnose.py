@@ -196,8 +196,7 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
-    """Return the log that `failure` names, or the latest log without it; None if there is no such
-    file.
+    """Return the log that `failure` names, by default the latest; None if there is no log.
 
     Raises:
         InvalidLogError: the file is not a log, or does not exist.
