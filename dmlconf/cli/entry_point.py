@@ -61,7 +61,7 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> int | None:
         code: int | None = ExitCode.SUCCESS
         try:
-            with silenced_when_closed():  # click, which calls this, would exit with 1.
+            with silenced_when_closed():  # Else click, which calls this, exits with 1.
                 code = super().invoke(ctx)
         except OSError as error:
             problem = output_error(error)

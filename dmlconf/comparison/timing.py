@@ -66,7 +66,7 @@ hundred times as long as it runs."""
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
 """Of the operators that are quicker than the median, the quickest 5% are left out. The amount by
-which the next one is quicker, times the factor, is taken as noise."""
+which the next one is quicker, times `_QUICK_FACTOR`, is taken as noise."""
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
@@ -246,8 +246,8 @@ def retimed(
 ) -> RunLog:
     """Time operators that seem slower again, and return the new run with these times added.
 
-    An operator that seemed slower only through a temporary disturbance of the machine then no
-    longer does.
+    If only a temporary disturbance of the machine made an operator seem slower, it then no longer
+    does.
 
     Args:
         base: the earlier run.

@@ -27,9 +27,10 @@ _MOST_FIGURE_BYTES: Final = 1 << 27
 
 
 def user_store() -> Store | None:
-    """Return the store in the user's cache folder; None if it is off, or there is no such folder.
+    """Return the store in the user's cache folder; None if the cache is off or there is no folder.
 
-    An account has no such folder if its home is unknown, as if the system's list of users lacks it.
+    There is none if the home of the account is unknown, for example if the system's list of users
+    lacks the account.
     """
     named = os.environ.get(VARIABLE)
     if named == _OFF:
@@ -46,7 +47,7 @@ def user_store() -> Store | None:
 
 
 def checked_files() -> Entries | None:
-    """Return the records of checked files: first those that came with dmlconf, then the cache."""
+    """Return the records of checked files, which come with dmlconf or are in the user's cache."""
     archive = checked_archive()
     if archive is None:
         return user_store()

@@ -1,4 +1,4 @@
-"""The classes of all commands and options, which read the configuration file and variables too."""
+"""The classes of all commands and options, which environment variables and a file can set too."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command with options in groups, which variables and the configuration file can also set."""
+    """A command with options in groups, which environment variables and the file can set, too."""
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
         super().__init__(name, **attributes)

@@ -12,7 +12,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operat
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.cli.common.configuration import configured_profiles
 
-# Imports that are slow come late: most commands import this module, but hardly any completes words.
+# Slow imports come late: most commands import this module, but hardly any process completes words.
 if TYPE_CHECKING:
     from dmlconf.cases.loading.loader import Suite
 

@@ -349,7 +349,7 @@ def _split(dotted: str) -> Key:
 
 
 def configurable_parameters(command: str) -> dict[str, click.Parameter]:
-    """Return those parameters of a command that the file may set, and `paths`, by long name."""
+    """Return, by long name, the parameters of a command that the file may set, also `paths`."""
     parameters = {long_name(each): each for each in command_module(command).command.params}
     return {name: each for name, each in parameters.items() if name not in _NEVER}
 

@@ -17,7 +17,7 @@ SINGLE_FILE: Final = "DMLCONF_SINGLE_FILE"
 
 
 def what_to_type() -> str | None:
-    """Return what to type instead of `dmlconf`, such as `python3 dmlconf.pyz`; None if nothing."""
+    """Return what to type for dmlconf, such as `python3 dmlconf.pyz`; None for `dmlconf`."""
     file = os.environ.get(SINGLE_FILE)
     if not file:
         return None

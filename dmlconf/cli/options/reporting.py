@@ -76,7 +76,7 @@ def parse_reports(
 
 
 def files_of(reports: Sequence[Report[_Content]]) -> list[tuple[str, Path]]:
-    """Return, for each report with a file, the option that names the file, and the file."""
+    """Return each report's option and the file that it names; leave out reports without a file."""
     return [(report.option, report.file) for report in reports if report.file is not None]
 
 
@@ -205,11 +205,11 @@ def write(
     *,
     announce: bool = True,
 ) -> bool:
-    """Write reports, and print a table, on standard error if a report goes to standard output.
+    """Write reports and print a table; it goes to standard error if a report takes standard output.
 
     If something cannot be written, a message on standard error says so, and the rest is written.
-    It is no failure if the reader of standard output closes it early. Formats that take no file are
-    published last.
+    It is no failure if the reader of standard output closes it early. Formats that take no file,
+    such as `github`, are published last.
 
     Args:
         reports: the reports that were asked for.

@@ -1,4 +1,4 @@
-"""`--fail-slower`, and what is said of slower operators, which `comparison.timing` finds."""
+"""The option `--fail-slower`, and lines on operators that `comparison.timing` finds slower."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
         has_dispatches: whether the data of dispatches was kept.
     """
     say("The outputs differ from the CPU provider's; looking for the first node whose output does")
-    # The search runs in a process without hooks, since its graphs are not those of the application.
+    # The search runs in a process without hooks, since the graphs that it compiles are no captures.
     command = [sys.executable, *program, "--find-difference"]
     subprocess.run(command, env=program_environment(), check=False)
     say(suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)

@@ -80,7 +80,7 @@ def _file(template: CaseTemplate) -> Path:
 
 
 def _has_recording(template: CaseTemplate) -> bool:
-    """Return whether the case's operator has a recording; if so, the lack of one is not the reason.
+    """Return whether the case's operator has a recording, so that no recording is missing.
 
     The recording is in the operator's folder: `cases/gemm` for a case of GEMM in `cases/shared`.
     """

@@ -24,8 +24,7 @@ of two cores."""
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
-"""The same as `_PER_SECOND`, for a run of up to `_MOST_OF_FEW` cases: a larger share of them is
-large."""
+"""The same for a run of at most `_MOST_OF_FEW` cases, more of which are large."""
 
 
 def announcement(header: Header, total: int | None, processes: int) -> str | None:

@@ -1,4 +1,4 @@
-"""`dmlconf record --into-case`: write the outputs of a real DirectML into cases as expected."""
+"""`dmlconf record --into-case`: write the outputs of a real DirectML into cases as expectations."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
 
     Args:
         runs: their logs.
-        files: the names of the logs, which name runs that do not differ otherwise.
+        files: the names of the logs, which distinguish runs that have the same device and software.
     """
     by_run = [verdicts_by_operator(run.verdicts) for run in runs]
     operators = sorted({name for cells in by_run for name in cells})

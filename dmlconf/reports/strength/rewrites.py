@@ -1,4 +1,4 @@
-"""Report the strength figure "by rewrite": what cases prove of rewrites and conditions."""
+"""Report the strength figure "by rewrite": which graph rewrites and conditions cases prove."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rewrites(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of what `_needed` yields that all of its cases prove."""
+        """The percentage of what `_needed` yields that has cases and is proven by all of them."""
         needed = list(_needed())
         return share(self._proven(needed), len(needed))
 
@@ -73,7 +73,7 @@ class Rewrites(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each case that proves nothing, and for each proof without a case."""
+        """Yield a line for each case that proves nothing, and for what has no case to prove it."""
         yield "What is missing", self._missing()
 
     def _missing(self) -> Iterator[str]:

@@ -129,7 +129,7 @@ def command(
 
 
 def _accepted(path: Path) -> bytes:
-    """Return the content of the file with the limits of a substrate, which the verifier accepts.
+    """Return the content of the file that `--substrate` names.
 
     Raises:
         click.UsageError: the file cannot be read.

@@ -100,7 +100,7 @@ def command(
 
 
 def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """Yield each option's name, value and origin, and which effect of it needs a permission."""
+    """Yield each option's name, value and origin, and why it needs a permission, if it does."""
     settings = ctx.meta.get(SETTINGS, {})
     for parameter in command.params:
         key = str(parameter.name)
