@@ -1,4 +1,4 @@
-"""Say in words which kinds of number a case's inputs hold, such as NAN: its fact `Data`."""
+"""Find which kinds of number a case's inputs hold, such as NAN: the words of its fact `Data`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def data_words(case: Case) -> tuple[str, ...]:
 
 
 def is_index(tensor: str) -> bool:
-    """Return whether a tensor of an operator, by its name, holds indices."""
+    """Return whether an operator's tensor of this name holds indices."""
     return "Indices" in tensor
 
 

@@ -37,7 +37,7 @@ class CaseError(ValueError):
 
 
 def desc_location(field: str) -> tuple[str | int, ...]:
-    """Return where a case has a field such as `InputTensors[0]`; `("desc",)` for an empty name."""
+    """Return the keys of a field in an entry: `desc`, `InputTensors`, 0 for `InputTensors[0]`."""
     if not field:
         return ("desc",)
     tensor = TensorRef.of(field)

@@ -144,7 +144,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     """Return the names, with their values, that a condition over a case may use.
 
-    These are the names of `names`, and `FeatureLevel`: the lowest level that must support the desc,
+    These are what `names` returns, and `FeatureLevel`: the lowest level that must support the desc,
     as 41 for 4_1, so that `FeatureLevel >= 4_1` is valid Python.
 
     Args:

@@ -46,7 +46,7 @@ class GraphCase(Case):
     relation: Relation | None = None
 
     most_variations: ClassVar[int] = 2
-    """Few other inputs are tried, since finding what a graph permits takes most of the time."""
+    """Only one set of inputs besides its own, since computing what a graph permits takes long."""
 
     is_compiled_as_graph: ClassVar[bool] = True
     forms: ClassVar[tuple[Relation, ...]] = tuple(Relation)
@@ -83,7 +83,7 @@ class GraphCase(Case):
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """Lowest feature level that must support each node; None if no page names one."""
+        """Lowest feature level that must support all nodes; None if the page of any names none."""
         levels = [required_level(node.operator, node.desc) for node in self.graph.operator_nodes]
         return None if None in levels else highest_level(self.level_needs)
 
@@ -169,8 +169,8 @@ def node_case(case: Case, node: Node, data: Mapping[str, Array | Fill]) -> Case:
     """Return a node as a separate case: the operator, with these inputs.
 
     Args:
-        case: the graph; if an output and an input of the graph share a buffer, so do the tensors
-            of the node that they feed.
+        case: the graph; if an output and an input of the graph share a buffer, so do the tensors of
+            the node that are connected to them.
         node: one of its nodes.
         data: the node's inputs by tensor, shaped like its own descs.
     """

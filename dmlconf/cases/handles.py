@@ -1,8 +1,8 @@
 """Handles: short names of cases, the same in every run.
 
-`gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `k3f9a`: a digest of the identifier, as
-long as it must be to differ from those of the other cases, at least five characters. It begins with
-a letter and has no character that a shell takes for its own.
+`gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `k3f9a`: the beginning of a digest of the
+identifier, at least five characters, and as many as it needs to differ from the other cases'
+handles. It begins with a letter and has no character that a shell takes for its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def longest_handle(identifier: str) -> str:
     """Return the digest of which a case's handle is the beginning."""
     number = int.from_bytes(sha256(identifier.encode("utf-8", "surrogatepass")).digest())
     number, first = divmod(number, len(_LETTERS))
-    number %= len(_CHARACTERS) ** (_LONGEST - 1)  # Only this part counts; it fits a machine word.
+    number %= len(_CHARACTERS) ** (_LONGEST - 1)  # The rest is not used; this fits a machine word.
     text = _LETTERS[first]
     while len(text) < _LONGEST:
         number, at = divmod(number, len(_CHARACTERS))
@@ -36,7 +36,7 @@ def longest_handle(identifier: str) -> str:
 
 
 def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
-    """Return the handle of each case, by identifier; none begins with another."""
+    """Return the handle of each case, by identifier; no handle is the beginning of another."""
     digests = {identifier: longest_handle(identifier) for identifier in identifiers}
     in_order = sorted(set(digests.values()))
     lengths: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Names of cases as users write them: in full, as a pattern or a matrix, or without the folder."""
+"""Find cases by what users write: identifiers, patterns, handles, or names without a folder."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ __all__ = [
 ]
 
 Scope = tuple[frozenset[str], frozenset[tuple[str, str]]]
-"""Operators, and pairs of operator and file name, that the named cases can be in; empty for any."""
+"""The operators, and the pairs of operator and file name, whose cases can have the given names; an
+empty set stands for all."""
 
 _ANYWHERE: Scope = (frozenset(), frozenset())
 
 
 class AmbiguousNameError(ValueError):
-    """A name without its folder that several cases have; the message lists them."""
+    """A handle or a name without its folder that several cases have; the message lists them."""
 
 
 def cases_digest(identifiers: Iterable[str]) -> str:
@@ -90,18 +91,18 @@ def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
 
 
 def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[str], list[str]]:
-    """Return the names in full, and those that no case has.
+    """Return the identifiers that the names stand for, and the names that no case has.
 
-    A name that no case has is tried without its folders: `example-1` is
-    `gather/documented/example-1` if no other case ends that way; then as a handle, such as `k3f9a`.
-    Patterns are returned as they are if a case fits them.
+    A name that is no identifier is tried as the end of one, as `example-1` of
+    `gather/documented/example-1`, and then as a handle, such as `k3f9a`. Patterns are returned as
+    they are if a case fits them.
 
     Args:
         names: the names, as users write them.
         identifiers: those of the existing cases.
 
     Raises:
-        AmbiguousNameError: several cases end that way, or have this handle.
+        AmbiguousNameError: several identifiers end with a name, or several cases have a handle.
     """
     exact = {*identifiers, *(identifier.partition("[")[0] for identifier in identifiers)}
     full: list[str] = []
@@ -124,7 +125,8 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 
 
 def scope_of(names: Iterable[str]) -> Scope:
-    """Return where cases of these names can be, if each name begins with its operator."""
+    """Return the scope of names; all operators and files if a name does not begin with an
+    operator."""
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()
     for name in names:

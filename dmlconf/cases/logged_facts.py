@@ -19,7 +19,7 @@ _DEEPEST: Final = 4
 
 
 def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
-    """Return a message about the facts of a verdict that are wrong; None if all can be used.
+    """Return what is wrong with the first wrong fact of a verdict; None if all can be used.
 
     Fields that this version does not know may have any plain value.
 

@@ -22,7 +22,7 @@ from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
 
-# `Case.graph` imports the graphs that it returns when it is first used.
+# `Case.graph` imports the module of graphs only when it is used.
 if TYPE_CHECKING:
     from dmlconf.graphs.model import Graph, GraphNode
     from dmlconf.graphs.relations import Relation
@@ -112,7 +112,7 @@ class ExpectedOutputs:
         samples: the known elements of outputs that are not known as a whole.
         computed: names of the outputs that the reference of this dmlconf has just computed. Any
             other expected output may contradict the reference.
-        right: what the reference computes, if that is known already.
+        right: what the reference computes, if it has been computed already.
     """
 
     outputs: Mapping[str, Array]
@@ -133,7 +133,7 @@ class ExpectedRejection:
 
     Attributes:
         hresult: name of the HRESULT, such as `E_INVALIDARG`.
-        constraint: name of the constraint that is broken, or None if the case leaves it open.
+        constraint: name of the constraint that is broken, or None if the case does not name it.
         provenance: whether a page says so, a real DirectML did so, or the case names its origin.
     """
 
@@ -169,9 +169,9 @@ class About:
 class Case:
     """One use of an operator, with its input data and the expected result.
 
-    A `GraphCase` is a case of several operators. Both have the attributes in which they differ: the
-    `graph`, which has one node for an operator, its `relation` to another form, and the `forms`
-    that it can have. So code that runs, judges or reduces a case need not ask which one it is.
+    A `GraphCase` is a case of several operators. Both have a `graph`, the `forms` in which it can
+    run, and a `relation`: an operator is a graph of one node, without other forms and without a
+    relation. So code that runs, judges or reduces a case need not ask which one it is.
 
     Attributes:
         identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
@@ -179,10 +179,11 @@ class Case:
         desc: the operator's desc.
         data: the inputs' data by tensor; arrays of tensors as `InputTensors[0]`.
         expectation: what the case itself expects; None leaves it to the reference.
-        in_place: output tensors that share the buffer of an input, by output.
+        in_place: the inputs whose buffers are also those of outputs, by output.
         tags: the tags for selection.
         about: information for people.
-        tolerances: what the case permits in addition to the operator's rules or instead, by output.
+        tolerances: limits that replace the operator's rules, or apply together with them, by
+            output.
         files: SHA-256 in hexadecimal of its data files, by name.
         disputes: `reference` if the case says that the reference is wrong where the two contradict
             each other; else None.
@@ -272,7 +273,8 @@ class Case:
 
     @property
     def lowest_level(self) -> FeatureLevel:
-        """Lowest feature level that has all parts of the desc; no page need list its tensors."""
+        """Lowest feature level that has all parts of the desc, even if no page lists its
+        tensors."""
         level: FeatureLevel = self.once("lowest_level", lambda: highest_level(self.level_needs))
         return level
 
@@ -286,7 +288,8 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return the precision rule of an output tensor; the case's own if it gives a reason."""
+        """Return the precision rule of an output tensor; the case's own if it says why it has
+        one."""
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule

@@ -29,7 +29,8 @@ class Binding:
     """A bound tensor.
 
     Attributes:
-        name: an operator's tensor, arrays as `InputTensors[0]`; an input or output of a graph.
+        name: the name of an operator's tensor, such as `InputTensors[0]`, or of a graph's input or
+            output.
         desc: its desc.
     """
 
@@ -68,7 +69,7 @@ class OperatorPlan:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlan:
-    """A graph for CompileGraph; inputs, outputs, nodes and their tensors are numbers from 0.
+    """A graph for CompileGraph; edges have the indices of inputs, outputs, nodes and their tensors.
 
     Attributes:
         nodes: operators and constants.
@@ -115,7 +116,8 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
-    """Return the plan of a graph; names in edges that the graph lacks get a number out of range."""
+    """Return the plan of a graph; if it lacks a name of an edge, the edge's index is out of
+    range."""
     by_name = graph.by_name
     nodes = tuple(by_name)
     inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)

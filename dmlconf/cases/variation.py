@@ -17,7 +17,7 @@ def varied(case: Case, number: int) -> Case:
 
     Generated data gets another seed, as in `challenged`, and the expectation is left to the
     reference. If no data is generated, each input has its elements in another order; the outputs
-    are then not judged (`is_judged`), since a case's indices may not be permitted in every order.
+    are then not judged (`is_judged`), since indices, for example, may be invalid in another order.
 
     Args:
         case: the case.

@@ -17,9 +17,9 @@ class Bounds:
         high: the highest value, over the desc's fields and terms.
         low: the lowest value.
         from_end: whether negative values of signed types count from the end, down to `-high - 1`.
-        writes: for indices of what is written, the tensor whose elements are written there, such as
-            UpdatesTensor. Where indices are equal, it is undefined which element stays. None if
-            elements are only read.
+        writes: if the operator writes at these indices, the tensor whose elements it writes, such
+            as UpdatesTensor. If several indices are equal, it is undefined which element stays.
+            None if elements are only read.
     """
 
     high: Expression

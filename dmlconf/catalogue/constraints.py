@@ -75,7 +75,7 @@ def _broken_fields(operator: Operator, desc: Desc) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
-    """Return the names of the enforced constraints on all tensors that one tensor breaks.
+    """Return which of the enforced constraints that apply to any tensor this tensor breaks.
 
     Args:
         kind: the kind of the tensor's field.

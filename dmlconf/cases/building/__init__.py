@@ -1,1 +1,1 @@
-"""Makes cases of the entries of case files."""
+"""Builds cases from the entries of case files."""

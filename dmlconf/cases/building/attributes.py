@@ -51,7 +51,7 @@ def array_length(
     Without arrays it is the count that the case gives, else 0.
 
     Raises:
-        CaseError: their lengths differ, or the count field has another length.
+        CaseError: the arrays differ in length, or the count field has another value.
     """
     lengths = {name: len(desc[name]) for name in arrays if desc[name] is not None}
     if desc[count] is not None:

@@ -35,7 +35,7 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"))
 def _source_of(planned: PlannedCase) -> str | None:
     """Return a digest of everything that determines a case, apart from its data files.
 
-    Return None for data that cannot be written as JSON.
+    Return None if the entry cannot be written as JSON.
     """
     entry = _entry_digest(planned.template)
     if entry is None:

@@ -56,7 +56,7 @@ def _all_fixed(values: list[Any]) -> bool:
 
 
 def evaluated(node: Any, names: Namespace) -> Any:
-    """Return the value of what `prepared` returned, over the named values.
+    """Evaluate what `prepared` returned; `names` has the values of the names in expressions.
 
     Raises:
         CaseError: an expression cannot be evaluated.

@@ -155,7 +155,8 @@ def _by_holder(
     """Return the entries of the graph's inputs, and those of its constants.
 
     An input with `held: constant` is a constant, and one with `held: owned` has the flag
-    OWNED_BY_DML, so that one matrix has the same graph with the data held in each way.
+    OWNED_BY_DML, so that cases of one matrix can have the same graph with its data held in
+    different ways.
     """
     given: _Entries = {}
     constants: _Entries = {}
@@ -332,8 +333,8 @@ def _known_constraint(constraint: str | None, graph: Graph) -> None:
 def operators_in(planned: PlannedCase) -> frozenset[str]:
     """Return the names of the operators of a planned graph's nodes, without building it.
 
-    A case of one operator has no nodes. An operator that an expression names is left out if the
-    catalogue lacks it.
+    The set is empty for a case of one operator. An operator that an expression names is left out if
+    the catalogue lacks it.
     """
     if "nodes" not in planned.template.data:
         return frozenset()
@@ -350,7 +351,7 @@ def _written_operators(
     """Return the operators of an entry's nodes, and the named values that they depend on.
 
     Nearly all entries name operators without an expression. The operators are then the same for
-    each case, and no named value counts.
+    each case and depend on no named value.
     """
     entry = template.data
     nodes = entry["nodes"].items()

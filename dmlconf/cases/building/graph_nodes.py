@@ -42,7 +42,7 @@ _VIEW: Final = ("Sizes", "DataType", "Strides", "layout")
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
-    """A node in the form of a case; for a repeated node, one copy.
+    """A node as a case file describes it; if the node is repeated, one of its copies.
 
     Attributes:
         name: the name of the node.
@@ -50,8 +50,8 @@ class NodeEntry:
         operator: the operator.
         desc: the values of the fields by name, as `prepared` returns them.
         names: the named values that its expressions may use.
-        previous: the name of the copy before it; None for the first one, and if nothing is
-            repeated.
+        previous: the name of the copy before it; None for the first copy, and for a node that is
+            not repeated.
     """
 
     name: str
@@ -386,7 +386,7 @@ class _NotYetReadError(Exception):
 
 
 class UnreadSourceError(CaseError):
-    """A node is fed by one that cannot be read, and that has errors at its own entry."""
+    """A node is fed by one that cannot be read, whose errors are reported at its own entry."""
 
 
 def _first_output(entry: NodeEntry) -> str:

@@ -96,7 +96,7 @@ def build_operator_case(planned: PlannedCase) -> Case:
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
     """Return the parts of an entry that may contain a matrix's expressions, read once.
 
-    `known` is empty at first; `_known_field` puts into it the fields that all cases share.
+    `known` is empty at first; `_known_field` puts into it the fields that have no expressions.
     """
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
@@ -194,7 +194,7 @@ _ABSENT: Final = Fixed(None)
 
 
 def _items(node: Any, names: Namespace, where: tuple[str | int, ...]) -> Any:
-    """Return the tensors of an array, or None; `repeat` and `of` describe many equal ones."""
+    """Return the tensors of an array, or None. `{repeat: 3, of: ENTRY}` has three."""
     parts = node.value if isinstance(node, Fixed) else node
     if not isinstance(parts, Mapping):
         items = evaluated(node, names)
@@ -244,12 +244,13 @@ def read_expectation(
     Args:
         operator: the operator, or the entry whose fields are a graph's outputs.
         entry: the case's entry.
-        expect: what it expects, evaluated; each output is one of the operator's fields.
+        expect: the entry's `expect` with its expressions evaluated; outputs are fields of
+            `operator`.
         desc: the desc.
         files: reads the files that the entry names.
 
     Raises:
-        CaseError: the values do not form the outputs.
+        CaseError: the values do not form the outputs, or `origin` is given without values.
     """
     if expect is None:
         if "origin" in entry:

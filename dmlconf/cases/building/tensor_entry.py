@@ -28,8 +28,8 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""The most elements of an expected output, which is created when the case is built already; inputs
-are created when it runs."""
+"""The most elements of an expected output. Expected outputs are created as soon as a case is built,
+inputs only when it runs."""
 
 MOST_DIMENSIONS: Final = 32
 """The most dimensions of a tensor with data: what an array of NumPy 1 may have. DirectML takes
@@ -56,7 +56,7 @@ def read_tensor(
 
     Args:
         written: the tensor's entry.
-        name: the tensor's name; arrays as `InputTensors[0]`.
+        name: the tensor's name, such as `InputTensors[0]` for the first one of an array.
         data: the case's data by tensor.
         files: reads the files that the entry names.
         where: the keys and indices that lead to the tensor in the case's entry.
@@ -85,7 +85,7 @@ def read_tensor(
 
 
 _tensor: Final = lru_cache(maxsize=4096)(TensorDesc)
-"""Six of seven tensors are those of an earlier case, and need not be created and hashed again."""
+"""Six of seven tensors equal one of an earlier case, and need not be created and hashed again."""
 
 
 def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
@@ -197,7 +197,7 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
         if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
             message = f"fill {name}: {key} is {value}, but must be a whole number"
             raise CaseError((*where, name, key), message)
-    # Cases of a matrix that differ in seeds share one check: any small seed is right.
+    # Cases of a matrix that differ only in seeds share one check: any seed below 2^32 is valid.
     checked = {**arguments, "seed": 0} if 0 <= arguments.get("seed", -1) < _SEEDS else arguments
     wrong = _fill_error(name, tuple(checked.items()), tensor.DataType)
     if wrong:
@@ -224,7 +224,7 @@ def _form_of(name: str) -> str:
 def _fill_error(
     name: str, arguments: tuple[tuple[str, Any], ...], data_type: DataType
 ) -> str | None:
-    """Generate two elements, so that unfit arguments are detected before the case runs."""
+    """Generate two elements, and return what is wrong with the arguments; None if nothing is."""
     try:
         fill(name, (2,), data_type, dict(arguments))
         for key, value in arguments:

@@ -64,7 +64,7 @@ def require_fit(value: float, data_type: DataType) -> None:
     """Raise `ValuesError` for a number that does not fit a data type.
 
     Raises:
-        ValuesError: it does not.
+        ValuesError: the number does not fit.
     """
     problem = _misfit(value, data_type)
     if problem:

@@ -1,4 +1,4 @@
-"""The checked suite that a wheel contains next to the files, so that no command checks it again."""
+"""Make a wheel's archive of checked case files, so that no command checks these files again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checked_suite() -> bytes:
 
 
 class _Values:
-    """Values by key, in memory."""
+    """A store that keeps values by key in memory."""
 
     def __init__(self) -> None:
         self.by_key: dict[str, Any] = {}

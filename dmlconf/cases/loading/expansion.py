@@ -34,7 +34,7 @@ def planned_case(template: CaseTemplate, named: str, row: Mapping[str, Any]) -> 
     Args:
         template: the entry of the matrix.
         named: the parameters as in the identifier, such as `DataType=FLOAT32,Step=0`.
-        row: the parameters.
+        row: the values of the parameters, by name.
     """
     return PlannedCase(f"{template.identifier}[{named}]", template, row)
 

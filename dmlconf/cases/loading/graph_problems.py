@@ -34,7 +34,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
         try:
             operator = catalogue.operator_name(operator)
         except catalogue.UnknownOperatorError:
-            continue  # Reported when the graph is built, unless an expression names it.
+            continue  # An expression, or reported when the graph is built.
         if operator == GRAPHS:
             continue  # Reported when the graph is built, too.
         checker = node_checker(operator, matrix=expressions)

@@ -110,7 +110,8 @@ def load_suite(
     Args:
         paths: files and folders.
         every_case: build all cases of every matrix as well.
-        known: whether all cases of a file with this content are known to be valid.
+        known: returns whether all cases of a file, given its path and its bytes, are known to be
+            valid.
         operators: read only files of these operators; all if empty.
         files: read only files of these operators and names (without extension); all if empty.
         store: keeps the contents of checked files; without it, or where every case is to be
@@ -196,7 +197,7 @@ def _checked(
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's bytes; empty for a file that reading it as a document will refuse."""
+    """Return a file's bytes; none if it cannot be read, which `read_document` then reports."""
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError:
@@ -247,7 +248,8 @@ class _Kind:
 
     Attributes:
         checker: returns the checker of a whole entry.
-        problems: returns the problems with the operator's desc, or with those of the nodes.
+        problems: returns the problems with the operator's desc, or with the descs of a graph's
+            nodes.
         further_problems: returns further problems of an entry that cannot be built.
         tags: the tags of every case, in addition to those in the file.
     """
@@ -324,7 +326,7 @@ def _page_problems(document: Document, operator: Entry | None) -> Iterator[Probl
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """Return the entries; those that are no mappings, which the schema has reported, are empty."""
+    """Return the entries, with `{}` for each that is no mapping, as the schema has reported."""
     cases = data.get("cases") if isinstance(data, Mapping) else None
     entries = cases if isinstance(cases, list) else []
     return [entry if isinstance(entry, Mapping) else {} for entry in entries]
@@ -450,8 +452,8 @@ def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda cas
         recall: gives a case that was just built what an earlier run has derived from its entry.
 
     Raises:
-        InvalidFilesError: the case cannot be built, or every backend must reject it, and it does
-            not say so.
+        InvalidFilesError: the case cannot be built, or it breaks enforced constraints and expects
+            no rejection.
     """
     try:
         case = build(planned)

@@ -47,7 +47,7 @@ class MatrixBudget:
 
 
 def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterator[PlannedCase]:
-    """Yield the template's cases in the order of its matrix; itself alone, if it has none.
+    """Yield the template's cases in the order of its matrix; one case if it has no matrix.
 
     Args:
         template: the entry.

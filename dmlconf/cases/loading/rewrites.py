@@ -2,8 +2,8 @@
 
 `schemas/rewrites.yaml` says how compilers rewrite graphs, and under which conditions a rewrite is
 right. In a graph case with a `rewrite`, all conditions hold, or exactly one does not. The case also
-has the rewritten nodes, which a compiler runs that applies the rewrite: the mutant. If a condition
-does not hold, the mutant's outputs are wrong, so the case catches such a compiler.
+gives the mutant: the graph that a compiler runs if it applies the rewrite. If a condition does not
+hold, the mutant's outputs are wrong, so the case catches such a compiler.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class CaseRewrite:
 
 @cache
 def rewrites() -> Mapping[str, Rewrite]:
-    """Return the catalogue, by name.
+    """Return the rewrites of the catalogue, by name.
 
     Raises:
         InvalidFilesError: the file does not fit `schemas/rewrites.schema.json`.
@@ -119,7 +119,7 @@ def lint_rewrites(path: Path | None = None) -> list[Problem]:
     """Return every problem of the catalogue.
 
     Args:
-        path: another file than dmlconf's own.
+        path: the file to check instead of dmlconf's own.
     """
     return problems_in(lambda: _document(path))
 

@@ -91,7 +91,7 @@ def _has_line(content: bytes, key: bytes) -> bool:
 def _wanted_graphs(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Return whether a file of graphs may hold a wanted one: graphs match by their nodes too."""
+    """Return whether a file of graphs may hold a wanted one, such as one with a wanted operator."""
     if operators and GRAPHS not in operators:
         entries = map(catalogue.operator, operators)
         names = (name for entry in entries for name in (entry.name, *entry.aliases))

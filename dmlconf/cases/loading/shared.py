@@ -137,7 +137,8 @@ def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
     """Return the shared files of the operators whose folders or files are given.
 
     Args:
-        paths: folders of operators, such as `cases/gather`, and files in them. Others have none.
+        paths: folders of operators, such as `cases/gather`, and files in them. Other paths have no
+            shared files.
 
     Returns:
         For each file, the operators of the paths that lead to it.

@@ -115,7 +115,7 @@ class Validated:
         templates: Sequence[CaseTemplate],
         first_cases: Sequence[Case],
     ) -> CheckedFile:
-        """Cache a file as far as possible, and return it.
+        """Cache a file if it can be cached, and return its entries, with their matrices expanded.
 
         Args:
             content: the content of the file.

@@ -37,8 +37,8 @@ class _Token(NamedTuple):
 def keyword_matcher(expression: str) -> Callable[[str], bool]:
     """Return a predicate: whether a case-folded identifier fits the expression.
 
-    A word fits an identifier that contains it, in any case. Words combine by `and`, `or`, `not`
-    and parentheses; text with spaces or parentheses must be quoted.
+    A word fits an identifier that contains it, in upper or lower case. Words combine by `and`,
+    `or`, `not` and parentheses; text with spaces or parentheses must be quoted.
 
     Raises:
         KeywordError: the expression cannot be read.

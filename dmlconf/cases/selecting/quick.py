@@ -1,11 +1,11 @@
 """Choose few cases that cover many: each operator, kind, data type and value of an attribute.
 
 No case is built: what its entry says and the parameters of its matrix are its *features*. Some are
-demanded: another case is taken as long as one of them is missing. The others decide between cases
-with equally many missing ones: combinations of a data type with an entry or a value, and the ends
-of numeric ranges, the greatest first. With a matrix of 3 data types, 2 layouts and sizes 1 to 4,
-five values are demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16 padded,
-and INT32.
+demanded: cases are taken until none is missing, except that no case is taken for one value of an
+attribute alone. The other features decide between cases that have equally many of the missing ones:
+combinations of a data type with an entry or a value, and the ends of numeric ranges, the greatest
+number before the least. With a matrix of 3 data types, 2 layouts and sizes 1 to 4, five values are
+demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16 padded, and INT32.
 
 Operators are independent of each other, and nothing is random: the same cases of an operator are
 chosen with `-o` as without it, each time.
@@ -41,8 +41,8 @@ _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
 """Names of the parts of an entry that say where a tensor's elements lie."""
 
 _LEAST: Final = 2
-"""How many missing values a case must have, unless it is the first of a kind, data type or
-entry."""
+"""How many missing values of parameters and attributes a case must have to be taken, unless it has
+a missing feature of `_Features.first`."""
 
 _WEIGHT: Final = 10
 """How many wanted features count as much as one demanded feature."""
@@ -70,7 +70,7 @@ class _Features:
     """The features of a case, as sets of bits.
 
     Attributes:
-        first: its kind, its data types and its entry.
+        first: its kind, data types, layouts and unusual data, and for some kinds its entry.
         values: the values of its parameters and attributes.
         wanted: the features that decide between cases with equally many demanded ones.
     """
@@ -240,7 +240,7 @@ _Ends = Mapping[tuple[Any, str], tuple[float, float]]
 
 
 def _ends(cases: Sequence[PlannedCase]) -> _Ends:
-    """Return the least and the greatest number of each parameter, of all entries and of each.
+    """Return the least and the greatest number of each parameter, in all entries and in each.
 
     Keys are the entry's identifier, or None for all entries, and the parameter's name.
     """

@@ -74,7 +74,8 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
 
     Raises:
         KeywordError: the keyword expression cannot be read.
-        ConditionError: the condition cannot be read, or it applies to no case that is left.
+        ConditionError: the condition cannot be read, or applies to none of the cases that fit
+            everything else.
         InvalidFilesError: a case cannot be built, so what it needs is unknown.
     """
     fitting = _fitting(cases, selection)

@@ -27,9 +27,9 @@ class ConditionError(ValueError):
 class Condition:
     """A condition in the catalogue's expression language, over what `names_of` returns for a case.
 
-    A case does not meet the condition if it lacks one of its names, or if the condition cannot be
-    evaluated with its values. A condition for which that is so in every case is a mistake, which
-    `check` reports. All cases share one budget of steps.
+    A case does not meet the condition if it has no value for a name in the condition, or if the
+    condition cannot be evaluated with the case's values. If one of these is so for every case, the
+    condition is a mistake, which `check` reports. All cases share one budget of steps.
     """
 
     def __init__(self, text: str) -> None:

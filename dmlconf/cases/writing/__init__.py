@@ -1,1 +1,1 @@
-"""Makes case files of cases."""
+"""Writes cases into case files."""

@@ -20,7 +20,7 @@ def graph_parts(
     tensor_entry: Callable[[TensorDesc], dict[str, Any]],
     plain: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """Return the parts of a case's entry that rebuild the graph, with each tensor in full.
+    """Return the parts of a case's entry that describe the graph, with each tensor in full.
 
     A copy of a repeated node, such as `step[3]`, becomes a node `step-3`.
 
