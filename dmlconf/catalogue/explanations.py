@@ -125,7 +125,7 @@ def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
 
 
 def _written(operator: Operator, field: str) -> str:
-    """Return the array of a count field, which case files leave out; any other field as it is."""
+    """Return the field, or for a count, which case files leave out, the array that it counts."""
     arrays = (each.name for each in operator.fields if each.count == field)
     return next(arrays, field) if field else ""
 
@@ -141,7 +141,7 @@ def _first(expression: Expression, fields: Iterable[str]) -> str:
 
 
 def _reads(constraint: Constraint, fields: Iterable[str], operator: Operator) -> bool:
-    """Return whether a constraint reads one of some fields, or its length."""
+    """Return whether a constraint reads one of these fields, or the length of one."""
     counts = {field.name: field.count for field in operator.fields}
     return any({field, counts[field]} & constraint.require.names for field in fields)
 

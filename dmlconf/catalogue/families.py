@@ -38,8 +38,8 @@ _SPECIALISES: Final = re.compile(r"^specialises:\s*\{?\s*operator: ([A-Z0-9_]+)"
 def families() -> Mapping[str, str]:
     """Return the family of each operator, by name, and of graphs.
 
-    A special case of another operator is of that operator's family. The files are searched, not
-    read, since reading all of them takes a second.
+    A special case of another operator is of that operator's family. The files are searched as text
+    and not parsed, since parsing all of them takes a second.
     """
     texts = {path.stem.upper(): path.read_text("utf-8") for path in operator_files()}
 

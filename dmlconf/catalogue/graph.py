@@ -1,4 +1,4 @@
-"""The entry of graphs, with which logs, reports and selections treat them like an operator.
+"""The entry of graphs, by which logs, reports and selections treat a graph like an operator.
 
 A graph takes and returns tensors, as an operator does. So each graph has an entry like an
 operator's, whose fields are its inputs, its outputs, and the facts about its nodes that conditions

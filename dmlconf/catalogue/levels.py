@@ -57,7 +57,7 @@ class LevelNeed:
 def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
     """Return the needs of the parts of a desc, the operator first.
 
-    Tensors are included if they need more than the operator. Those that no table lists need
+    Tensors are included if they need more than the operator. Tensors that no table lists need
     nothing: no page says from which level they are supported.
     """
     needs = tuple(_needs_of_attributes(operator, desc))
@@ -69,7 +69,7 @@ def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
 
 
 def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
-    """Return the lowest feature level that must support the desc; None if no table lists it."""
+    """Return the lowest level that must support the desc; None if no table lists its tensors."""
     if not tables_that_list(operator, desc):
         return None
     return highest_level(level_needs(operator, desc))
@@ -139,7 +139,7 @@ def _part_of_tensors(
 def _newest_part(
     tables: tuple[SupportTable, ...], forms: frozenset[Form], level: FeatureLevel
 ) -> str:
-    """Return the tensors that tables older than the level's do not list, and what is new."""
+    """Return the tensors that no table below the level lists, each with what the level adds."""
     older = [table for table in tables if table.since < level]
     tensors: dict[str, list[str]] = {}
     for form in sorted(forms):

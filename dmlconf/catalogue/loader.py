@@ -81,14 +81,14 @@ class UnknownOperatorError(LookupError):
 
 
 def _without_prefix(name: str) -> str | None:
-    """Return the operator that lacks its prefix in this name, as ACTIVATION_RELU in RELU."""
+    """Return the operator whose name without its prefix is this one: ACTIVATION_RELU for RELU."""
     names = set(operator_names())
     return next((full for prefix in PREFIXES if (full := prefix + name.upper()) in names), None)
 
 
 @cache
 def operator_files() -> tuple[Path, ...]:
-    """Return the catalogue's operator files, by name."""
+    """Return the catalogue's operator files, sorted by name."""
     return tuple(sorted((schemas_directory() / "operators").glob("*.yaml")))
 
 
@@ -103,7 +103,7 @@ def case_folders() -> list[str]:
 
 
 def operator(name: str) -> Operator:
-    """Return the operator of a name or alias, in any case, with or without `DML_OPERATOR_`.
+    """Return an operator by name or alias, in upper or lower case, with or without `DML_OPERATOR_`.
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator, or the name is that of graphs.

@@ -182,7 +182,7 @@ class SupportTable:
     Attributes:
         since: the feature level from which it applies.
         tensors: support by tensor field.
-        when: the group of attribute values, if the page has one table for each group.
+        when: the condition on the attributes under which it applies; None if it always does.
     """
 
     since: FeatureLevel
@@ -271,8 +271,8 @@ class Gap:
     Attributes:
         tensor: the tensor of the cells.
         ranks: minimum and maximum DimensionCount, inclusive.
-        reason: why not.
-        since: the level of the table; None for all.
+        reason: why no case can cover them.
+        since: the level of the table; None for all tables.
     """
 
     tensor: str
@@ -283,7 +283,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Specialisation:
-    """The operator that a special case specializes; fields of the same name are the same.
+    """How a special case follows from another operator; fields of the same name have equal values.
 
     Attributes:
         operator: the name of the more general operator.

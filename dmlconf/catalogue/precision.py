@@ -33,9 +33,9 @@ class PrecisionRule:
     """How far an output may be from the expected value.
 
     Attributes:
-        kind: `exact`; `ulp`, `absolute` or `relative` with a limit; `accumulate`, by the bound of
-            the same operator on absolute inputs; `interval`, between two values that the
-            reference gives; `one of`, within one of several such intervals.
+        kind: `exact`; `ulp`, `absolute` or `relative` with a limit; `accumulate`, by the rounding
+            errors of a sum, as shares of its error scale; `interval`, between two values, and `one
+            of`, near one of several, which `dmlconf.permitted` computes.
         limit: the maximum permitted error in the kind's unit; 0 for `exact`, `interval` and
             `one of`; for `accumulate` a factor on the permitted error of additions.
         source: the origin of the rule.
@@ -89,8 +89,8 @@ class PrecisionEntry:
         when: the condition on the desc; None if the entry applies to all other descs.
         products: for `accumulate`, the number of terms, as an expression over the desc.
         flushed: data types whose subnormals may be treated as zero.
-        flushed_by: the input field whose data type decides that, as for an index, which is never
-            subnormal itself; None if the output's own data type decides.
+        flushed_by: the input field whose data type decides that, if the output is, for example, an
+            index, which is never subnormal; None if the output's own data type decides.
         typical: how much of the limit real devices use, if that is far less than all.
         signed_zeros: whether -0 and +0 are different numbers.
     """

@@ -1,4 +1,4 @@
-"""References to the tensors of a desc: `ATensor`, or `InputTensors[2]` of a field of several."""
+"""References to the tensors of a desc: `ATensor`, or `InputTensors[2]` for one of an array."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TensorRef:
         return self.field if self.index is None else f"{self.field}[{self.index}]"
 
     def read(self, desc: Mapping[str, Any]) -> Any:
-        """Return the tensor of a desc, or of anything that has the same fields."""
+        """Return what a desc, or another mapping with the same keys, has for the tensor."""
         value = desc[self.field]
         return value if self.index is None else value[self.index]
 
