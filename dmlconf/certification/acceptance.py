@@ -33,7 +33,7 @@ _DIRECTML: Final = "directml"
 _LONGEST_RUN: Final = timedelta(days=30)
 _OLDEST_RUN: Final = timedelta(days=366)
 _LONGEST_WAIVER: Final = timedelta(days=2 * 366)
-"""From the day of the run to the waiver's last day."""
+"""How long after the run a waiver may end without a note."""
 
 
 def not_allowed_backend(predicate: Predicate, allowed: Collection[str]) -> str | None:
@@ -129,7 +129,7 @@ def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
 
 
 def notes_on_target(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
-    """Yield how much of the profile a backend of another target cannot express or need not meet."""
+    """Yield notes on how much of the profile another target cannot express or need not meet."""
     kinds = Counter(verdict.reason.kind for verdict in verdicts.values() if verdict.reason)
     if declined := kinds[ReasonKind.NOT_EXPRESSIBLE]:
         yield f"the backend cannot express {share_text(declined, len(verdicts))}"
@@ -147,7 +147,7 @@ def notes_on_waivers(
 
     Args:
         waivers: those that apply to the device.
-        verdicts: reached here, by case.
+        verdicts: those that the verifier reached, by case.
         started: when the run began, as the log says.
         now: the time of the verification.
     """

@@ -149,7 +149,8 @@ def _signers(
     """Return the owners of an envelope's signatures.
 
     Raises:
-        RefusedError: no known key made a signature, or a key that came with it has not signed.
+        RefusedError: a signature is not by a known key, or a key in the certificate has not signed
+            it.
         MissingExtraError: there are signatures, and `cryptography` is not installed.
     """
     known = {key.keyid: (key, True) for key in keys}

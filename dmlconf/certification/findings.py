@@ -31,7 +31,7 @@ class FindingKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """The kind in words for people; its value is a word of JSON reports, and stays."""
+        """The kind in words for people. Its value is part of JSON reports and must not change."""
         if self is FindingKind.OTHER_DEMAND:
             return "made for another profile or challenge than you ask for"
         return self.value

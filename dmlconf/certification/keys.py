@@ -154,7 +154,7 @@ def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
     if b"PRIVATE KEY" in content:
         message = "is a private key; `openssl pkey -in FILE -pubout` gives the public one"
         raise CertificationError(printable(f"{path} {message}"))
-    texts = _KEYS.findall(content) or [content]  # The error then says what it is.
+    texts = _KEYS.findall(content) or [content]  # Without a key, parsing all raises an error.
     if content.count(b"-----BEGIN ") > len(texts):
         raise CertificationError(printable(f"{path} has more than public keys in PEM"))
     if len(texts) > MOST_KEYS:
@@ -187,7 +187,7 @@ def public_key(pem: bytes) -> PublicKey:
 def _has_small_order(point: bytes) -> bool:
     """Return whether a public key is one of the few points whose eightfold is the identity.
 
-    A signature under such a key needs no private one, and holds for many messages.
+    A signature for such a key needs no private key, and holds for many messages.
     """
     return bytes([*point[:-1], point[-1] & 0x7F]) in _SMALL_ORDER
 

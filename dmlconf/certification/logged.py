@@ -17,7 +17,7 @@ _FIGURES = "figures"
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return the parts of a logged verdict that are compared, and a digest of its figures.
+    """Return a verdict with only the parts that are compared, and a digest of its figures.
 
     The digest is in `output_digests`, under the name `figures`. All other parts are dropped, since
     in a stranger's log they may be of any size.

@@ -91,13 +91,12 @@ def run_order(
 
     Args:
         order: the cases to certify.
-        engine: has a run of the order's plan whose outcomes are not judged.
+        engine: an engine for the order's plan, with a run that judges no outcomes.
         journal: keeps the outcomes.
-        on_case: called after every case, with whether it broke.
+        on_case: called after every case, with whether its outcome is a breakdown.
 
     Returns:
-        identifiers of the cases without an outcome, which only happens with a recording that
-        lacks them.
+        identifiers of the cases without an outcome: those that a certified recording lacks.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -189,7 +188,7 @@ def certificate_header(order: Order, backend: OpenBackend, header: Header) -> He
 
 
 def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicate:
-    """Return the predicate: the statement of a certificate about itself.
+    """Return the predicate: what a certificate says about itself.
 
     Args:
         order: the cases that are certified.

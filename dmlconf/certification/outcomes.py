@@ -1,8 +1,8 @@
 """The outcomes in a certificate: one for each case, with every distinct output stored once.
 
 An output of 64 KiB or more is kept as the digest of all its elements and a sample. Which
-elements these are follows from the challenge, the case and that digest. So anyone who computes
-only some elements needs the digest, and thus all elements, before knowing which.
+elements these are follows from the challenge, the case and that digest. So nobody knows which
+elements a sample needs before having computed all of them.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     Args:
         text: the text of outcomes.jsonl.
         outputs: outputs.bin.
-        checked: whether this process has checked them before, so that digests are not recomputed.
+        checked: whether they have been checked before, so that digests are not computed again.
 
     Raises:
         RefusedError: they are malformed.

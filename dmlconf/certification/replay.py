@@ -1,4 +1,4 @@
-"""Judge the outcomes of a certificate with dmlconf's own reference and rules, in processes."""
+"""Judge the outcomes of a certificate by dmlconf's own reference and rules, in worker processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OUTCOMES: Final = "outcomes.jsonl"
 OUTPUTS: Final = "outputs.bin"
 
 _NAME: Final = registry.BackendName("recording", "certificate")
-"""The backend that the outcomes are replayed as: never the one that computed them."""
+"""The backend whose name replayed outcomes have; it is never the one that computed them."""
 
 
 @dataclass(frozen=True, slots=True)

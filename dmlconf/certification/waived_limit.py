@@ -17,7 +17,7 @@ class WaivedLimit:
     """The most cases that waivers of the sender may excuse, or that the backend may decline.
 
     Cases that a known fault of DirectML or a limit of a substrate excuses do not count: the
-    verifier has the former, and gives the latter.
+    verifier's dmlconf has the known faults, and the verifier accepts the limits with `--substrate`.
 
     Attributes:
         number: a number of cases, or a percentage.
