@@ -33,7 +33,7 @@ class Use:
 
     Attributes:
         models: the captured models that use it.
-        others: how many cases have it that are not captured.
+        others: how many cases that are not captured have it.
     """
 
     models: frozenset[str]
@@ -60,7 +60,7 @@ class CapturedCoverage:
 
 
 class CapturedUses:
-    """Counts the cases that have a feature, and the models."""
+    """Counts, for each feature, the other cases that have it, and collects the models that do."""
 
     def __init__(self) -> None:
         self._cases = 0

@@ -46,7 +46,7 @@ def nested_of_case(operator: Operator, desc: Mapping[str, Any]) -> Iterator[str]
 
 @cache
 def _slots(operator: Operator, field: Field) -> list[str]:
-    """Return the slots of a field: its name, or for an array those of one direction."""
+    """Return the slots of a field: its name or, for an array, its elements for one direction."""
     if not field.is_array:
         return [field.name]
     counts = [count for count in range(1, _MOST_SLOTS) if _may_count(operator, field, count)]
@@ -54,7 +54,7 @@ def _slots(operator: Operator, field: Field) -> list[str]:
 
 
 def _may_count(operator: Operator, field: Field, count: int) -> bool:
-    """Return whether an array may have as many elements for one direction."""
+    """Return whether an array may have `count` elements for one direction."""
     names = {**operator.names({field.count or "": count}), "DirectionCount": 1}
     return all(
         constraint.require.evaluate(names)

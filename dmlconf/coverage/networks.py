@@ -14,7 +14,7 @@ from dmlconf.cases.selecting.selection import MODEL_TAG
 __all__ = ["NetworkCoverage", "network_coverage"]
 
 _NOTE: Final = re.compile(r"(?P<network>[^,]+), (?P<layer>.+?) \([^()]*\)(: integers.*)?\.?$")
-"""A note of such a case: the network, the layer, and in parentheses the source of the sizes."""
+"""The note of a model case: the network, the layer, and in parentheses the source of the sizes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Count the cases that ask each question of `schemas/questions.yaml` of each operator.
 
-A question such as `ends-of-words` has a part for each end, operator and data type: ARGMAX of INT64
-is asked for numbers below 2^31 and from 2^31 on. Any valid case of the operator may ask a part.
+A question such as `ends-of-words` has a part for each end, operator and data type: a case of ARGMAX
+asks the part for 2^31 of INT64 if its input has 2^31 or the next number. Any valid case may do so.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def valid_cases(
 
     Args:
         cases: the suite's cases.
-        operators: names.
+        operators: the names of these operators.
         advance: called after each case, also after those of other operators.
     """
     for case in cases:

@@ -34,14 +34,15 @@ LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT64: 2.0**512,
     **{each: 2.0 ** (each.bits - 2) for each in DataType if not each.is_float},
 }
-"""Data of class `large` contain a number at least as large: squares of real ones overflow."""
+"""Data of class `large` contain a number of at least this magnitude. The square of such a real
+number overflows."""
 
 REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
-"""The classes that data of integers cannot have."""
+"""The classes that only data of real numbers can have."""
 
 
 def data_input(operator: Operator) -> str | None:
-    """Return the input whose data count: the first that holds no indices, if there is one."""
+    """Return the input whose data has a class: the first that holds no indices, if there is one."""
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
 
@@ -53,7 +54,7 @@ def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
 
 
 def data_class(case: Case) -> str | None:
-    """Return the class of the first input's data; None for zeros, or more than `MOST_ELEMENTS`."""
+    """Return the class of the data of `data_input`; None for zeros, and over `MOST_ELEMENTS`."""
     data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
     first = ((name, tensor) for name, field, tensor in inputs if field.name == data_name)
@@ -80,7 +81,8 @@ def _of_fill(name: str, arguments: tuple[tuple[str, Any], ...], tensor: TensorDe
 def class_of(array: Array, data_type: DataType) -> str | None:
     """Return the class of an array: whole, fractions, small, large, special, all -infinity.
 
-    Of integers, those from -1 to 1 are small, and those from a quarter of the range on large.
+    Integers are `small` if all are from -1 to 1, and `large` if the magnitude of one is at least
+    2^(bits - 2). None for an array of zeros.
     """
     if not array.size or not array.any():
         return None

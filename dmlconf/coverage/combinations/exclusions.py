@@ -1,6 +1,7 @@
 """Say why two values of parameters cannot go together, such as an absent tensor and its layout.
 
-The reason is what the values mean, a family's file in `schemas/combinations/`, or the catalogue.
+The reason follows from what the values mean, from a family's file in `schemas/combinations/`, or
+from the catalogue.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def reason(
     Args:
         operator: the operator.
         pair: the parameters with their values.
-        assigned: what these say about a desc.
+        assigned: what these values say about a desc.
     """
     values = dict(pair)
     why = _by_definition(operator, values) if isinstance(operator, Operator) else None

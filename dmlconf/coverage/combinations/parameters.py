@@ -45,7 +45,7 @@ class Parameter:
         name: what to call it, such as `layout of OutputTensor`.
         values: the values that matter, such as `padded`.
         read: returns the value of a case, or None if it has none of these.
-        assigned: what each value says about a desc.
+        assigned: returns what a value says about a desc.
     """
 
     name: str
@@ -83,7 +83,7 @@ def _names(case: Case) -> Namespace:
 
 
 def _first(desc: Desc, name: str) -> TensorDesc | None:
-    """Return a tensor, the first of an array; None if it is absent."""
+    """Return the tensor of a field, or the first one of an array; None if there is none."""
     value = desc.get(name)
     if isinstance(value, tuple | list):
         value = value[0] if value else None

@@ -34,7 +34,8 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
-"""The answers that all values of `open_numbers` share. `possible` resets them for a condition."""
+"""The answers that all values of `open_numbers` share. `possible` resets them for each
+condition."""
 
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
 """Properties that a layout implies besides not being packed, by layout."""
@@ -131,7 +132,7 @@ def _values(field: Field) -> tuple[Any, ...]:
 def _unfit_sizes(
     operator: Operator, assigned: tuple[Assignment, ...], known: Mapping[str, Any]
 ) -> str | None:
-    """Return why no sizes fit the layouts and the classes of sizes that are known; None if any do.
+    """Return why no sizes fit the known layouts and classes of sizes; None if some sizes do.
 
     A transposed tensor has two dimensions larger than 1: each pair of dimensions is tried.
     """
@@ -211,7 +212,7 @@ def _impossible(
     Args:
         operator: the operator.
         known: the parts, by field.
-        classes: the classes of parameters of families.
+        classes: the known classes of parameters of families.
         at_least: only constraints that read at least this many of the parts are evaluated.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]

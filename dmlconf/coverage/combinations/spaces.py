@@ -1,7 +1,8 @@
 """The parameters of families of operators, read from `schemas/combinations/`.
 
 A parameter of a family is an expression over a desc, such as `OutputTensor.Sizes[-2]` for the rows
-of a product, and its value is the first class that holds for it, such as `tile + 1` for 33 rows.
+of a product, and its value is the name of the first class whose condition holds, such as `tile + 1`
+for 33 rows.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ class FamilyParameter:
         return None if value is None else self._class(value)
 
     def class_of(self, names: Namespace) -> str | None:
-        """Return the class where only some of a desc is known; None if no class holds.
+        """Return the class of a desc of which only parts are known; None if no class holds.
 
         Raises:
-            ExpressionError: what is not known decides.
+            ExpressionError: the class depends on an unknown part.
         """
         names["Value"] = self.value.evaluate(names)
         return next((n for n, holds in self.classes.items() if holds.evaluate(names)), None)
@@ -118,7 +119,7 @@ def spaces_of(entry: Entry) -> tuple[Space, ...]:
 
 @cache
 def read_spaces() -> tuple[Space, ...]:
-    """Return all spaces, by file.
+    """Return all spaces, in the order of their files.
 
     Raises:
         InvalidFilesError: a file cannot be read or does not fit its schema.
