@@ -97,7 +97,7 @@ def length(chance: Chance) -> int:
 
 
 def attribute(field: Field, operator: Operator, chance: Chance) -> Any:
-    """Return a value of an attribute, or of one item of an array, but not a scalar union."""
+    """Return a random value of an attribute, or of one item of an array; 0 for a scalar union."""
     match field.attribute_kind:
         case AttributeKind.UINT:
             return chance.weighted(_NUMBERS)

@@ -26,7 +26,7 @@ __all__ = ["Goal", "Part", "goals_of"]
 _NO_GOAL: Final = "any"
 
 _LAYOUTS: Final = tuple(name for name in LAYOUTS if name != "channels-last")
-"""All layouts but one: with it, a seed would give other cases than in earlier versions."""
+"""All layouts but `channels-last`, so that a seed gives the same cases as in earlier versions."""
 
 
 class Part:
@@ -69,7 +69,8 @@ class Goal:
         return True
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc reaches the goal; for a layout or a flag, whether it can later."""
+        """Return whether a desc reaches the goal; of a layout or flag, whether it has the
+        tensor."""
         value = desc.get(self.field) if self.field else None
         match self.part:
             case Part.DATA_TYPE:

@@ -207,14 +207,14 @@ class _Growth:
         return True
 
     def _other_source(self, operator: Operator, name: str, tensor: TensorDesc) -> str | None:
-        """Return an earlier value for an input other than the fixed one."""
+        """Return an earlier source, or None, for an input other than the one that is fixed."""
         if operator.field(name).bounds is not None or tensor.Flags or self.chance.once_in(3):
             return None
         fitting = [value for value in self.values if _same_buffer(value.tensor, tensor)]
         return self.chance.pick(fitting).source if fitting else None
 
     def _laid_out(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> Desc:
-        """Return the desc with the feeder's layout, and its own layouts and flags elsewhere."""
+        """Return the desc with the feeder's layout, and random layouts of its other tensors."""
         by_source = {value.source: value.tensor for value in self.values}
         for name, source in sources.items():
             tensor = by_source[source]
@@ -231,7 +231,7 @@ class _Growth:
         return desc
 
     def entry(self, name: str) -> dict[str, Any]:
-        """Return the entry of a case file; tensors that feed nothing are outputs, among others."""
+        """Return the graph's entry; its outputs are all tensors that feed nothing and some more."""
         given = [value.source for value in self.values if "." in value.source]
         outputs = [
             source

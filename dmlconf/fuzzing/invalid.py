@@ -1,4 +1,4 @@
-"""Cases that a backend must refuse: each breaks one constraint, and keeps all others."""
+"""Cases that a backend must refuse: each breaks one constraint, and meets all others."""
 
 from __future__ import annotations
 

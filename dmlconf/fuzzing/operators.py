@@ -68,7 +68,7 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
 
 
 def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> FuzzedDesc:
-    """Return a valid desc; every second number has a goal, each goal in turn."""
+    """Return a valid desc. For an even number it has a goal, if possible; the goals take turns."""
     goals = goals_of(operator)
     goal = Goal(Part.ANY)
     if number % 2 == 0 and goals:

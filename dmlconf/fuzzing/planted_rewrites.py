@@ -2,8 +2,8 @@
 
 A case of a rewrite has a small graph, the pattern, and the mutant: the graph that a compiler runs
 if it applies a rewrite of `schemas/rewrites.yaml` where it must not. In a random graph, nodes that
-copy may feed the pattern, and random nodes read its outputs. The generated case keeps the mutant,
-so that `dmlconf diagnose` can tell whether a device ran it.
+copy inputs may feed the pattern, and random nodes may read its outputs. The generated case keeps
+the mutant, so that `dmlconf diagnose` can tell whether a device ran it.
 """
 
 from __future__ import annotations

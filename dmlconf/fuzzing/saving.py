@@ -12,7 +12,7 @@ __all__ = ["case_file", "save_cases"]
 
 
 def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
-    """Write case files to a folder in which the cases keep their identifiers.
+    """Write cases to files below a folder, named so that the cases keep their identifiers.
 
     Returns:
         the files, in the order in which the cases first need them.

@@ -27,8 +27,8 @@ MOST_ELEMENTS: Final = 6000
 """The most elements of a tensor; most defects show in small ones, and small ones are quick."""
 
 _LONG_AXIS: Final = 1 << 16
-"""A tensor along one axis may have about as many elements: more than the 65,535 thread groups that
-Direct3D permits along a dimension of a dispatch."""
+"""About how many elements a tensor may have that lies along one axis: more than the 65,535 thread
+groups that Direct3D permits along a dimension of a dispatch."""
 
 
 def valid_desc(

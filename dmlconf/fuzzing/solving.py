@@ -1,9 +1,10 @@
 """Find changes of a desc by which a term gets another value, to repair a broken constraint.
 
-Isra solves the constraints of one operator by instantiating variables in an order that needs no
-backtracking; NNSmith hands them to an SMT solver. The constraints of the catalogue are richer than
-the first approach handles, and the second needs a large dependency. So `search` walks at random
-from a desc to a valid one, a change at a time, and this module finds the changes that can help.
+Of other generators of tests, Isra solves the constraints of one operator by assigning its variables
+in an order that needs no backtracking, and NNSmith hands them to an SMT solver. The constraints of
+the catalogue are richer than the first approach handles, and the second needs a large dependency.
+So `search` walks at random from a desc to a valid one, a change at a time, and this module finds
+the changes that can help.
 """
 
 from __future__ import annotations
