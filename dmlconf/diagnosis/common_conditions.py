@@ -30,7 +30,7 @@ _SLIGHTLY_LONGER: Final = 6.0
 """Bits by which a shared condition's description may exceed that of the group's own condition."""
 
 _PAIR: Final = 1.1
-"""A pair must explain this many times the failures of a single expression."""
+"""A pair is preferred to a single expression if it explains this many times as many failures."""
 
 _PLAIN: Final = 8.0
 """Most bits of an expression that pairs are formed from; see `dmlconf.diagnosis.atoms`."""

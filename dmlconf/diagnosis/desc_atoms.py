@@ -397,7 +397,7 @@ def _case(
     }
     every = sorted({name for column in parts["types"] for of in column.distinct for name in of})
     holds = {name: either("types", partial(_has, name)) for name in every}
-    # If a case's tensors differ in data type, atoms that name one tensor say more, at 5.6 bits.
+    # If a case's tensors differ in data type, atoms about one tensor, of 5.6 bits, say more.
     mixed = 0.7 if sum(map(np.asarray, holds.values()), np.zeros(1)).max() > 1 else 0.0
     for name, mask in holds.items():
         builder.add(f"{name} in DataTypes", 5.1 + mixed, mask)

@@ -33,7 +33,7 @@ _ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An experiment and its verdict; None if its backend could not be used."""
+    """An experiment and its verdict, None if the case could not run; `message` then says why."""
 
     experiment: Experiment
     verdict: Verdict | None
@@ -60,8 +60,8 @@ class Diagnosis:
         reduced_verdict: the verdict on the reduced case.
         trials: the smallest case with each factor changed, and the verdicts.
         culprit: the factor that is to blame; None if no factor is.
-        rewritten: a wrong rewrite of the graph whose outputs are the wrong ones bit by bit; None
-            for operators, and if none is known.
+        rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
+            None for operators, and if no such rewrite is known.
         notes: additional remarks for people.
         interrupted: whether an interrupt ended the reduction or the trials.
     """
@@ -149,7 +149,7 @@ def diagnose(
 
 
 def _rewritten(diagnosis: Diagnosis, bench: Bench, own: Mutant | None) -> Mutant | None:
-    """Return the wrong rewrite of the graph whose outputs are the wrong ones bit by bit."""
+    """Return a wrong rewrite of the graph that gives the device's outputs bit by bit, if any."""
     case, reason = diagnosis.case, diagnosis.verdict.reason
     if not case.forms or case.relation is not None:
         return None
@@ -194,8 +194,8 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 class _Again:
     """Checks whether a case fails as the diagnosed one did.
 
-    A case runs several times if that one failed intermittently, and in a batch if it failed only
-    among others.
+    A case runs several times if the diagnosed one failed intermittently, and in a batch if the
+    diagnosed one failed only among others.
     """
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:

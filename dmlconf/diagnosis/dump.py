@@ -71,7 +71,7 @@ def _write_expected(folder: Path, case: Case, expectation: ExpectedOutputs, half
     allowances = CaseAllowances(case, half_precision=half)
     for name, expected in expectation.outputs.items():
         array_file(folder, name, "expected", expected)
-        # A rule may need what the reference cannot compute, such as a result beyond its limits.
+        # A rule may need results that the reference does not compute, such as very large ones.
         with suppress(ValueError, LookupError):
             lowest, highest = _allowed(case, name, expected, allowances)
             array_file(folder, name, "lowest", lowest)

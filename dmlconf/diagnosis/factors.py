@@ -125,7 +125,7 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
 
 
 def _of_graph(case: Case) -> Iterator[Experiment]:
-    """Yield a graph in other forms, and with owned inputs instead of constants, or none owned."""
+    """Yield a graph in other forms, with owned inputs for constants, or with no owned inputs."""
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return
     for form, (factor, change, blame) in _FORMS.items():

@@ -39,7 +39,7 @@ class Mutant:
 
 
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
-    """Yield the mutants of a graph, the rarest kinds first."""
+    """Yield the mutants of a graph, first those of the kinds that have few."""
     for mutant in (
         *_merged(graph),
         *_overwritten(graph),
@@ -138,12 +138,12 @@ def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
 def _fed_by(
     graph: Graph, changes: Mapping[Slot, Slot], readers: frozenset[Slot] | None = None
 ) -> Graph:
-    """Return the graph whose nodes read other tensors than before.
+    """Return the graph after some of its nodes' inputs are fed by other tensors.
 
     Args:
         graph: the graph.
         changes: for each tensor that is no longer read, the one that is read instead.
-        readers: the inputs of nodes that change; all, and the graph's outputs, if None.
+        readers: the inputs of nodes that are fed otherwise; if None, all inputs and graph outputs.
     """
 
     def of_link(link: IntermediateEdge) -> IntermediateEdge:
@@ -169,7 +169,7 @@ def _fed_by(
 
 
 def _overwritten(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which a node writes over its operand, which another one reads later."""
+    """Yield graphs in which a node writes over its operand, which another node reads later."""
     nodes = graph.by_name
     for link in graph.intermediate_edges:
         writer, operand = nodes[link.to_node], (link.from_node, link.from_tensor)
@@ -239,7 +239,7 @@ def _left_out(graph: Graph) -> Iterator[Mutant]:
 
 
 def _reused(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which a node reads another tensor, as if that had overwritten its operand."""
+    """Yield graphs in which a node reads another tensor, as if it shared the operand's buffer."""
     nodes = graph.by_name
     slots = [(node.name, name) for node in graph.operator_nodes for name in node.outputs]
     for link in graph.intermediate_edges:

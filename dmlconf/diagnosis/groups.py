@@ -19,7 +19,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict, failing_varian
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
 
 _REJECTIONS: Final = frozenset({ReasonKind.ACCEPTED_INVALID, ReasonKind.WRONG_REJECTION})
-"""Reasons of cases that must be rejected, which are compared with rejected cases."""
+"""Reasons of failures of cases that must be rejected; they are compared with rejected cases."""
 
 _LEAST_LEFT: Final = 2
 """At least this many failures outside a condition form a separate group."""
@@ -33,8 +33,8 @@ class Group:
 
     Attributes:
         operator: the operator's name.
-        outcome: `broken`, `rejection` or `result`: groups of different outcomes share nothing, nor
-            do failures of different variants of a backend.
+        outcome: `broken`, `rejection` or `result`; no group has failures of several outcomes, nor
+            of several variants of a backend.
         reasons: the kinds of reason, the most frequent first, with their counts.
         failures: the verdicts.
         explanation: what separates them from passes; None if nothing does.

@@ -1,4 +1,4 @@
-"""Find by halving the shortest sequence of earlier cases after which a case fails.
+"""Find the shortest sequence of earlier cases after which a case fails, by leaving out parts.
 
 A driver keeps caches, heaps and descriptors from one case to the next, so that a case may fail only
 after certain others in the same process. The log says in which process a case ran and after which
@@ -6,9 +6,9 @@ others. Parts of that sequence are left out, and the rest runs in a new process,
 fails in the same way (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
 2002).
 
-A case that crashes its process only after others passes when it is tried again alone, so no verdict
-shows the crash. The log records such a breakdown, with the cases that had no outcome at that
-moment.
+If a case crashes its process only after others, it passes when it is tried again alone, so no
+verdict shows the crash. The log records such a breakdown, with the cases that had no outcome at
+that moment.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def minimal(
 
     Args:
         items: a sequence that fails; an empty sequence does not.
-        fails: whether a part of the sequence fails.
+        fails: returns whether a part of the sequence fails.
         until: when to stop, by `time.monotonic`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Name the wrong rewrite of a graph whose outputs are a device's wrong outputs bit by bit."""
+"""Find a wrong rewrite of a graph that gives a device's wrong outputs bit by bit."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def same_as_rewritten(
         case: the graph, with its data.
         outputs: the outputs of the device.
         own: the mutant of the case itself, which is tried first.
-        one_by_one: runs the nodes of a graph one by one on the device. Its exponentials, for
-            example, differ from the reference's in their last bits.
+        one_by_one: runs the nodes of a graph one by one on the device. The device's exponentials,
+            for example, differ from the reference's in their last bits.
     """
     mutants: Iterable[Mutant] = mutants_of(case.graph)
     candidates = [*([own] if own is not None else []), *islice(mutants, _MOST_MUTANTS)]

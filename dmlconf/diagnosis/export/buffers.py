@@ -27,8 +27,8 @@ class Expected:
 
     Attributes:
         values: the right elements, shaped like the tensor's Sizes.
-        permitted: intervals, each shaped likewise; an element lies in at least one of them. From
-            -infinity to infinity everything is permitted, and from NaN to NaN only NaN.
+        permitted: intervals, each shaped likewise; an element must lie in at least one of them.
+            From -infinity to infinity everything is permitted, and from NaN to NaN only NaN.
         exact: whether -0 and 0 are different numbers.
     """
 
@@ -79,7 +79,7 @@ def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) 
     except (ValueError, LookupError):  # A rule may need something that the reference lacks.
         intervals = ((flat, flat),)
     pairs = [(np.ravel(lowest), np.ravel(highest)) for lowest, highest in intervals]
-    # If the expected value is not a candidate, only the value itself is right.
+    # If an expected element lies in no interval, only the element itself is permitted.
     known = np.logical_or.reduce([within(flat, *pair) for pair in pairs])
     permitted = (
         [np.where(known, end, flat).reshape(values.shape) for end in pair] for pair in pairs

@@ -117,7 +117,7 @@ def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
 
 
 def _intermediate(graph: Graph, node: str, tensor: str) -> str:
-    """Return the resource of a node's output; if it is a graph output, that one's name."""
+    """Return the name of a node output's resource; that of the graph's output if it is one."""
     outputs = (name for name, slot in graph.output_sources().items() if slot == (node, tensor))
     return next(outputs, f"{node}.{tensor}")
 

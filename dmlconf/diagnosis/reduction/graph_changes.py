@@ -39,7 +39,7 @@ def graph_tensors(graph: Graph) -> dict[Slot, TensorDesc]:
 
 
 def _joined(graph: Graph) -> dict[Slot, list[Slot]]:
-    """Return the tensors that see the same buffer as each tensor."""
+    """Return, for each tensor, the other tensors that are in the same buffer."""
     buffers: dict[Slot, list[Slot]] = {}
     for slot, source in graph.sources().items():
         origin = (INPUT, source) if isinstance(source, str) else source

@@ -172,7 +172,7 @@ def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
 
 
 def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterator[Graph]:
-    """Yield graphs with another size: of one tensor, of equal sizes in its dimension, or of all."""
+    """Yield graphs with another size of one tensor, of tensors with that size there, or of all."""
     graph = _graph(search)
     tensors = graph_tensors(graph)
     size = tensors[slot].Sizes[dimension]

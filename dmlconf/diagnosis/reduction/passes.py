@@ -162,7 +162,7 @@ def _reduce_tensors(search: Search) -> None:
 
 
 def _shorten(search: Search, name: str) -> None:
-    """Remove items from the end of an array, and of arrays of the same length."""
+    """Remove items of an array, the last first, also from arrays of the same count field."""
     arrays = next(names for names in search.case.entry.count_fields.values() if name in names)
     for at in reversed(range(len(search.case.desc[name]))):
         desc = search.case.desc

@@ -2,7 +2,7 @@
 
 Delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002)
 over the parts of a case instead of characters: nodes, sizes, dimensions, layout, data types,
-attributes and data. Every tried case keeps the constraints of its operator.
+attributes and data. No tried case breaks a constraint that the first one meets.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Search:
     def repaired(self, desc: Desc, fixed: frozenset[NumberRef]) -> Desc | None:
         """Return the desc made valid by changing what is free; None if that is impossible.
 
-        The constraints of a case that must be rejected stay as they are.
+        It is impossible for a case that must be rejected, since its constraints must stay broken.
         """
         if self.rejected:
             return None
