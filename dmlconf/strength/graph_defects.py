@@ -37,7 +37,7 @@ Outputs = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class GraphSite:
-    """One graph, with its right outputs.
+    """A graph with its right outputs, into which a defect is to be injected.
 
     Attributes:
         case: the graph.

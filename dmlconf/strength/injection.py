@@ -19,7 +19,7 @@ __all__ = ["Defect", "Site", "recomputed"]
 
 @dataclass(frozen=True)
 class Site:
-    """The output of a case that gets a defect, while it is still correct.
+    """An output of a case, still correct, into which a defect is to be injected.
 
     Attributes:
         case: the case.

@@ -52,7 +52,7 @@ class Tally:
     Attributes:
         injected: cases whose output the defect changes to one that the rule does not permit.
         caught: cases among these that fail.
-        within: cases whose output it changes to one that the rule permits.
+        within: cases whose output the defect changes to one that the rule permits.
         hidden: cases to which the defect applies, but whose output it does not change.
         missed: the first case that should have caught it and did not.
     """
@@ -212,7 +212,7 @@ def _inject(strength: Strength, site: Site, judged: CaseJudge) -> None:
 def _injections(
     site: Site, defects: Sequence[Defect]
 ) -> Iterator[tuple[Mutant, Defect, Array | None]]:
-    """Yield each wrong output; None for one without any changed bit."""
+    """Yield each mutant and its defect with the wrong output; None if no bit of that is changed."""
     right = np.ascontiguousarray(site.correct).tobytes()
     output = TensorRef.of(site.name).field
     data_type = str(site.case.outputs()[site.name].DataType)

@@ -1,7 +1,8 @@
 """Recompute a sum of products in another order or precision, to inject that as a defect.
 
 A row of 4 products p1 to p4 is added up forward as ((p1 + p2) + p3) + p4, pairwise as
-(p1 + p2) + (p3 + p4). The parts come from the reference, with all but some elements of an input 0.
+(p1 + p2) + (p3 + p4). Each part is what the reference computes if all but some elements of an input
+are 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the cases of a suite that meet the conditions of each driver defect, before any runs."""
+"""Find the cases of a suite that meet the conditions of each driver defect, without running any."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Applicability:
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return those of these pairs to try with each case that `chosen` leaves out."""
+        """Return these pairs by the index of each case with which `chosen` does not try them."""
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
             tried = set(_sample(pair, self.met[pair], sample, seed))

@@ -38,7 +38,7 @@ def exchanged(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _value(desc: Mapping[str, Any], name: str, value: Any) -> Any:
-    """Return what an attribute becomes: `value`, or what it makes of the right one."""
+    """Return what an attribute becomes: `value`, or what `value` says to make of the right one."""
     old = desc[name]
     if isinstance(value, Mapping):
         [(change, operand)] = value.items()

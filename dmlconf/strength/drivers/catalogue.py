@@ -68,7 +68,7 @@ class DriverDefect:
     Attributes:
         name: the name, as reports show it.
         operators: the operators that have it.
-        conditions: what a desc must meet for the defect's code to run; all of them.
+        conditions: the conditions, all of which a desc must meet for the defect's code to run.
         effect: the name of what it does to outputs.
         settings: the settings of the effect.
         report: the public report that it is rebuilt from, or None.
@@ -126,7 +126,7 @@ def defect_files(folder: str = "defects") -> list[Path]:
 
 @cache
 def driver_defects() -> tuple[DriverDefect, ...]:
-    """Return the driver defects that are tried on all cases, by file and in the file's order.
+    """Return the driver defects that are tried on all cases, in the order of files and entries.
 
     Raises:
         InvalidFilesError: a file does not fit `schemas/driver-defects.schema.json`.

@@ -338,7 +338,7 @@ def _wrap(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
-    """Return each element's rank, FLOAT32; of equal elements, the last or the first is greater."""
+    """Return each element's rank, FLOAT32; of equal ones, the last or the first is the greatest."""
     flat = array.ravel()
     indices = np.arange(flat.size)
     order = np.lexsort((indices if last_is_greater else -indices, flat))

@@ -58,8 +58,8 @@ def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
     Settings: `bits` of the index, and `of`, inputs or outputs. Where the index overflows, an input
-    is read from its beginning again; an output is written from its beginning again, and its
-    elements beyond stay zero.
+    is read from its beginning again; an output is written from its beginning again, and elements
+    that no index reaches stay zero.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"
@@ -148,7 +148,7 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
 def _laid_out(
     right: Computation, array: Array, settings: Settings
 ) -> tuple[Array, Callable[[Array], Array]]:
-    """Return an array as rows along the axis that settings name, and what undoes that."""
+    """Return an array as rows along the axis of the settings, and a function that undoes that."""
     shape = array.shape
     if settings.get("flat"):
         return array.reshape(1, -1), lambda rows: rows.reshape(shape)

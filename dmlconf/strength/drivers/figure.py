@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 FEW: Final = 3
-"""Reports name the defects that fewer cases than this notice: one changed case may lose them."""
+"""Reports name the defects that fewer cases than this notice: soon none may notice them."""
 
 
 def tells_few(sample: int | None) -> bool:

@@ -15,7 +15,7 @@ __all__ = ["WINDOW_FORMULAS"]
 
 
 def _maximum_from_clamped_start(right: Computation, settings: Settings) -> Arrays | None:
-    """Move a window that begins in the padding to the input's first element, with its dilation."""
+    """Let windows that start in the padding start at the input's first element instead."""
     desc, source, output = right.desc, right.inputs["InputTensor"], right.outputs["OutputTensor"]
     window, dilations = desc["WindowSize"], desc["Dilations"]
     starts, ends = [], []
