@@ -125,8 +125,7 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 
 
 def scope_of(names: Iterable[str]) -> Scope:
-    """Return the scope of names; all operators and files if a name does not begin with an
-    operator."""
+    """Return the scope of names: all cases if a name does not begin with an operator."""
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()
     for name in names:

@@ -116,8 +116,7 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
-    """Return the plan of a graph; if it lacks a name of an edge, the edge's index is out of
-    range."""
+    """Return the plan of a graph; names in edges that it lacks get an index out of range."""
     by_name = graph.by_name
     nodes = tuple(by_name)
     inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)
