@@ -29,8 +29,8 @@ DATA_WORDS: Final[Mapping[str, str]] = {
 """The words that `Data` may hold, each with what at least one input then contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
-"""The largest tensor, in elements, that is examined: larger ones belong to layers, whose data are
-ordinary."""
+"""The largest tensor, in elements, that is examined: larger ones belong to layers of networks,
+whose data are ordinary."""
 
 
 def data_words(case: Case) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ _TENSOR: Final = re.compile(
 
 
 def element_count(facts: Mapping[str, Any]) -> int:
-    """Return how many elements the tensors of a case have, from its facts."""
+    """Return how many elements the tensors of a case have in all, from the case's facts."""
     nested = (value if isinstance(value, list) else [value] for value in facts.values())
     texts = (text for values in nested for text in values if isinstance(text, str))
     return sum(tensor.ElementCount for text in texts if (tensor := read_tensor(text)))
@@ -171,8 +171,9 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
     operator's entry; constants such as `FLOAT16` and `BACKWARD`; `DataType`, of the first tensor;
     `DataTypes`, of all tensors; `Rank`, the largest number of dimensions; `ElementCount`, of the
     largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are summed
-    for an element of an output, 1 if none; `Packed`, `Broadcast` and `InPlace`; `Flags` of
-    all tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
+    for an element of an output, 1 if none; `Packed`, whether all tensors are; `Broadcast`, whether
+    one is; `InPlace`, whether an output shares an input's buffer; `Flags` of all tensors; `Data`,
+    the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
 
     Args:
         entry: the operator, or the entry of a graph.

@@ -273,7 +273,7 @@ class Case:
 
     @property
     def lowest_level(self) -> FeatureLevel:
-        """Lowest feature level that has all parts of the desc; support tables need not list it."""
+        """Lowest feature level that has all parts of the desc, also if `required_level` is None."""
         level: FeatureLevel = self.once("lowest_level", lambda: highest_level(self.level_needs))
         return level
 
@@ -287,7 +287,7 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return the precision rule of an output tensor; the case's own if that has a reason."""
+        """Return the precision rule of an output: the case's tolerance if that gives a reason."""
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule

@@ -50,7 +50,7 @@ class OperatorPlan:
         node: the operator with its desc; it has no name.
         inputs: the bound inputs.
         outputs: the bound outputs.
-        in_place: outputs that share the buffer of an input, by output.
+        in_place: the inputs whose buffers are also those of outputs, by output.
     """
 
     node: Node
@@ -75,7 +75,7 @@ class GraphPlan:
         nodes: operators and constants.
         inputs: the bound inputs; None for an input without edges.
         outputs: the bound outputs.
-        in_place: outputs that share the buffer of an input, by output.
+        in_place: the inputs whose buffers are also those of outputs, by output.
         input_edges: each an input of the graph, a node and the node's input.
         output_edges: each a node, the node's output and an output of the graph.
         intermediate_edges: each a node, its output, another node and that node's input.

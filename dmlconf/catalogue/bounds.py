@@ -14,7 +14,7 @@ class Bounds:
     """The values of an input for which the documentation defines results.
 
     Attributes:
-        high: the highest value, over the desc's fields and terms.
+        high: the highest value, as an expression over the desc's fields and the operator's terms.
         low: the lowest value.
         from_end: whether negative values of signed types count from the end, down to `-high - 1`.
         writes: if the operator writes at these indices, the tensor whose elements it writes, such

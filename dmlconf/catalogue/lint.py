@@ -66,7 +66,7 @@ def lint_operator(path: Path) -> list[Problem]:
 
 
 def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield shared constraints that do not exist, and `like` rows that do not name one above."""
+    """Yield shared constraints that do not exist, and rows that are `like` no row above them."""
     fields = {field["name"] for field in data["fields"]}
     for index, constraint in enumerate(data["constraints"]):
         if loader.is_shared(constraint):

@@ -17,7 +17,7 @@ DEFAULT_FLUSHED: Final = frozenset({DataType.FLOAT32})
 
 
 class RuleKind(StrEnum):
-    """The unit of a rule's limit."""
+    """The kind of a rule, on which the unit of its limit depends."""
 
     EXACT = "exact"
     ULP = "ulp"
@@ -34,8 +34,8 @@ class PrecisionRule:
 
     Attributes:
         kind: `exact`; `ulp`, `absolute` or `relative` with a limit; `accumulate`, by the rounding
-            errors of a sum, as shares of its error scale; `interval`, between two values, and `one
-            of`, near one of several, which `dmlconf.permitted` computes.
+            errors of a sum, as shares of its error scale; `interval`, between two values that
+            `dmlconf.permitted` computes; `one of`, near one of several such values.
         limit: the maximum permitted error in the kind's unit; 0 for `exact`, `interval` and
             `one of`; for `accumulate` a factor on the permitted error of additions.
         source: the origin of the rule.

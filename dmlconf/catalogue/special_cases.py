@@ -1,4 +1,4 @@
-"""Check an operator's entry about the operator that it is a special case of."""
+"""Check what an operator's entry says about the operator of which it is a special case."""
 
 from __future__ import annotations
 

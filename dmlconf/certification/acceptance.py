@@ -195,6 +195,6 @@ def _widest(waivers: Sequence[Waiver]) -> str:
 
 
 def _largest(values: Sequence[float | None]) -> float | None:
-    """Return the largest bound; None if one of them is no bound."""
+    """Return the largest bound; None if one of them is None, which permits anything."""
     known = [value for value in values if value is not None]
     return max(known) if known and len(known) == len(values) else None

@@ -2,8 +2,8 @@
 
 Tools disagree about archives with two members of one name, with bytes before, between or after
 members, or with local headers that differ from the directory, so two readers can see different
-contents. Here each header is computed from the directory and must be identical to the bit, from the
-first byte of the file to the last. Any zip tool opens the result.
+contents. Here each header is computed from the directory, and the file must consist of exactly
+these headers and the members, from its first byte to its last. Any zip tool opens the result.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _signers(
 
 
 def _unused(known: Mapping[str, tuple[PublicKey, bool]], signers: Iterable[Signer]) -> list[str]:
-    """Return complaints about keys enclosed as a signer's that have not signed."""
+    """Return a complaint about each key in the certificate that has not signed it."""
     have_signed = {signer.keyid for signer in signers}
     return [
         f"{_SIGNERS} holds the key {keyid}, which has not signed it"

@@ -124,7 +124,7 @@ def waivers_of_run(waivers: tuple[Waiver, ...], header: Header) -> Waivers:
     """Return the waivers that apply to the environment of a run on the day of the run.
 
     Args:
-        waivers: all of a file.
+        waivers: all waivers of a file.
         header: the header of the run's log.
 
     Raises:

@@ -144,7 +144,7 @@ def judge_order(
     Args:
         order: the cases to certify.
         header: the header of the log.
-        backend: the backend it was run on.
+        backend: the backend that ran the cases.
         outcomes: the outcomes, by the case's identifier.
         folder: where the processes that judge find the outcomes.
         limits: how many processes judge.
@@ -192,7 +192,7 @@ def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicat
 
     Args:
         order: the cases that are certified.
-        backend: the backend it was run on.
+        backend: the backend that ran the cases.
         header: the header of the certificate's log.
     """
     replayed = backend.name.name == "recording"

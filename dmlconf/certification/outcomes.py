@@ -57,7 +57,7 @@ _FORMAT: Final = 1
 _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")
 """The keys that say the kind of outcome; each line has exactly one of them."""
 _FIRST_CASE: Final = 2
-"""The line of outcomes.jsonl after its head."""
+"""The number of the line of outcomes.jsonl that has the first case, after the head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
 _TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
 _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}

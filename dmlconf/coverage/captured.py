@@ -83,7 +83,7 @@ class CapturedUses:
             self._models.setdefault(feature, set()).update(named_models(note))
 
     def coverage(self, plan: Iterable[PlannedCase], graphs: GraphCoverage) -> CapturedCoverage:
-        """Return how often captured cases use each feature, and how often others do.
+        """Return which captured models use each feature, and how many other cases do.
 
         Args:
             plan: cases, of which the captured graphs count.

@@ -21,10 +21,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""How many expressions are combined to pairs, `A and B`: those that hold for most failures."""
+"""How many expressions are combined into pairs, `A and B`: those that hold for most failures."""
 
 _NEARLY: Final = 0.9
-"""Share of a group's failures that a condition must meet to explain nearly all of them."""
+"""Share of a group's failures that must meet a condition if it is to explain nearly all of them."""
 
 _SLIGHTLY_LONGER: Final = 6.0
 """Bits by which a shared condition's description may exceed that of the group's own condition."""
@@ -61,7 +61,7 @@ class _Candidates:
         texts: the expressions.
         bits: the length of each as a description; the shorter, the simpler an explanation.
         failures: failures of each group that meet each candidate, of shape (groups, candidates).
-        passes: passes that meet it, of the same shape.
+        passes: passes that meet each candidate, of the same shape.
         accepted: whether the candidate explains the group; of the same shape.
     """
 

@@ -34,7 +34,7 @@ _FAMILIES: Final = (
     ("INT64", "INT32", "INT16", "INT8", "INT4"),
     ("UINT64", "UINT32", "UINT16", "UINT8", "UINT4"),
 )
-"""Data types of one width or kind."""
+"""Groups of data types, each of one width or kind."""
 
 _MOST_PAIRED: Final = 3
 """How many tensors, the first ones of an operator, are compared with each other."""

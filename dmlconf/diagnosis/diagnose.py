@@ -236,7 +236,7 @@ class _Again:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Return whether only signs of zero differ: a reduction should not end there."""
+    """Return whether only zeros' signs differ: a reduction should not end with such a failure."""
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}

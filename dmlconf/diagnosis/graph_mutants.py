@@ -1,8 +1,8 @@
 """Wrong graphs that a compiler may run instead of a given one: results of a mistaken rewrite.
 
-Each mutant is the given graph with other edges, so it has the same inputs and outputs: two nodes
-that differ in one attribute are merged, a node overwrites a tensor that is read later, or two
-operands are exchanged.
+Each mutant is the given graph with other edges, so it has the same inputs and outputs. For example,
+two nodes that differ in one attribute are merged, a node overwrites a tensor that is read later, or
+two operands are exchanged.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def _swapped(graph: Graph) -> Iterator[Mutant]:
 
 
 def _left_out(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs without a node, whose readers get its input."""
+    """Yield graphs in which a node is left out: the nodes that read its output get its input."""
     sources = graph.sources()
     for node in graph.operator_nodes:
         for name, tensor in node.outputs.items():

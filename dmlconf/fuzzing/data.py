@@ -1,4 +1,4 @@
-"""Data for the inputs of a case: ordinary numbers, special ones, ends of words, indices."""
+"""Choose data for the inputs of a random case: ordinary or special numbers, or valid indices."""
 
 from __future__ import annotations
 

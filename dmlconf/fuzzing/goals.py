@@ -47,7 +47,7 @@ class Goal:
     """One documented part of an operator.
 
     Attributes:
-        part: a kind of `Part`.
+        part: one of the kinds in `Part`.
         field: the field to which it belongs; empty for `Part.ANY`.
         value: the data type, rank, enum constant, layout and so on.
     """
@@ -69,8 +69,7 @@ class Goal:
         return True
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc reaches the goal; of a layout or flag, whether it has the
-        tensor."""
+        """Return whether a desc reaches the goal, or will do so with another layout or flag."""
         value = desc.get(self.field) if self.field else None
         match self.part:
             case Part.DATA_TYPE:

@@ -43,7 +43,7 @@ def indices_of(
 def constant_writes(
     operator: Operator, desc: Desc, data: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """Return the inputs whose elements must be equal because indices of writes may be equal.
+    """Return the inputs whose elements must be equal, since several may be written to one index.
 
     Args:
         operator: the operator.

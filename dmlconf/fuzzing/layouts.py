@@ -84,7 +84,7 @@ def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDes
 def in_place_pairs(operator: Operator, desc: Desc) -> dict[str, str]:
     """Return the outputs of a desc that may share the buffer of an input, by output.
 
-    No two of them share one.
+    No two outputs share the buffer of one input.
     """
     pairs: dict[str, str] = {}
     for pair in operator.in_place:

@@ -137,7 +137,7 @@ def trace(expression: Expression, scope: Scope) -> Term:
 
 
 def condition_of(expression: Expression, scope: Scope) -> Term:
-    """Return the term of a condition; what cannot be computed does not hold."""
+    """Return the term of a condition, which is false if it cannot be computed."""
     return _condition(syntax_tree(expression.source), scope)
 
 
@@ -258,7 +258,7 @@ def _boolean(node: ast.BoolOp, scope: Scope) -> Term:
 
 
 def _condition(node: ast.expr, scope: Scope) -> Term:
-    """Return the term of a condition; what cannot be computed does not hold."""
+    """Return the term of a condition, which is false if it cannot be computed."""
     try:
         return _trace(node, scope)
     except TermError as error:

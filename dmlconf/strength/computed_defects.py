@@ -1,4 +1,4 @@
-"""Defects of the computation: the reference computes with, for example, one index wrong."""
+"""Defects whose wrong outputs the reference computes, for example with one index wrong."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 
 def _matters(site: Site, name: str, array: Array) -> bool:
-    """Return whether the output depends on an input at all, as one of several outputs may not."""
+    """Return whether the output depends on an input; one of several outputs may not."""
     with np.errstate(all="ignore"):
         other = recomputed(site, {name: np.where(array == 0, 3, 0).astype(array.dtype)})
     return other is None or other.tobytes() != site.correct.tobytes()
@@ -94,4 +94,4 @@ COMPUTED_DEFECTS: Final = (
     Defect("last product dropped", _last_product_dropped),
     Defect("accumulated in float16", _sum_in_float16),
 )
-"""Defects that need the reference."""
+"""Defects whose wrong outputs the reference computes."""

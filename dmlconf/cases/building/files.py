@@ -126,7 +126,7 @@ def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool
 
 
 def _require_range(array: Array, tensor: TensorDesc, where: Where) -> None:
-    """Raise `CaseError` for bytes that are not 4-bit numbers."""
+    """Raise `CaseError` if the tensor's type has 4 bits and some number does not fit it."""
     if tensor.DataType.bits >= 8 or not array.size:
         return
     least, most = int(array.min()), int(array.max())

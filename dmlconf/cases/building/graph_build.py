@@ -107,7 +107,7 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
 
 
 def read_relation(written: Any) -> Relation | None:
-    """Return the relation that an entry names, or None.
+    """Return the relation that an entry names; None if it names none.
 
     Raises:
         CaseError: there is no such relation.

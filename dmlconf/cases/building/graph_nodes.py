@@ -219,7 +219,7 @@ class NodeReader:
         return not isinstance(source, str) and name in self._entries and not known
 
     def source(self, text: Any, where: Where) -> Source:
-        """Return the source that a case names.
+        """Return the source that a text in a case file names.
 
         Raises:
             CaseError: there is none of that name, or the name is malformed.

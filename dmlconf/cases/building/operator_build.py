@@ -1,4 +1,4 @@
-"""Build the case of an operator; also read expectations and change seeds, for graphs as well."""
+"""Build an operator's case; what reads expectations and changes seeds serves graphs as well."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _known_field(
 ) -> Any:
     """Return a field without expressions, which is read once for all cases of the template.
 
-    A field that names files is read for each case, so that each case has the files' digests.
+    Only a field that names files is read for each case, so that each case has the files' digests.
     """
     if field.name not in known:
         own: _Data = {}
@@ -194,7 +194,7 @@ _ABSENT: Final = Fixed(None)
 
 
 def _items(node: Any, names: Namespace, where: tuple[str | int, ...]) -> Any:
-    """Return the tensors of an array, or None. `{repeat: 3, of: ENTRY}` has three."""
+    """Return the entries of an array's tensors; `{repeat: 3, of: ENTRY}` stands for three."""
     parts = node.value if isinstance(node, Fixed) else node
     if not isinstance(parts, Mapping):
         items = evaluated(node, names)

@@ -101,7 +101,7 @@ _Bytes = TypeVar("_Bytes", int, int | None)
 def _bytes(
     written: Mapping[str, Any], name: str, default: _Bytes, where: Sequence[str | int]
 ) -> int | _Bytes:
-    """Return a number of bytes of a tensor's entry."""
+    """Return a tensor's member that is a number of bytes; the default if the entry lacks it."""
     if name not in written:
         return default
     return _whole_number(written[name], (*where, name))

@@ -302,7 +302,7 @@ def _matrix_problems(document: Document, index: int, entry: Mapping[str, Any]) -
 
 
 def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
-    """Yield the file's operators as far as the catalogue knows them, and add what is wrong."""
+    """Yield the file's operators that the catalogue knows; add problems with the others."""
     if not isinstance(document.data, Mapping):
         return
     if "graph" in document.data:
@@ -316,7 +316,7 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
 
 
 def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:
-    """Yield problems with the page; another operator's page may have examples of this one."""
+    """Yield a problem if there is no such page; a page of another operator is permitted."""
     if operator is None:
         return
     page = document.data.get("page", operator.page)
@@ -401,7 +401,7 @@ def _unbuildable(
 
 
 def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
-    """Raise `InvalidFilesError` if `valid_case` refuses the first case of a template.
+    """Raise `InvalidFilesError` if `valid_case` refuses a template's first case in the plan.
 
     Args:
         suite: what the plan was chosen from.

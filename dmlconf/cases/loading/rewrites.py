@@ -192,7 +192,7 @@ _LEFT_OUT: Final = (
 
 
 def _in_rewrite(error: CaseError, entry: Mapping[str, Any]) -> CaseError:
-    """Return an error in a mutant with the locations of the parts that `rewrite` replaces."""
+    """Return an error in a mutant, located below `rewrite` if that replaces the wrong part."""
     first, *others = [
         CaseError(
             ("rewrite", *each.where) if _is_there(each.where, entry) else each.where,

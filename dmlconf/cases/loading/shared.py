@@ -104,7 +104,7 @@ def _own_operators(entry: Mapping[str, Any]) -> frozenset[str]:
 def entry_problems(
     document: Document, entries: Sequence[Mapping[str, Any]], operators: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the problems of operators that single entries of a case file name.
+    """Yield the problems with the operators that single entries of a case file name.
 
     Args:
         document: the file.
@@ -186,8 +186,8 @@ def _operators_of(file: Path) -> frozenset[str]:
 def in_order(templates: Iterable[CaseTemplate]) -> tuple[CaseTemplate, ...]:
     """Return entries in the order of their files, shared ones among those of their operator.
 
-    Shared entries come where a file of the same name would stand in the operator's folder. An
-    operator without files of its own has them where the shared file stands.
+    Shared entries come where a file of the same name would stand in the operator's folder. If an
+    operator has no files of its own, they come where the shared file stands.
     """
     listed = list(templates)
     own: dict[str, list[tuple[str, int]]] = {}

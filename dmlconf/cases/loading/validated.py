@@ -78,7 +78,7 @@ class StoredFile:
     valid: Sequence[bool]
 
     def checked(self, templates: Sequence[CaseTemplate]) -> CheckedFile:
-        """Return the file with its templates."""
+        """Return the checked file whose entries are these templates."""
         expansions = {
             template: expansion
             for template, expansion in zip(templates, self.expansions, strict=True)

@@ -1,11 +1,12 @@
 """Choose few cases that cover many: each operator, kind, data type and value of an attribute.
 
-No case is built: what its entry says and the parameters of its matrix are its *features*. Some are
-demanded: cases are taken until none is missing, except that no case is taken for one value of an
-attribute alone. The other features decide between cases that have equally many of the missing ones:
-combinations of a data type with an entry or a value, and the ends of numeric ranges, the greatest
-number before the least. With a matrix of 3 data types, 2 layouts and sizes 1 to 4, five values are
-demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16 padded, and INT32.
+No case is built: the *features* of a case are what its entry says and the parameters of its matrix.
+Some are demanded: cases are taken until none is missing, except that no case is taken for one value
+of an attribute alone. The other features decide between cases that have equally many of the missing
+ones: combinations of a data type with an entry or a value, and the ends of numeric ranges, the
+greatest number before the least. With a matrix of 3 data types, 2 layouts and sizes 1 to 4, five
+values are demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16 padded, and
+INT32.
 
 Operators are independent of each other, and nothing is random: the same cases of an operator are
 chosen with `-o` as without it, each time.

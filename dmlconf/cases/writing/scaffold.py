@@ -123,7 +123,7 @@ def _graph(name: str, pattern: Case) -> Iterator[str]:
 
 
 def _schema(file: Path | None) -> Iterator[str]:
-    """Yield the line by which editors find the schema, if there is one above the file."""
+    """Yield the line by which editors find the schema, if a folder above the file has it."""
     for steps, folder in enumerate(file.absolute().parents if file else ()):
         if (folder / "schemas" / "case.schema.json").is_file():
             yield f"# yaml-language-server: $schema={'../' * steps}schemas/case.schema.json"

@@ -194,7 +194,7 @@ def _form(rank: int, large: tuple[int, ...], **properties: bool) -> _Tensor:
 
 
 def _large(layout: str, rank: int) -> Iterator[tuple[int, ...]]:
-    """Yield the dimensions that must have more than one element in a layout."""
+    """Yield choices of dimensions, all of which have more than one element in a layout."""
     if layout == "channels-last":
         yield from ((1, at) for at in range(rank - 1, 1, -1))
     else:

@@ -28,7 +28,7 @@ __all__ = ["unsupported_part", "write_model"]
 def unsupported_part(case: Case) -> str | None:
     """Return a part of a case that DxDispatch cannot express; None if there is none.
 
-    Source: `dmlTensorDataType` of its schema has no types of 4 bits.
+    Source: `dmlTensorDataType` of DxDispatch's schema has no types of 4 bits.
     """
     for node in _nodes(case):
         for name, tensor in (*node.inputs.items(), *node.outputs.items()):
@@ -117,7 +117,7 @@ def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
 
 
 def _intermediate(graph: Graph, node: str, tensor: str) -> str:
-    """Return the name of a node output's resource; that of the graph's output if it is one."""
+    """Return the resource of a node's output: the graph output that it is, or `NODE.TENSOR`."""
     outputs = (name for name, slot in graph.output_sources().items() if slot == (node, tensor))
     return next(outputs, f"{node}.{tensor}")
 

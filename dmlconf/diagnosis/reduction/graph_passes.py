@@ -109,7 +109,7 @@ def _graph(search: Search) -> Graph:
 
 
 def _attempt(search: Search, graph: Graph) -> bool:
-    """Adopt another graph if it still fails with some part of the data."""
+    """Adopt another graph if the case still fails with it and some part of the data."""
     return any(search.attempt(candidate) for candidate in _with_graph(search, graph))
 
 
@@ -172,7 +172,7 @@ def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
 
 
 def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterator[Graph]:
-    """Yield graphs with another size of one tensor, of tensors with that size there, or of all."""
+    """Yield graphs in which a size, alone or with equal ones of other tensors, is the target."""
     graph = _graph(search)
     tensors = graph_tensors(graph)
     size = tensors[slot].Sizes[dimension]

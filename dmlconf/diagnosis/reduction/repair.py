@@ -113,7 +113,7 @@ class _Scope:
         return self._with_attribute(target, value)
 
     def _with_each(self, targets: list[ast.expr], value: Any) -> _Change | None:
-        """Assign to each of several targets that differs."""
+        """Assign to each of several targets that has another value."""
         if not isinstance(value, tuple) or len(targets) != len(value):
             return None
         desc, refs = self.desc, frozenset[NumberRef]()

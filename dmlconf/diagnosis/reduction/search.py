@@ -86,7 +86,7 @@ class Search:
         return True
 
     def attempt_desc(self, desc: Desc) -> bool:
-        """Adopt another desc if it still fails with some part of the data."""
+        """Adopt another desc if the case still fails with it and some part of the data."""
         return any(self.attempt(candidate) for candidate in self._with_desc(desc))
 
     def attempt_data(self, data: Mapping[str, Array]) -> bool:

@@ -69,7 +69,7 @@ class DriverDefect:
         name: the name, as reports show it.
         operators: the operators that have it.
         conditions: the conditions, all of which a desc must meet for the defect's code to run.
-        effect: the name of what it does to outputs.
+        effect: the name of its effect on the outputs.
         settings: the settings of the effect.
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.

@@ -48,7 +48,7 @@ def _packed(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _narrow(right: Computation, settings: Settings) -> Arrays | None:
-    """Round inputs before use; settings: `type`, or `bits` of the fraction; `inputs` (all)."""
+    """Round inputs before use; settings: `type` or `bits` of the fraction, `inputs` (else all)."""
     chosen = settings.get("inputs", list(right.inputs))
     changed = {
         name: _rounded(right.inputs[name], settings)

@@ -41,7 +41,7 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
-    """Return the outputs with some elements from `other`; settings: which, as in `_chosen`."""
+    """Return the outputs with elements from `other`; settings: which elements, as in `_chosen`."""
     changed = {}
     for name, array in other.items():
         if name in right.outputs and right.outputs[name].shape == array.shape:

@@ -23,7 +23,8 @@ __all__ = [
 ]
 
 FEW: Final = 3
-"""Reports name the defects that fewer cases than this notice: soon none may notice them."""
+"""Reports name each defect that fewer cases than this notice: if these cases change, none may
+notice the defect."""
 
 
 def tells_few(sample: int | None) -> bool:
