@@ -27,7 +27,7 @@ def longest_handle(identifier: str) -> str:
     """Return the digest of which a case's handle is the beginning."""
     number = int.from_bytes(sha256(identifier.encode("utf-8", "surrogatepass")).digest())
     number, first = divmod(number, len(_LETTERS))
-    number %= len(_CHARACTERS) ** (_LONGEST - 1)  # The rest is not used; this fits a machine word.
+    number %= len(_CHARACTERS) ** (_LONGEST - 1)  # Enough for the other 12 characters.
     text = _LETTERS[first]
     while len(text) < _LONGEST:
         number, at = divmod(number, len(_CHARACTERS))

@@ -187,7 +187,7 @@ def _node_key(node: GraphNode) -> Hashable:
 
 def _key(value: Any) -> Hashable:
     if isinstance(value, float):
-        # Bits distinguish zeros and NaN, whose comparison does not match what DirectML sees.
+        # Compared as numbers, -0 would equal 0, and NaN would not equal itself.
         return struct.pack("<d", value)
     if isinstance(value, Mapping):
         return tuple((name, _key(item)) for name, item in sorted(value.items()))

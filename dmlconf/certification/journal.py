@@ -134,7 +134,8 @@ class Journal:
                 "or remove the file"
             )
         for key in sorted(self._head.keys() | head.keys()):
-            # JSON has no tuples, so the own head is compared in the form in which it would be read.
+            # JSON has no tuples, so this run's head is compared in the form in which it would be
+            # read.
             if head.get(key) != json.loads(canonical_json(self._head.get(key))):
                 raise self._error(
                     f"was started with another {key.replace('_', ' ')}; "

@@ -65,7 +65,7 @@ def _may_count(operator: Operator, field: Field, count: int) -> bool:
 
 
 def _permitted(operator: Operator, field: Field, name: str) -> bool:
-    """Return whether constraints on nothing but the field permit an operator in it."""
+    """Return whether there are constraints on this field alone, and they permit an operator."""
     nested = {"operator": name}
     names = operator.names({**operator_sets(), field.name: (nested,) if field.is_array else nested})
     about = {field.name, *operator_sets()}

@@ -64,7 +64,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         groups: indices of verdicts whose lowest and highest numbers become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
-    facts = [dict(verdict.facts) for verdict in verdicts]  # A large log keeps facts as text.
+    facts = [dict(verdict.facts) for verdict in verdicts]  # A large log keeps them as text.
     names = list(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, facts)))))
     columns = {name: Column([each.get(name) for each in facts]) for name in names}
     in_place = columns.pop(IN_PLACE, None)
@@ -321,7 +321,7 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """What the tensors of a field, or of a case, have in common."""
+    """Data types, flags, layouts, largest rank and largest size of the tensors of a field."""
 
     types: frozenset[str]
     rank: int

@@ -82,17 +82,17 @@ _EXTREME_REALS: Final = (
 
 
 def size(chance: Chance) -> int:
-    """Return the size of a dimension: small, and odd rather than a power of two."""
+    """Return a random size of a dimension: usually small, and odd more often than even."""
     return chance.pick(_LONG_SIZES) if chance.once_in(40) else chance.weighted(_SIZES)
 
 
 def rank(chance: Chance, least: int, greatest: int) -> int:
-    """Return a DimensionCount, most often 4."""
+    """Return a random DimensionCount, most often 4."""
     return chance.weighted([(n, _RANKS.get(n, 1)) for n in range(least, greatest + 1)])
 
 
 def length(chance: Chance) -> int:
-    """Return the length of an array."""
+    """Return a random length of an array."""
     return chance.weighted(((1, 2), (2, 4), (3, 3), (4, 1), (5, 1)))
 
 

@@ -60,7 +60,7 @@ class Goal:
         return f"{self.part} {self.field} {self.value}" if self.field else self.part
 
     def fits(self, table: SupportTable) -> bool:
-        """Return whether a desc of a table can reach the goal."""
+        """Return whether a desc whose tensors this support table lists can reach the goal."""
         row = table.tensors.get(self.field)
         if self.part == Part.DATA_TYPE:
             return row is not None and self.value in row.data_types

@@ -37,8 +37,8 @@ class Fuzz:
         seed: determines every case, together with its operator's name and its number.
         kind: valid cases of operators, invalid ones, or graphs of these operators.
         nodes: the largest number of random nodes of a graph.
-        rewrites: cases of rewrites; every third graph contains the graph of one of them. If empty,
-            none does.
+        rewrites: cases of rewrites; a random third of the graphs contain the graph of one of them.
+            If empty, none does.
     """
 
     operators: tuple[str, ...]

@@ -16,7 +16,7 @@ __all__ = ["LEGITIMATE_DIFFERENCES"]
 
 
 def _flushed(site: Site) -> Iterator[tuple[str, Array]]:
-    moved = site.rule.kind == RuleKind.EXACT  # Then only compared inputs may be flushed.
+    moved = site.rule.kind == RuleKind.EXACT  # `flushes` then concerns inputs.
     if site.correct.dtype == np.float32 and site.rule.flushes and not moved:
         subnormal = (site.correct != 0) & (np.abs(site.correct) < np.finfo(np.float32).tiny)
         yield "", np.where(subnormal, np.float32(0), site.correct)

@@ -19,7 +19,7 @@ _GOLDEN_RATIO: Final = (5**0.5 + 1) / 2
 def _float_defect(
     name: str, change: Callable[[Array], Array], *, everywhere: bool = True, least_bytes: int = 2
 ) -> Defect:
-    """Return a defect that changes every element of a floating-point output.
+    """Return a defect that applies one change to all elements of a floating-point output.
 
     Args:
         name: the name, as reports show it.
@@ -34,7 +34,7 @@ def _float_defect(
                 yield "", change(site.correct)
 
     def shows(site: Site) -> bool:
-        """Whether rounding can show in an operator's outputs; in ones and zeros it cannot."""
+        """Return whether the change shows in the output for inputs with many digits."""
         output = recomputed(site, _unround(site.case.inputs())) if everywhere else None
         if output is None:
             return False

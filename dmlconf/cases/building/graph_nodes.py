@@ -284,7 +284,7 @@ class NodeReader:
         desc: dict[str, Any] = {}
         errors = CaseErrors()
         kinds = FieldKind.INPUT, FieldKind.ATTRIBUTE, FieldKind.OUTPUT
-        for kind in kinds:  # An output without Sizes has those of an input.
+        for kind in kinds:  # Inputs first: outputs without Sizes have those of one.
             for field in entry.operator.of_kind(kind):
                 try:
                     desc[field.name] = self._field(entry, field, desc)

@@ -270,7 +270,7 @@ def _desc_problems(
 def _node_problems(
     document: Document, operator: Entry, index: int, entry: Mapping[str, Any]
 ) -> Iterable[Problem]:
-    from dmlconf.cases.loading.graph_problems import node_problems  # Not for cached files.
+    from dmlconf.cases.loading.graph_problems import node_problems  # Not needed if cached.
 
     return node_problems(document, index, entry)
 
@@ -383,7 +383,7 @@ def _unbuildable(
     first_cases: list[Case],
 ) -> Iterator[Problem]:
     """Yield the problems of cases that cannot be built, and collect each entry's first case."""
-    from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not for cached files.
+    from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not needed if cached.
 
     budget = MatrixBudget()
     for template in templates:

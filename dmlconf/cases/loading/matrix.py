@@ -35,7 +35,7 @@ class MatrixBudget:
     characters: int = LONGEST_IDENTIFIERS
 
     def named(self, identifier: str) -> None:
-        """Charge for the identifier of a case.
+        """Subtract the characters of a case's identifier from the budget.
 
         Raises:
             CaseError: identifiers have too many characters.

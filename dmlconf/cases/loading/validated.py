@@ -105,7 +105,7 @@ class Validated:
             if len(uses(data)) == len(lines) == len(restored) == len(valid):
                 return StoredFile(data, lines, restored, valid)
         except (TypeError, ValueError, LookupError, AttributeError):
-            pass  # Nothing is cached, or it is damaged in a way that its digest does not reveal.
+            pass  # Nothing is cached, or what is cached is damaged although its digest is right.
         return None
 
     def put(
@@ -125,14 +125,14 @@ class Validated:
         """
         checked = CheckedFile(tuple(templates))
         if any(case.files for case in first_cases):
-            return checked  # The data files that it names are checked each time.
+            return checked  # The data files that the file names are checked each time.
         try:
             expansions = [_expansion(template) for template in templates]
             lines = [template.about.location.line for template in templates]
             stored = StoredFile(data, lines, expansions, list(map(is_valid, first_cases)))
             if sum(len(each.rows) for each in expansions if each) <= _MOST_CASES:
                 whole = [each and each.stored() for each in expansions]
-                # The operators' pages, so that the operators' files need not be read for them.
+                # With the operators' pages, the catalogue's files need not be read to find these.
                 pages = {template.operator_name: template.about.page for template in templates}
                 paged = {**data, KNOWN_PAGES: pages}
                 kept = without_repeats([paged, lines, whole, stored.valid])

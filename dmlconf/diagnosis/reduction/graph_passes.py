@@ -163,7 +163,7 @@ def _reduce_sizes(search: Search) -> None:
 def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
     tensor = graph_tensors(_graph(search)).get(slot)
     if tensor is None or dimension >= tensor.DimensionCount:
-        return False  # Another change removed it.
+        return False  # Another change removed the dimension.
     return any(
         _attempt(search, smaller)
         for target in smaller_sizes(tensor.Sizes[dimension])

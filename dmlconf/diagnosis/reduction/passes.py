@@ -112,7 +112,7 @@ def _proportional(
     valid = search.repaired(changed, frozenset({ref}))
     if valid is not None:
         yield valid
-    # One other size may follow by a rule that no equation states.
+    # One other size may depend on this one by a rule that no constraint states as an equation.
     for each, old in sizes.items():
         if each != ref and old > 1:
             for other in dict.fromkeys([1, old * target // size, old - (size - target)]):

@@ -306,7 +306,7 @@ def _owned(right: Computation, settings: Settings) -> Arrays | None:
 _SPOILED: Final[Mapping[str, Callable[[Array], Array]]] = {
     "zero": np.zeros_like,
     "reversed": np.flip,
-    # Numbers of the same kind, as another layer's weights are.
+    # Plausible numbers, as if the weights of another layer were read.
     "shifted": lambda flat: np.roll(flat, flat.size // 2 + 1),
 }
 

@@ -118,7 +118,7 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
 
     Settings: `from`, `last`, `first`, `tile` (the elements after the last whole tile), `last_tile`
     (the last of several tiles, whole or not), `edge` (the last element of the last whole group),
-    `every`, `second_half`.
+    `every` (from `offset` on), `second_half`.
     """
     indices = np.arange(length)
     if "last_tile" in settings:
