@@ -22,7 +22,7 @@ COMPANIONS = (
     "element_wise_add/combinations/pairs-9[Values=2x3x7xFLOAT32x1:5xtransposedx0:100:3]",
     "element_wise_add/combinations/pairs-6[Values=5x1x1x32xFLOAT32x1:5xpaddedx0:100:4]",
 )
-"""Cases that run in one batch with each example, which becomes one model.
+"""Cases that run in one batch with each example; the batch becomes one model.
 
 OpenVINO's provider takes some operators only in a model of several nodes.
 """
@@ -50,7 +50,7 @@ class FindingChecks:
 
     Attributes:
         backend: runs cases on it.
-        findings: those in it.
+        findings: the findings in the backend's runtime.
         target: the specification whose deviations are waived.
     """
 

@@ -46,7 +46,7 @@ OPERATORS = (
 
 @cache
 def sample() -> tuple[Case, ...]:
-    """Return every 7th case of OPERATORS, which have needs of a feature level of each kind."""
+    """Return every 7th case of OPERATORS, which need feature levels for reasons of each kind."""
     plan = bundled(*OPERATORS).plan()
     return tuple(map(build, list(plan)[::7]))
 

@@ -1,4 +1,4 @@
-"""`dmlconf capture` refuses where it cannot capture, and turns a journal into case files."""
+"""`dmlconf capture` makes case files of a journal, its log of an application's calls, or refuses."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.process import dmlconf_here, write
 
 
-def test_4_for_a_backend_without_the_circumstance_that_is_named(tmp_path: Path) -> None:
+def test_exit_code_4_for_a_backend_without_the_circumstance_that_is_named(tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "repeated,owned")
     assert done.returncode == 4
@@ -38,7 +38,7 @@ def test_without_circumstances_nothing_is_reported(value: str, tmp_path: Path) -
         ("all,owned", "all cannot be combined with other names"),
     ],
 )
-def test_2_for_what_is_no_circumstance(value: str, message: str, tmp_path: Path) -> None:
+def test_exit_code_2_for_what_is_no_circumstance(value: str, message: str, tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", value)
     assert done.returncode == 2

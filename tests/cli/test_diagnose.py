@@ -53,7 +53,7 @@ def test_a_run_of_all_operators_names_the_condition_at_its_beginning(tmp_path: P
     run = dmlconf(tmp_path, "run", *options, "-b", "faulty:zeros,where=NAN in Data")
     assert run.returncode == 1
     first = "\n".join(run.stdout.splitlines()[:10])
-    # "All", not "all and only", since cases with a NaN pass that expect zeros, or anything.
+    # "All", not "all and only": some cases with a NaN expect zeros or anything, and pass.
     assert "all where NAN in Data" in " ".join(first.split()), first
     done = dmlconf(tmp_path, "diagnose", "run.jsonl", "-o", "folder")
     assert done.returncode == 0, done.stderr

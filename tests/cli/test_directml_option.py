@@ -19,7 +19,7 @@ NOTHING = "int nothing(void) { return 1; }"
 
 @pytest.fixture
 def wsl(tmp_path: Path) -> Path:
-    """A folder with libdxcore.so and libd3d12.so: libraries without the functions of those."""
+    """A folder with libdxcore.so and libd3d12.so, which lack the functions of the real ones."""
     folder = tmp_path / "wsl"
     folder.mkdir()
     for name in ("libdxcore.so", "libd3d12.so"):
@@ -46,13 +46,15 @@ def compiled(source: str, path: Path) -> Path:
         (["run", "-b", "directml:path=other.dll"], "each directml backend has its own path="),
     ],
 )
-def test_2_where_no_backend_can_use_it(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_exit_code_2_where_no_backend_can_use_it(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
     done = dmlconf_here(tmp_path, *arguments, "--directml", "DirectML.dll")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"--directml: {message}" in done.stderr
 
 
-def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
+def test_exit_code_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "-b", "directml", "--directml", "a,b.dll")
     assert done.returncode == 2
     assert "DMLCONF_DIRECTML" in done.stderr
@@ -67,7 +69,7 @@ def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
         ["devices"],
     ],
 )
-def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
+def test_exit_code_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
     small = write(tmp_path)
     cases = [] if arguments == ["devices"] else [small]
     done = dmlconf_here(
@@ -79,7 +81,7 @@ def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) ->
     )
 
 
-def test_4_for_a_folder(tmp_path: Path) -> None:
+def test_exit_code_4_for_a_folder(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", "directml", "--directml", tmp_path)
     assert done.returncode == 4
     assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
@@ -95,7 +97,7 @@ def test_a_path_of_the_backend_s_own_comes_first(tmp_path: Path) -> None:
 
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
-def test_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, command: str) -> None:
+def test_exit_code_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, command: str) -> None:
     file = tmp_path / "libdirectml.so"
     file.write_text("not a library\n" * 100, encoding="utf-8")
     check_refused(tmp_path, wsl, command, file, f"{file} cannot be loaded as DirectML")
@@ -103,7 +105,7 @@ def test_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, command: str
 
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
-def test_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
+def test_exit_code_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
     file = compiled(NOTHING, tmp_path / "libdirectml.so")
     actual = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
     check_refused(tmp_path, wsl, command, file, actual)
@@ -121,7 +123,9 @@ def check_refused(directory: Path, wsl: Path, command: str, file: Path, message:
 
 
 @on_linux
-def test_4_for_a_library_below_directml_that_lacks_a_function(tmp_path: Path, wsl: Path) -> None:
+def test_exit_code_4_for_a_library_below_directml_that_lacks_a_function(
+    tmp_path: Path, wsl: Path
+) -> None:
     file = compiled(MAKE_DEVICE, tmp_path / "libdirectml.so")
     done = dmlconf(
         tmp_path,

@@ -166,7 +166,7 @@ def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, right: by
     assert "the recording has no such case" in done.stdout
 
 
-def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -> None:
+def test_exit_code_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -> None:
     path = kept(tmp_path, right)
     stale = len(read_recording(path).entries) - 1
     other = MIXED.replace("fill: sequence", "fill: {constant: {value: 2}}")
@@ -184,7 +184,7 @@ def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -
     assert not (tmp_path / "log.jsonl").exists()
 
 
-def test_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> None:
+def test_exit_code_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> None:
     path = kept(tmp_path, right)
     done = dmlconf_here(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
     assert done.returncode == 4
@@ -201,7 +201,7 @@ def test_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> Non
         (b"half", "not a recording"),
     ],
 )
-def test_4_for_what_is_no_recording(
+def test_exit_code_4_for_what_is_no_recording(
     tmp_path: Path, right: bytes, use: str, content: bytes | None, message: str
 ) -> None:
     suite = write(tmp_path, MIXED)

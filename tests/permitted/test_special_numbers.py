@@ -1,7 +1,7 @@
-"""Element-wise functions of NaN, subnormal and very large numbers, which devices may lose.
+"""Element-wise functions of NaN, subnormal and very large numbers, which devices may replace.
 
-Any result is right where Direct3D lets a device lose the number, as for ATAN of NaN; elsewhere the
-usual limits hold.
+Any result is right where Direct3D lets a device take the number for another, as for ATAN of NaN;
+elsewhere the usual limits hold.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
         ("ACTIVATION_LOG_SOFTMAX", {"InputTensor": [[NAN, 1], [1, 2]]}, [[0, 1], [0, 0]]),
     ],
 )
-def test_any_result_is_right_only_where_it_may_be_lost(
+def test_any_result_is_right_only_where_a_device_may_replace_the_number(
     operator: str, arguments: dict[str, Any], open_elements: list[Any]
 ) -> None:
     assert (
@@ -81,7 +81,7 @@ def test_the_logarithm_of_a_subnormal_number_is_below_that_of_normal_ones() -> N
     assert 0.693 < lowest[1] <= highest[1] < 0.694
 
 
-def test_in_a_line_with_nan_log_softmax_of_infinity_and_nan_is_no_number() -> None:
+def test_in_a_line_with_nan_log_softmax_of_infinity_or_nan_is_not_finite() -> None:
     line = np.array([[NAN, -INFINITY, 3, 1]], np.float32)
     output = TensorDesc(DataType.FLOAT32, line.shape)
     right = reference_function("ACTIVATION_LOG_SOFTMAX")(line, output)

@@ -1,4 +1,4 @@
-"""Find the functions of an operator, and make numbers to try them with."""
+"""Find the functions of an operator (reference, allowances), and make inputs to try them with."""
 
 from __future__ import annotations
 
@@ -64,5 +64,8 @@ def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
 
 
 def function_of(name: str, part: str = "") -> Callable[..., Any]:
-    """Return the function of an operator's outputs, or of a part of what is permitted."""
+    """Return an operator's reference function or, given a `part`, the one for this allowance.
+
+    Parts are those of `permitted_function`: `error_scale`, `interval` and `candidates`.
+    """
     return permitted_function(name, cast(Part, part)) if part else reference_function(name)

@@ -15,7 +15,7 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def case(operator: str, in_place: Mapping[str, str] | None = None, **desc: Any) -> Case:
-    """Return a case of an operator that expects nothing."""
+    """Return a case of an operator, without an expectation."""
     about = About(Location(Path("case.yaml"), 1), "page")
     return Case("case", operator, desc, {}, None, (), about, in_place or {})
 
@@ -32,7 +32,7 @@ def tile(in_place: Mapping[str, str] | None = None, **desc: Any) -> Case:
 
 
 def gather(**desc: Any) -> Case:
-    """Return a case of GATHER that takes five of four elements."""
+    """Return a case of GATHER that reads five elements of a tensor of four."""
     default = {
         "InputTensor": TensorDesc(DataType.FLOAT32, (4,)),
         "IndicesTensor": TensorDesc(DataType.UINT32, (5,)),
@@ -44,7 +44,7 @@ def gather(**desc: Any) -> Case:
 
 
 def graph_case(graph: Graph) -> GraphCase:
-    """Return a case of a graph that expects nothing."""
+    """Return a case of a graph, without an expectation."""
     about = About(Location(Path("case.yaml"), 1), "page")
     desc = {**graph.inputs, **graph.outputs}
     return GraphCase("graph", GRAPHS, desc, {}, None, (), about, graph=graph)

@@ -1,4 +1,4 @@
-"""Tensors of a case are placed in memory, between guard bands."""
+"""Tensors are placed in memory between guard bands; all else holds a fill value, the poison."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_a_batch_as_one_model_gives_the_outcomes_of_its_cases_alone() -> None:
     cases = [valid_case(each) for each in load_suite(files).plan()]
     alone, together = (list(create(f"batches={each}").run(cases)) for each in ("off", "on"))
     kinds = Counter(type(each) for each in together)
-    assert kinds.keys() == {Outputs, Rejection, Declined}, kinds  # One refusal fails all at once.
+    assert kinds.keys() == {Outputs, Rejection, Declined}, kinds  # One refusal fails the model.
     for one, other in zip(alone, together, strict=True):
         assert type(one) is type(other)
         if isinstance(one, Outputs) and isinstance(other, Outputs):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.runtimes
 
 
 def test_onnxs_own_node_tests_pass_or_are_explained() -> None:
-    from tests.backends.onnxruntime.node_results import FILE, results  # It imports onnx.
+    from tests.backends.onnxruntime.node_results import FILE, results  # Imports onnx.
 
     actual = results()
     assert actual["failed"] == {}

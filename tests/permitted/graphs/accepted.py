@@ -23,7 +23,7 @@ Values = Sequence[float]
 
 
 def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
-    """Return the status of a case that has these outputs; those not among them are right."""
+    """Return the status of a case that has these outputs; all others are the reference's."""
     expected = evaluate(case)
     actual: dict[str, Array] = {
         name: np.array(values, expected[name].dtype).reshape(expected[name].shape)
@@ -37,7 +37,7 @@ def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
 
 
 def accepts(case: Case, output: str, values: ArrayLike) -> bool:
-    """Return whether a case passes if an output has these values, or leaves them unchecked."""
+    """Return whether a case passes or is unchecked if an output has these values."""
     return status_of(case, {output: values}) in (Status.PASSED, Status.UNCHECKED)
 
 

@@ -55,7 +55,7 @@ FLUSHED: Final[Mapping[str, tuple[str, str, Values, Values]]] = {
 
 
 @pytest.mark.parametrize("what", FLUSHED)
-def test_a_node_may_take_subnormal_numbers_for_zero(tmp_path: Path, what: str) -> None:
+def test_a_node_may_take_a_subnormal_number_for_zero(tmp_path: Path, what: str) -> None:
     values, node, flushed, wrong = FLUSHED[what]
     nodes = f"\n  node: {{operator: {node}}}"
     case = graph(tmp_path, f"\n  x: {{{ONE}, values: {values}}}", nodes)
@@ -138,8 +138,8 @@ def test_indices_of_64_bits_among_which_is_nan_stay_open(tmp_path: Path) -> None
     assert accepts(case, "y", [2, 1])
 
 
-def test_what_is_beyond_the_data_type_is_infinite(tmp_path: Path) -> None:
-    """60001 may be off by 32 in FLOAT16, so its cosine is unknown; 180000 of it may overflow."""
+def test_what_may_be_beyond_float16_may_be_infinite(tmp_path: Path) -> None:
+    """60001 may be off by 32 in FLOAT16, so its cosine is unknown; 180000 times it may overflow."""
     inputs = """
   x: {Sizes: [1], DataType: FLOAT16, values: [60000]}
   k: {Sizes: [1], DataType: FLOAT16, values: [60000]}"""
@@ -369,7 +369,7 @@ def test_a_gradient_belongs_to_any_element_that_may_be_the_greatest(tmp_path: Pa
 
 
 def test_a_quotient_by_the_root_of_what_may_be_negative_may_be_infinite(tmp_path: Path) -> None:
-    """Shares add up to about 1, so with an Epsilon of -1 the divisor is the root of about 0."""
+    """Softmax adds up to about 1, so with an Epsilon of -1 the norm's divisor is about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
     nodes = """
   shares: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}
@@ -427,7 +427,7 @@ HARDMAX = """InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [VALUES]},
 
 
 def test_a_row_with_nan_has_its_one_anywhere_along_several_axes(tmp_path: Path) -> None:
-    """Measured on DirectML 1.13.1, which compares the elements of such a row in parts."""
+    """Measured on DirectML 1.13.1, which compares such a row in parts, so NaN may hide the 3."""
     desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[0, 1]")
     assert accepts(single(tmp_path, "ACTIVATION_HARDMAX1", desc), "OutputTensor", [0, 1, 0, 0])
     desc = HARDMAX.replace("VALUES", "1, 4, 3, 2").replace("AXES", "[0, 1]")
@@ -446,7 +446,7 @@ REGION = """InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values
 
 
 def test_a_share_of_0_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
-    """Measured: of a sample outside, the second element has the share 0 and gets NaN or nothing."""
+    """The sample is above the input; element 1 gets 0 * infinity: NaN or 0, as was measured."""
     case = single(tmp_path, "ROI_ALIGN_GRAD", REGION)
     for second in (np.nan, 0.0):
         assert accepts(case, "OutputGradientTensor", [np.inf, second, 0])
@@ -501,7 +501,7 @@ def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Pat
 def test_a_sum_of_magnitudes_is_greatest_at_the_ends_that_are_farther_from_zero(
     tmp_path: Path,
 ) -> None:
-    # Of [2, -1] RESAMPLE1 makes [-0.7, -1], or as much as [2, -3.7]; of [-2, 1] the negation.
+    # Of [2, -1] RESAMPLE1 makes [-0.7, -1]; what is permitted reaches [2, -3.7]. [-2, 1] mirrors.
     rows = 512
     numbers = ", ".join(["2, -1", "-2, 1"] * (rows // 2))
     case = graph(

@@ -111,7 +111,7 @@ TWICE = (
 )
 
 
-def test_an_index_that_is_read_along_two_ways_is_the_same_in_both(tmp_path: Path) -> None:
+def test_an_index_that_reaches_an_output_in_two_ways_is_the_same_in_both(tmp_path: Path) -> None:
     inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
     case = graph(tmp_path, inputs, TWICE)
     for index in range(12):
@@ -127,7 +127,7 @@ OPEN = """
 OVERFLOWING = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [1, 0, 0, 1, 0, 0, 1, 0, 0]}"""
-"""The first of three products may be any number, or NaN."""
+"""The first of three products is open: any number, or NaN, is right."""
 
 INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
 
@@ -138,8 +138,8 @@ TOP_K = (
 )
 
 
-def test_an_index_of_top_k_beside_any_number_is_one_of_the_line(tmp_path: Path) -> None:
-    """One number may be NaN, and TOP_K may then give any element of the line."""
+def test_an_index_of_top_k_beside_an_open_element_is_one_of_the_line(tmp_path: Path) -> None:
+    """The open element may be NaN, and TOP_K may then give any element of the line."""
     nodes = OPEN.replace("OPERATOR", TOP_K)
     case = graph(tmp_path, OVERFLOWING, nodes, "node.OutputIndexTensor")
     for index in range(3):
@@ -159,10 +159,10 @@ REDUCTION = (
 
 @pytest.mark.parametrize("operator", [FIRST_OF, REDUCTION], ids=["itself", "reduce"])
 @pytest.mark.parametrize(("function", "wrong"), [("ARGMAX", 2), ("ARGMIN", 1)])
-def test_an_element_that_is_surely_less_is_not_the_greatest_beside_any_number(
+def test_an_element_surely_less_than_another_is_not_the_greatest_of_the_line(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
-    """The line is any number, 5 and 3. The first may be the greatest; if it is not, 5 is."""
+    """The line is an open element, 5 and 3: the greatest is the first or 5, the least it or 3."""
     inputs = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, -3.0e+38, 1]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [2, 0, 0, 2, 0, 0, 1, 5, 3]}"""
@@ -181,7 +181,7 @@ DIVIDED = """
   a: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [7, 9, 3, 9, 5]}
   b: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [1, 1, 1, 0, 1]}
   c: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [0, 0, 0, 0, 0]}"""
-"""The quotients and the sums are 7, 9, 3, any integer, and 5."""
+"""Quotients and sums are 7, 9, 3, an open element (9 / 0), and 5."""
 
 
 @pytest.mark.parametrize("integer", ["INT32", "INT64"])
@@ -192,7 +192,7 @@ DIVIDED = """
         ("INCREASING", [[2, 4], [3, 2], [2, 3]], [[4, 2], [0, 2], [1, 2], [2, 0], [2, 1]]),
     ],
 )
-def test_beside_any_integer_top_k_gives_what_may_have_the_rank(
+def test_beside_an_open_integer_top_k_gives_what_may_have_the_rank(
     tmp_path: Path, integer: str, direction: str, right: list[Values], wrong: list[Values]
 ) -> None:
     operator = (
@@ -209,7 +209,7 @@ def test_beside_any_integer_top_k_gives_what_may_have_the_rank(
         assert not accepts(case, "y", indices), indices
 
 
-def test_what_hardmax_makes_of_a_line_with_any_number_is_0_or_1(tmp_path: Path) -> None:
+def test_hardmax_of_a_line_with_an_open_element_is_0_or_1(tmp_path: Path) -> None:
     operator = "ACTIVATION_HARDMAX1, desc: {InputTensor: product, OutputTensor: {}, Axes: [3]}"
     case = graph(tmp_path, OVERFLOWING, OPEN.replace("OPERATOR", operator))
     for right in ([1, 0, 0], [0, 1, 0]):

@@ -1,4 +1,4 @@
-"""Results that cannot be negative, such as squares, are not, whatever the error of their input."""
+"""No negative result is permitted of a square and the like, however large the input's error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ROUND and other steps make two whole numbers of a value near a jump; nothing between is right."""
+"""ROUND and other steps may give either whole number near a jump; nothing between is right."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ CHAIN = """
          desc: {InputTensor: same, OutputTensor: {}, Alpha: 3, Beta: 0.5}}"""
 
 
-def test_what_is_computed_from_one_whole_number_jumps_as_it_does(tmp_path: Path) -> None:
+def test_a_line_through_a_whole_number_has_two_results_and_none_between(tmp_path: Path) -> None:
     case = graph(tmp_path, INPUTS.replace("TYPE", "FLOAT32"), CHAIN)
     for values in ([3.5, 0.5, -5.5], [0.5, 0.5, -5.5]):
         assert accepts(case, "y", values), values
@@ -112,7 +112,7 @@ TO_UINT8 = """ELEMENT_WISE_QUANTIZE_LINEAR, desc: {InputTensor: cosine, ScaleTen
         (TO_UINT8, 1.5707964, [6, 7, 8]),
     ],
 )
-def test_other_steps_give_whole_numbers_too(
+def test_sign_cast_and_quantization_give_whole_numbers_only(
     tmp_path: Path, step: str, number: float, whole: list[int]
 ) -> None:
     """Cosines are off by 0.0008, which is more than half of the scale of 0.001."""
@@ -134,10 +134,10 @@ TRANSPOSED = """
 
 
 @pytest.mark.parametrize(("strides", "odd"), [("[2, 1]", False), ("[1, 2]", True)])
-def test_a_sum_with_a_transpose_has_two_whole_numbers_to_choose(
+def test_in_a_sum_with_the_transpose_two_elements_step_independently(
     tmp_path: Path, strides: str, odd: bool
 ) -> None:
-    """A sum of two numbers that are 0 or 1 is 0, 1 or 2; one of them plus itself is 0 or 2."""
+    """With Strides [1, 2] it adds two elements that are 0 or 1 each; with [2, 1] each to itself."""
     tensor = "{Sizes: [2, 2], DataType: FLOAT32, values: [2, 2, 2, 2]}"
     case = graph(
         tmp_path, f"\n  x: {tensor}\n  c: {tensor}", TRANSPOSED.replace("STRIDES", strides)
@@ -156,7 +156,7 @@ WIDE = """
 
 @pytest.mark.parametrize(("scale", "between"), [(2, False), (100, True)])
 def test_each_whole_number_of_a_range_is_right(tmp_path: Path, scale: int, between: bool) -> None:
-    """An argument of 9e8 is off by more than a period; among 200 numbers fractions pass too."""
+    """The cosine of 9e8 is unknown; of a range of 200 whole numbers fractions pass as well."""
     inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+8]}"
     case = graph(tmp_path, inputs, WIDE.replace("SCALE", str(scale)))
     for value in (1 - scale, 0, 1, scale):

@@ -177,7 +177,7 @@ outputs: {y: rest}"""
 
 
 def test_the_least_of_undefined_elements_is_undefined(tmp_path: Path) -> None:
-    """Flags 1 and 0 alternate, so two equal coordinates give a 0; two others give no or two 0s."""
+    """XOR with flags 1 and 0 has a 0 if all coordinates are alike, and may have none otherwise."""
     flags = [0, 0, *[1, 0] * 15]
     nodes = """  differs:
     operator: ELEMENT_WISE_LOGICAL_XOR

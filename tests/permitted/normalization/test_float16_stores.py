@@ -112,7 +112,7 @@ def training(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
 def normalized(
     values: Array, scale: Array, over: tuple[int, ...], epsilon: float, kernel: Kernel
 ) -> Array:
-    """Return (x - mean) / root * scale, with a stored factor or reciprocal if the kernel has it."""
+    """Return (x - mean) / root * scale, storing factor or reciprocal if it is a site."""
     count = np.float32(np.prod([values.shape[axis] for axis in over]))
     mean = kernel.hold("mean", kernel.sums(values, over) / count)
     difference = kernel.hold("difference", values - mean)

@@ -21,7 +21,7 @@ GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22
 
 
 def test_an_elu_errs_as_below_zero_where_its_argument_may_be_there(tmp_path: Path) -> None:
-    """As measured, in both steps: exp errs by 2^-24 near 1, and Alpha * Gamma is 0.5."""
+    """As measured in both steps: Alpha * Gamma is 0.5, and exp near 1 is off by 2^-24."""
     case = single(tmp_path, "GRU", GRU)
     for values in ([0, 2e-22], [-(2.0**-25), -(2.0**-25)], [-(2.0**-25), 2e-22]):
         assert accepts(case, "OutputSequenceTensor", values), values
@@ -38,7 +38,7 @@ RESET = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
   {{operator: ACTIVATION_SOFTSIGN}}]"""
 
 
-def test_a_state_that_overflows_is_no_number_in_a_product_with_zero(tmp_path: Path) -> None:
+def test_a_state_that_overflows_gives_nan_in_a_product_with_zero(tmp_path: Path) -> None:
     """As measured: 1e20 times the state 1e30 is infinite, and NaN with a weight of 0."""
     nan = float("nan")
     overflowing = single(tmp_path, "GRU", RESET.format(reset="1.0e+20"))
@@ -114,8 +114,8 @@ SHARES = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}}
   {{operator: ACTIVATION_LINEAR, Alpha: {slope}, Beta: 0}}]"""
 
 
-def test_an_activation_that_overflows_is_no_number_in_a_product_with_zero(tmp_path: Path) -> None:
-    """As measured: a share of 0 of 2 * 3e38, which is infinite, is NaN."""
+def test_an_activation_that_overflows_gives_nan_in_a_product_with_zero(tmp_path: Path) -> None:
+    """As measured: the new state 2 * 3e38 is infinite; 0 times it is NaN."""
     overflowing = single(tmp_path, "GRU", SHARES.format(slope="3.0e+38"))
     assert accepts(overflowing, "OutputSingleTensor", [float("nan")])
     assert accepts(overflowing, "OutputSingleTensor", [3])
@@ -180,7 +180,7 @@ VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
   {{operator: ACTIVATION_SIGMOID}}, {{operator: ACTIVATION_TANH}}]"""
 
 
-def test_a_gate_that_vanishes_makes_no_number_of_an_infinity(tmp_path: Path) -> None:
+def test_a_gate_that_underflows_to_zero_makes_nan_of_an_infinity(tmp_path: Path) -> None:
     """As measured: the sigmoid of -200 is 1e-87, which is 0 in FLOAT32, and NaN times infinity."""
     vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
     assert accepts(vanishing, "OutputSingleTensor", [float("nan")])

@@ -1,4 +1,4 @@
-"""Errors of recurrent layers are the same for kernels and sequences together as one by one."""
+"""Recurrent layers: errors do not depend on which kernels and sequences are simulated together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 40
 """The most steps of a sequence that is tried; longer ones take seconds."""
 
 JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
-"""Activations with a jump: the last bit of a product counts, which the number of rows changes."""
+"""Activations with a jump: the number of rows changes a product's last bit, which decides."""
 
 
 def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:

@@ -33,7 +33,7 @@ def test_uncertain_coordinates_within_the_tensor_leave_much_room() -> None:
     assert highest[0] - lowest[0] > 1
 
 
-def test_nan_beside_the_tensor_opens_the_axis() -> None:
+def test_nan_beside_the_tensor_leaves_all_elements_of_the_axis_open() -> None:
     gradient = np.array([np.nan, 2], np.float32)
     assert interval(gradient, [-50, -40], 4) == ([-np.inf] * 4, [np.inf] * 4)
 
@@ -48,7 +48,7 @@ def nearest(gradient: list[float], coordinates: list[float], errors: float) -> l
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
 def test_a_gradient_may_belong_to_any_element_within_its_error(value: float) -> None:
-    """Measured with a scale of 2^-23: the kernel takes element 1, between the ends 0 and 3."""
+    """The elements within the error are 0 to 3. Measured with a scale of 2^-23: 1 gets it."""
     lowest, highest = hull(nearest([2], [-0.25], 12))
     assert (lowest <= value).all()
     assert (value <= highest).all()

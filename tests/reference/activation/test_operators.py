@@ -1,4 +1,4 @@
-"""Activations give the same alone and fused, lie in their interval, and change by their slope."""
+"""Activations give the same alone as fused, within their interval; `slope` bounds their change."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_permitted_activation_has_a_formula() -> None:
     assert set(operator_sets()["ELEMENT_WISE_ACTIVATIONS"]) == set(FORMULAS)
 
 
-def test_without_an_activation_values_stay() -> None:
+def test_without_an_activation_values_and_error_scales_stay() -> None:
     values = np.array([1.0, -2.0])
     assert fused(values, None) is values
     assert slope(None) == 1
@@ -67,7 +67,9 @@ def test_the_slope_bounds_every_difference(name: str, x: float, y: float, value:
 @pytest.mark.parametrize("name", FORMULAS)
 @few
 @given(values=st.lists(numbers, min_size=1, max_size=9), value=factors)
-def test_fused_and_alone_are_the_same(name: str, values: list[float], value: float) -> None:
+def test_activations_are_the_same_fused_as_alone(
+    name: str, values: list[float], value: float
+) -> None:
     array = np.array(values, np.float32)
     expected = fused(array.astype(np.float64), nested(name, value)).astype(np.float32)
     np.testing.assert_array_equal(alone(name, array, value), expected)
@@ -77,7 +79,7 @@ def test_fused_and_alone_are_the_same(name: str, values: list[float], value: flo
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @few
 @given(values=st.lists(st.floats(width=16), min_size=1, max_size=9), value=factors)
-def test_the_interval_holds_the_value(
+def test_the_interval_holds_the_result_of_the_reference(
     name: str, dtype: type[np.floating[Any]], values: list[float], value: float
 ) -> None:
     array = np.array(values, dtype)
@@ -98,12 +100,12 @@ def test_the_interval_holds_the_value(
         ("ACTIVATION_SOFTSIGN", [math.nan, math.nan, math.nan]),
     ],
 )
-def test_numbers_that_are_not_finite(name: str, expected: list[float]) -> None:
+def test_relu_alone_makes_0_of_nan_and_others_keep_it(name: str, expected: list[float]) -> None:
     values = np.array([math.nan, math.inf, -math.inf], np.float32)
     np.testing.assert_array_equal(alone(name, values, 1), np.array(expected, np.float32))
 
 
-def test_a_fused_relu_multiplies() -> None:
+def test_a_fused_relu_multiplies_so_that_nan_stays_and_zeros_are_negative() -> None:
     actual = fused(np.array([math.nan, -math.inf, -1.0, 2.0]), {"operator": "ACTIVATION_RELU"})
     np.testing.assert_array_equal(actual, [math.nan, math.nan, -0.0, 2.0])
     assert math.copysign(1, actual[2]) == -1
@@ -121,7 +123,7 @@ def test_shrink_rounds_integers_to_even(dtype: type[Any], expected: list[float])
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int8])
-def test_shrink_makes_zeros_of_integers_and_a_bias_of_nan(dtype: type[Any]) -> None:
+def test_shrink_of_integers_with_a_bias_of_nan_is_0(dtype: type[Any]) -> None:
     """Measured on DirectML 1.15.4."""
     values = np.array([100, 5, 0], dtype)
     output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)

@@ -1,4 +1,4 @@
-"""Softmax, log-softmax and hardmax agree with each other, and permit what kernels store."""
+"""Softmax, log-softmax and hardmax agree; the results of kernels with FLOAT16 stores pass."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def like(tensor: Array) -> TensorDesc:
 
 @few
 @given(tensors)
-def test_the_logarithm_undoes_the_power(tensor: Array) -> None:
+def test_the_exponential_of_log_softmax_is_softmax(tensor: Array) -> None:
     shares = activation_softmax(tensor, like(tensor))
     logarithms = activation_log_softmax(tensor, like(tensor))
     assert np.allclose(np.exp(logarithms), shares, rtol=1e-4)
@@ -48,7 +48,7 @@ def test_the_logarithm_undoes_the_power(tensor: Array) -> None:
 
 @few
 @given(tensors, st.sets(st.integers(0, 2)))
-def test_one_element_of_each_row_is_chosen_and_none_is_larger(
+def test_hardmax_chooses_one_element_of_each_row_and_none_is_larger(
     tensor: Array, axes: set[int]
 ) -> None:
     chosen = activation_hardmax1(tensor, like(tensor), sorted(axes))
@@ -59,7 +59,7 @@ def test_one_element_of_each_row_is_chosen_and_none_is_larger(
     assert ((chosen * shares).sum(over) == shares.max(over)).all()
 
 
-def test_of_equal_elements_the_first_in_row_major_order_is_chosen() -> None:
+def test_hardmax_chooses_the_first_of_equal_elements_in_row_major_order() -> None:
     tensor = np.array([[[1, 3], [3, 3]], [[3, 0], [0, 0]]], np.float32)
     assert activation_hardmax(tensor, like(tensor)).tolist() == [[[0, 1], [1, 0]], [[1, 0], [1, 0]]]
     actual = activation_hardmax1(tensor, like(tensor), [2, 0])
@@ -76,8 +76,8 @@ def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
 
 
-def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
-    """If powers, their sum and its logarithm are truncated, their errors add up."""
+def test_log_softmax_of_float16_may_store_the_sum_and_nothing_else() -> None:
+    """If exponentials, their sum and its logarithm are all truncated, some results are refused."""
     tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 9)).astype(np.float16)
     output = TensorDesc(DataType.FLOAT16, tensor.shape)
     below = tensor.astype(np.float64) - tensor.max(-1, keepdims=True)
@@ -94,8 +94,8 @@ def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
     assert outside(below - toward_zero(np.log(toward_zero(powers)))) > 0
 
 
-def test_a_share_of_float16_grows_by_what_its_sum_loses() -> None:
-    """The powers of equal elements add up to 4, which FLOAT16 has; other sums may be truncated."""
+def test_a_share_of_float16_grows_by_what_its_sum_loses_as_it_is_stored() -> None:
+    """The first row's exponentials add up to 4, which FLOAT16 has; the other sum is rounded."""
     tensor = np.array([[2, 2, 2, 2], [2, 1, 0, -9]], np.float16)
     scale = activation_softmax1_error_scale(tensor, TensorDesc(DataType.FLOAT16, (2, 4)), [1])
     powers = np.exp(tensor.astype(np.float64) - 2)
@@ -109,7 +109,7 @@ def test_a_share_of_float16_grows_by_what_its_sum_loses() -> None:
     assert np.allclose(least[1], powers[1] / np.fmax(total, total.astype(np.float16))[1], 2**-16)
 
 
-def test_a_row_is_one_row_however_long() -> None:
+def test_a_row_of_100000_elements_is_normalized_as_one() -> None:
     tensor = np.zeros((1, 1, 100_000), np.float32)
     assert (activation_softmax(tensor, like(tensor)) == np.float32(1e-5)).all()
     assert np.allclose(activation_log_softmax(tensor, like(tensor)), np.log(1e-5))
@@ -117,7 +117,7 @@ def test_a_row_is_one_row_however_long() -> None:
 
 @few
 @given(tensors, st.integers(0, 2**32 - 1))
-def test_shares_change_by_no_more_than_their_exponents_make_them(tensor: Array, seed: int) -> None:
+def test_errors_of_exponents_change_shares_within_bounds(tensor: Array, seed: int) -> None:
     errors = np.random.default_rng(seed).uniform(-1e-6, 1e-6, tensor.shape)
     powers = np.exp(tensor.astype(np.float64) - tensor.max())
     shares = powers / powers.sum(2, keepdims=True)
@@ -127,7 +127,7 @@ def test_shares_change_by_no_more_than_their_exponents_make_them(tensor: Array, 
     assert (change <= bound * (1 + 1e-4) + 1e-13 * shares).all()
 
 
-def test_a_share_of_nearly_all_hardly_changes() -> None:
+def test_a_share_of_nearly_1_hardly_changes() -> None:
     shares = np.array([1 - 2.0**-30, 2.0**-30])
     change = change_of_shares(shares, np.array([1e-3, 1e-3]), (0,))
     assert change[0] < 1e-11
@@ -143,7 +143,7 @@ def test_serial_sums_of_equal_powers_are_within_the_interval() -> None:
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
 
 
-def test_arguments_of_powers_may_be_truncated() -> None:
+def test_arguments_of_powers_of_two_may_be_truncated() -> None:
     single = partial(toward_zero, dtype=np.float32)
     tensor = np.random.default_rng(0).uniform(0, 80, (50, 64)).astype(np.float32)
     below = single(tensor.astype(np.float64) - tensor.max(1, keepdims=True))

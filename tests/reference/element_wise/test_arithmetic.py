@@ -22,7 +22,7 @@ NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
 
 
 def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attributes: Any) -> Any:
-    """Return the result of an operator's reference for vectors, or that of its `part`."""
+    """Return the result for vectors; given a `part` such as `interval`, this allowance."""
     desc = TensorDesc(output, (len(inputs[0]),))
     function = function_of(name, part)
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)

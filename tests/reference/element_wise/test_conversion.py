@@ -160,7 +160,7 @@ def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
     assert [end.tolist() for end in ends] == [[-59], [-58]]
 
 
-def test_undefined_quantization_leaves_a_choice() -> None:
+def test_a_scale_of_0_leaves_any_result_and_nan_three() -> None:
     x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
     zeros = np.array([10, 10], np.int8)
     assert quantize(x, scales, zeros, DataType.INT8).tolist() == [-128, 0]

@@ -20,7 +20,7 @@ HALF_SUBNORMAL = 2.0**-24
 
 
 def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
-    """Return the result of each comparison's reference for two numbers, or that of its `part`."""
+    """Return what each comparison gives; given a `part` such as `interval`, this allowance."""
     actual = []
     for name in COMPARISONS:
         function = function_of(f"ELEMENT_WISE_LOGICAL_{name}", part)

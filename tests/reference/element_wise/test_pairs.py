@@ -25,7 +25,7 @@ SMALLEST = 2.0**-149
 
 
 def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
-    """Return the result of an operator's reference for two numbers, or that of its `part`."""
+    """Return the result for two numbers; given a `part` such as `interval`, this allowance."""
     output = more.pop("output", data_type)
     inputs = {
         "ATensor": np.array([a], data_type.dtype),
@@ -94,7 +94,7 @@ def test_a_remainder_far_from_multiples_of_the_divisor_is_nearly_exact(name: str
 
 
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_the_number_wins_over_nan(data_type: DataType) -> None:
+def test_min_and_max_of_nan_and_a_number_are_the_number(data_type: DataType) -> None:
     for name in ("MIN", "MAX"):
         assert evaluate(name, data_type, math.nan, 2) == evaluate(name, data_type, 2, math.nan) == 2
         assert math.isnan(evaluate(name, data_type, math.nan, math.nan))
@@ -148,7 +148,7 @@ def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> N
     assert ends[1] == math.inf
 
 
-def test_an_error_beyond_the_value_reaches_across_zero() -> None:
+def test_an_interval_with_an_error_above_the_value_reaches_across_zero() -> None:
     lowest, highest = rounded_interval(np.array([0.5, -0.5]), 2.0, np.dtype(np.float32))
     assert [lowest.tolist(), highest.tolist()] == [[-1.5, -2.5], [2.5, 1.5]]
 

@@ -31,7 +31,7 @@ def power(
     part: str = "",
     scale_bias: Any = None,
 ) -> Any:
-    """Return the result of ELEMENT_WISE_POW's reference for two numbers, or that of its `part`."""
+    """Return what ELEMENT_WISE_POW gives; given a `part` such as `interval`, this allowance."""
     function = function_of("ELEMENT_WISE_POW", part)
     result = function(
         InputTensor=np.array([base], data_type.dtype),
@@ -174,7 +174,7 @@ def test_a_constant_exponent_is_not_scaled(x: float, exponent: float) -> None:
 
 @given(st.floats(-9, 9, width=32), st.floats(-9, 9, width=32))
 def test_angles_are_those_of_y_and_x(y: float, x: float) -> None:
-    # Two zeros are the origin, and subnormal numbers may be flushed to it.
+    # Of two zeros any angle is right, and two subnormal numbers may be flushed to zeros.
     assume(max(abs(x), abs(y)) >= 2.0**-126)
     lowest, highest = angle(y, x, "candidates")
     assert abs(float(angle(y, x)) - math.atan2(y, x)) < 3e-7

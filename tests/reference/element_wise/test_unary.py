@@ -23,7 +23,7 @@ ONE, TWO, LOG_2 = np.float32(1), np.float32(2), np.float32(math.log(2))
 
 
 def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fields: Any) -> Any:
-    """Return the result of an operator's reference for a vector, or that of its `part`."""
+    """Return the result for a vector; given a `part` such as `interval`, this allowance."""
     operator = f"ELEMENT_WISE_{name}"
     function = function_of(operator, part)
     values = np.array(numbers, data_type.dtype)

@@ -27,7 +27,7 @@ def padded(tensor: Array, mode: str, around: list[tuple[int, int]], value: float
 
 @pytest.mark.parametrize("mode", MODES)
 @given(shape=SHAPES, data=st.data())
-def test_outside_are_the_elements_that_numpy_puts_there(
+def test_padding_holds_the_elements_that_numpy_puts_there(
     mode: str, shape: list[int], data: st.DataObject
 ) -> None:
     around = [data.draw(st.tuples(st.integers(0, 9), st.integers(0, 9))) for _ in shape]
@@ -37,7 +37,7 @@ def test_outside_are_the_elements_that_numpy_puts_there(
 
 
 @given(shape=SHAPES, value=st.floats(width=32), data=st.data())
-def test_outside_is_the_value(shape: list[int], value: float, data: st.DataObject) -> None:
+def test_outside_is_the_constant(shape: list[int], value: float, data: st.DataObject) -> None:
     around = [data.draw(st.tuples(st.integers(0, 3), st.integers(0, 3))) for _ in shape]
     tensor = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     expected = np.pad(tensor, around, constant_values=value)

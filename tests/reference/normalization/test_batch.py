@@ -1,4 +1,4 @@
-"""The four operators of batch normalisation agree with each other and with finite differences."""
+"""Batch normalisation, its training and gradients agree with one another and finite differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPSILON = 0.5
 
 
 def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
-    """Return the result of an operator's reference, or that of its `part`."""
+    """Return an operator's outputs; given a `part` such as `interval`, their allowances."""
     descs = {output: TensorDesc(DataType.FLOAT32, sizes) for output, sizes in outputs.items()}
     function = function_of(f"BATCH_NORMALIZATION{name}", part)
     return function(**inputs, **descs, Epsilon=EPSILON)
@@ -37,7 +37,7 @@ def forward(tensor: Array, part: str = "", **parameters: Any) -> Array:
 def trained(
     tensor: Array, scale: Array, bias: Array, add: Array | None = None, part: str = ""
 ) -> Any:
-    """Return the outputs of BATCH_NORMALIZATION_TRAINING, or their `part`."""
+    """Return what BATCH_NORMALIZATION_TRAINING gives, or the allowances of a `part`."""
     return evaluate(
         "_TRAINING",
         {
@@ -166,8 +166,8 @@ def test_the_mean_of_squares_less_the_square_of_the_mean_is_within_the_limit() -
         assert (error <= roundings(1000) * 2.0**-24 * ErrorScale.of(scale).sums).all()
 
 
-def test_a_product_that_is_flushed_on_the_way_may_leave_nothing() -> None:
-    """1e-28 * 1e-12 is subnormal; divided by 2^-12.5 it is not, by 0 it is infinite or NaN."""
+def test_a_subnormal_product_on_the_way_may_be_flushed_and_the_gradient_0() -> None:
+    """Scale * gradient is 1e-40, subnormal. If it is flushed to 0, so is the input's gradient."""
 
     def one(*values: float) -> Array:
         return np.array([values], np.float32)
@@ -193,7 +193,7 @@ def test_a_product_that_is_flushed_on_the_way_may_leave_nothing() -> None:
 
 
 def test_a_scale_that_is_multiplied_early_may_overflow() -> None:
-    """3e38 * 0.1 is finite, but 3e38 * 3 is not: `x - Mean` is 3, and the gradient's term 0.1."""
+    """The Scale is 3e38: times `x - Mean`, which is 3, it overflows; times a term near 0.1 not."""
     tensor = np.array([[3, -3]], np.float32)
     descs: dict[str, tuple[int, ...]] = {
         f"Output{part}GradientTensor": (1, 2) for part in ("", "Scale", "Bias")

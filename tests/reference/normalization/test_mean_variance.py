@@ -1,4 +1,4 @@
-"""Normalised elements have mean 0, variance 1 or norm 1; limits hold the errors of kernels."""
+"""Normalised elements have mean 0, variance 1 or norm 1; right kernels err within the limits."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FL
 
 
 def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
-    """Return the result of a normalisation's reference, or that of its `part`."""
+    """Return a normalisation's result; given a `part` such as `interval`, this allowance."""
     fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
     return function_of(operator, part)(InputTensor=tensor, **fields)
 
 
 def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: Any) -> Any:
-    """Return MEAN_VARIANCE_NORMALIZATION2 with Epsilon 0, and no scale or bias, unless given."""
+    """Return MEAN_VARIANCE_NORMALIZATION2; by default Epsilon is 0, without scale or bias."""
     usual: dict[str, Any] = {
         "ScaleTensor": None,
         "BiasTensor": None,
@@ -127,7 +127,7 @@ def test_any_result_is_right_where_float16_has_no_digits_of_the_variance() -> No
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 0.0, -0.5])
-def test_a_single_element_gives_the_bias(epsilon: float) -> None:
+def test_a_single_element_gives_the_bias_and_nan_unless_epsilon_is_positive(epsilon: float) -> None:
     tensor = np.array([[-2, -0.25, 0, 3]], np.float32)
     bias = np.full((1, 4), 7, np.float32)
     fields: dict[str, Any] = {"BiasTensor": bias, "Epsilon": epsilon}
@@ -135,7 +135,7 @@ def test_a_single_element_gives_the_bias(epsilon: float) -> None:
     assert (formula == 7).all() if epsilon > 0 else np.isnan(formula).all()
     actual = normalized(tensor, (0,), "error_scale", **fields)
     assert (actual.sums < 1e38).all() or epsilon <= 0
-    # Only where the formula divides 0 by 0 may a device divide by the root of the element.
+    # Only where the formula divides 0 by 0 may a device divide by the root of element + Epsilon.
     of_elements = np.where(tensor + epsilon > 0, bias, np.nan)
     others = [np.array_equal(other, of_elements, equal_nan=True) for other in actual.others]
     assert any(others) == (epsilon == 0)
@@ -182,7 +182,7 @@ def test_serial_sums_of_terms_that_err_alike_are_permitted(first: float, length:
 
 
 @given(SEEDS, st.sampled_from(["product", "factor", "reciprocal"]), st.sampled_from(STORES))
-def test_a_number_that_is_stored_before_a_bias_cancels_it_has_a_span(
+def test_spans_hold_a_product_stored_before_a_bias_cancels_it(
     seed: int, site: str, store: Store
 ) -> None:
     generator = np.random.default_rng(seed)
@@ -207,7 +207,7 @@ def test_a_number_that_is_stored_before_a_bias_cancels_it_has_a_span(
     assert (actual + bias <= greatest).all()
 
 
-def test_truncated_variances_beyond_float16_have_spans() -> None:
+def test_spans_hold_results_of_truncated_variances_beyond_float16() -> None:
     generator = np.random.default_rng(2)
     spread = 280 * generator.choice([-1, 1], (1, 32)) * generator.uniform(0.9, 1.1, (1, 32))
     tensor = (100 + spread).astype(np.float16)

@@ -13,7 +13,7 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 SIZES = (3, 50001)
-"""More elements than are computed at once."""
+"""Sizes of a tensor with more elements than one block has."""
 
 RANDOM = np.random.default_rng(3)
 X, Y = (RANDOM.uniform(-300, 300, SIZES).astype(np.float32) for _ in range(2))
@@ -39,13 +39,13 @@ def evaluate(operator: str, tensors: list[Array], output: DataType) -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_large_tensors_are_computed_as_a_whole(name: str) -> None:
+def test_large_tensors_have_the_results_of_numpy_on_the_whole(name: str) -> None:
     actual = evaluate(*CALLS[name])
     assert actual.shape == SIZES
     np.testing.assert_array_equal(actual, EXPECTED[name]())
 
 
-def test_an_element_that_repeats_counts_for_all() -> None:
+def test_a_broadcast_element_counts_for_each_block() -> None:
     operator, (x, scale, zero), output = CALLS["quantization"]
     repeated = [np.broadcast_to(tensor[:1, :1], SIZES) for tensor in (scale, zero)]
     actual = evaluate(operator, [x, *repeated], output)

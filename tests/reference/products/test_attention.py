@@ -1,4 +1,4 @@
-"""Attention is a mean of values by shares; masks, past keys and shared heads act as documented."""
+"""MULTIHEAD_ATTENTION averages values by shares; masks, past keys, shared heads as documented."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def uniform(seed: int, *sizes: int) -> Array:
 
 
 def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) -> tuple[Any, ...]:
-    """Return the outputs of the reference for an output of these sizes, or those of its `part`."""
+    """Return the outputs, the first of these sizes; given a `part`, their allowances."""
     usual: dict[str, Any] = dict.fromkeys(ATTENTION_TENSORS)
     usual |= {
         "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),
@@ -168,7 +168,7 @@ def test_after_past_keys_no_query_sees_a_later_key(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "filtered"), [("BOOLEAN", 2.0), ("KEY_SEQUENCE_LENGTH", 0.0)])
-def test_masks_change_the_bias_of_positions(kind: str, filtered: float) -> None:
+def test_masks_also_scale_the_bias_of_positions(kind: str, filtered: float) -> None:
     given_ = inputs(1)
     position = uniform(4, 2, 2, 3, 5)
     mask = np.ones((2, 2, 3, 5), np.int32) if kind == "BOOLEAN" else np.array([[3, 5]], np.int32)

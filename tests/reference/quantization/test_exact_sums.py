@@ -7,7 +7,7 @@ from dmlconf.reference.quantization.exact_sums import exact_convolution, exact_p
 from dmlconf.reference.windows.convolution import FilterGeometry, forward
 
 EXTREMES = [383.0, -383.0, 382.0]
-"""Two bytes differ by 383 at most; FLOAT32 adds 114 products of 383 with itself exactly."""
+"""A byte less its zero point is 255 + 128 at most; FLOAT32 adds 114 products 383 * 383 exactly."""
 
 
 @pytest.mark.parametrize("length", [1, 113, 114, 115, 229, 5003])

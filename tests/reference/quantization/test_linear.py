@@ -227,7 +227,7 @@ def test_a_subnormal_scale_is_a_number_or_zero(
 
 
 @pytest.mark.parametrize(("values", "zero_points"), [(NORMAL, {0}), (SUBNORMAL, {0, 100, 255})])
-def test_the_zero_point_of_a_subnormal_scale(values: Array, zero_points: set[int]) -> None:
+def test_a_subnormal_scale_has_three_zero_points(values: Array, zero_points: set[int]) -> None:
     _, _, right = dynamic(values)
     _, _, candidates = dynamic(values, "candidates")
     for value in range(256):

@@ -21,7 +21,7 @@ PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 
 
 def seen(tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, start: Any) -> Any:
-    """Yield which element of the kernel meets which element of a channel."""
+    """Yield each index of the kernel with the element of a channel that it meets in a window."""
     for row, column in np.ndindex(*kernel):
         y = place[0] * strides[0] - start[0] + row * dilations[0]
         x = place[1] * strides[1] - start[1] + column * dilations[1]

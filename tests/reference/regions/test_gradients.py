@@ -161,7 +161,7 @@ def test_a_linear_share_changes_little_where_a_sample_passes_an_element(begin: f
 
 
 def test_the_error_of_a_row_cancels_in_slopes_whose_changes_do() -> None:
-    """If gradients alternate in sign, an error of y adds to one slope and takes from the next."""
+    """If gradients alternate in sign, an error of y increases one slope and decreases the next."""
     image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
     region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)
     widths = [

@@ -1,4 +1,4 @@
-"""ROI_POOLING and ROI_ALIGN read the elements that loops find; near boundaries either is right."""
+"""ROI_POOLING and ROI_ALIGN read what loops read; at a boundary the element of either side."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SCALES = st.sampled_from([0.25, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 def resampled(
     operator: str, tensor: Array, sizes: list[int], mode: str, *, part: str = "", **more: Any
 ) -> Any:
-    """Return the result of an operator's reference for a tensor, or that of its `part`."""
+    """Return the result for a tensor; given a `part` such as `interval`, this allowance."""
     side = "Gradient" if "GRAD" in operator else ""
     function = function_of(operator, part)
     return function(
@@ -119,7 +119,7 @@ def test_only_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> Non
     for rounding in (np.ceil(at - 0.5), np.floor(at + 0.5)):
         driver = tensor[np.clip(rounding, 0, 3).astype(int)]
         right = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[scale])
-        # With 1.5 the coordinates of elements 1 and 4 are halves, but 1 / 1.5 has no end in binary.
+        # With 1.5 the coordinates of elements 1 and 4 are halves, but FLOAT32 rounds 1 / 1.5.
         assert right.all()
 
 
@@ -237,7 +237,7 @@ def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
     gradient = np.array([1, 10, 100, 1000], np.float32)
     more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [3.0]}
     offsets = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
-    # The last gradient is at 3 / 3, which a reciprocal may leave below 1.
+    # The last gradient is at 3 / 3, which is below 1 if 3 is multiplied by a rounded reciprocal.
     for values, right in (
         ([111.0, 1000.0], [True, True]),
         ([1111.0, 0.0], [True, True]),
@@ -250,7 +250,7 @@ def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_room_of_linear_gradients_is_that_of_their_coordinates(dtype: Any) -> None:
+def test_linear_gradients_off_by_more_than_their_coordinates_permit_are_refused(dtype: Any) -> None:
     gradient = np.random.default_rng(3).uniform(-4, 4, (12, 15)).astype(dtype)
     more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Scales": [2.4, 3.0]}
     offsets = {"InputPixelOffsets": [-0.5, -0.5], "OutputPixelOffsets": [0.5, 0.5]}

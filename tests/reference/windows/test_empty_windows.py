@@ -1,4 +1,4 @@
-"""Pooling over no elements gives NaN or 0; LP_POOLING with a P of 0 gives infinity or any."""
+"""Means of no elements are NaN, norms 0; LP_POOLING with a P of 0 gives infinity or any result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.reference.functions import function_of
 
 
 def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
-    """Return the result of an operator's reference for a row, or that of its `part`."""
+    """Return an operator's result for a row; given a `part` such as `interval`, this allowance."""
     positions = len(values) - window + 1
     return function_of(operator, part)(
         InputTensor=np.array(values, np.float32).reshape(1, 1, 1, -1),
@@ -39,14 +39,14 @@ def test_the_root_of_nothing_is_zero() -> None:
     assert pooled("LP_POOLING", [1, 2], 0, P=2).ravel().tolist() == [0, 0, 0]
 
 
-def test_the_root_of_powers_of_0_is_a_power_of_infinity() -> None:
+def test_with_a_p_of_0_several_elements_give_infinity() -> None:
     assert pooled("LP_POOLING", [3, -2, 7], 2, P=0).ravel().tolist() == [math.inf, math.inf]
     ((low, high),) = pooled("LP_POOLING", [3, -2, 7], 2, "candidates", P=0)
     assert low.ravel().tolist() == high.ravel().tolist() == [math.inf, math.inf]
 
 
 @pytest.mark.parametrize(("values", "window"), [([3, 0, 7], 2), ([3, math.inf, 7], 2), ([5], 1)])
-def test_anything_is_right_where_0_is_multiplied_by_infinity(
+def test_with_a_p_of_0_any_result_is_right_where_0_meets_infinity(
     values: list[float], window: int
 ) -> None:
     ((low, high),) = pooled("LP_POOLING", values, window, "candidates", P=0)

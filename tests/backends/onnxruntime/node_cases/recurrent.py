@@ -22,7 +22,7 @@ _ACTIVATIONS: Final = {
     "LSTM": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"),
 }
 _INPUTS: Final = ("Weight", "Recurrence", "Bias", "", "HiddenInit", "CellMemInit", "Peephole")
-"""Which tensor of DirectML each input after the first is; no test uses the lengths, the fourth."""
+"""DirectML's name of each input after the first; empty for the lengths, which no test uses."""
 
 
 def _recurrent(test: NodeTest) -> Case:

@@ -112,8 +112,8 @@ class WptTest:
         tensors: the inputs by name.
         outputs: the expected outputs.
         tolerance: how far results may differ; None for a test of more than two operators.
-        then: the test of the second operator, whose `input` is the output of the first. This has
-            the data type and sizes of the second's output; its numbers have no meaning.
+        then: the test of the second operator, whose `input` is the output of the first. Then the
+            numbers in `outputs` have no meaning, nor have those of that input.
     """
 
     file: str
