@@ -1,4 +1,4 @@
-"""Worker processes that tests start are copies, and otherwise behave as new processes do."""
+"""`tests/forked.py`: workers are forked from a prepared process, and else behave as new ones."""
 
 from __future__ import annotations
 

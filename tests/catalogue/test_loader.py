@@ -28,7 +28,7 @@ def test_has_a_file_for_every_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["GATHER", "gather", "Gather", "DML_OPERATOR_GATHER"])
-def test_finds_an_operator_in_any_case_with_the_prefix_or_without(name: str) -> None:
+def test_finds_an_operator_in_upper_or_lower_case_with_the_prefix_or_without(name: str) -> None:
     assert operator(name).name == "GATHER"
 
 

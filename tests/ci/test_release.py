@@ -172,7 +172,9 @@ def test_the_job_makes_a_wheel_an_sdist_and_a_single_file(checkout: Path) -> Non
 
 
 @pytest.mark.wheel
-def test_it_runs_from_the_cache_and_unpacks_once(single_file: Path, cache: Path) -> None:
+def test_the_single_file_runs_from_the_cache_and_unpacks_once(
+    single_file: Path, cache: Path
+) -> None:
     options = ["run", "-o", "TILE", "--quick", "-j", "2", "--log", str(cache.parent / "log")]
     first = start(single_file, *options, DMLCONF_CACHE=str(cache))
     assert first.returncode == 0, first.stderr
@@ -196,7 +198,7 @@ def test_a_failing_run_says_what_to_type(single_file: Path, cache: Path, place: 
 
 
 @pytest.mark.wheel
-def test_without_a_cache_it_leaves_nothing(single_file: Path, tmp_path: Path) -> None:
+def test_without_a_cache_the_single_file_leaves_nothing(single_file: Path, tmp_path: Path) -> None:
     done = start(single_file, "--version", DMLCONF_CACHE="off", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert __version__ in done.stdout

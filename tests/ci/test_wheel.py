@@ -70,7 +70,7 @@ def loaded(package: Path, cache: str = "off") -> tuple[int, list[str]]:
     return int(count), read
 
 
-def test_it_holds_its_suite_checked_within_bounds(wheel: Path) -> None:
+def test_a_wheel_holds_its_checked_suite_in_few_bytes(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         assert 0 < archive.getinfo(ARCHIVE).file_size < MOST_BYTES
 
@@ -81,7 +81,7 @@ def test_the_whole_suite_is_loaded_without_a_check_and_without_a_cache(package: 
     assert read == []
 
 
-def test_nothing_of_it_is_kept_again(package: Path, tmp_path: Path) -> None:
+def test_nothing_of_the_suite_is_kept_again(package: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert loaded(package, str(cache))[1] == []
     assert not cache.exists()

@@ -1,4 +1,4 @@
-"""`dmlconf capture` makes case files of a journal, its log of an application's calls, or refuses."""
+"""`dmlconf capture` makes case files of a journal (the calls that it captured), or refuses."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_a_read_only_file_system_leaves_shared_memory(tmp_path: Path, jobs: int)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may mount so much")
-def test_nothing_that_can_be_written_leaves_a_log_in_memory(tmp_path: Path) -> None:
+def test_without_any_writable_folder_the_log_is_in_memory(tmp_path: Path) -> None:
     write(tmp_path)
     nothing = [*READ_ONLY, "mount -o remount,ro /dev/shm"]
     done = inside(

@@ -111,7 +111,7 @@ def scores(operator: Operator, desc: Desc) -> int:
 
 
 def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs in which a parameter may have a value; the caller checks that it has."""
+    """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     yield from _of_other_sizes(operator, desc, name, value)
     if value in ("1", "channels-last"):
         # The channels are the second size. With one head that is 1, and no layout differs from
@@ -145,7 +145,7 @@ def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> It
 
 
 def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
-    """Yield sizes and tensors with which a parameter may have a value."""
+    """Yield sizes and tensors with which the parameter `name` may have `value`."""
     tensor = name.removeprefix("layout of ")
     if tensor.endswith("Tensor") and tensor != "OutputTensor":
         yield from _without(now, tensor) if value == "absent" else _with(now, tensor)

@@ -204,8 +204,8 @@ def case_of(operator: Operator, draft: Draft) -> Case:
 def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
     """Return a draft of each case, without layouts and flags, and what drafts may take from cases.
 
-    A draft keeps the class of its case's data only if they have infinities or NaN: where outputs of
-    a case of the suite show mistakes in these, those of a draft may do so, too.
+    A draft keeps the class of its case's data only if that means infinities or NaN: since the case
+    shows mistakes with such data, the draft may do so, too.
     """
     drafts: list[Draft] = []
     values: dict[str, dict[str, Any]] = {}
@@ -233,7 +233,7 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
 
 
 def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
-    """Return the draft from which `starts` takes data types: real numbers, and many tensors."""
+    """Return the one draft for `starts`: of real numbers if possible, with the most tensors."""
 
     def rank(draft: Draft) -> tuple[bool, int]:
         tensors = [tensor for _, _, tensor in tensors_of(operator, draft.desc)]
@@ -256,7 +256,7 @@ def _kept(case: Case, name: str) -> dict[str, Any] | None:
 def changes(
     operator: Operator, draft: Draft, parameter: Parameter, value: str, pool: Pool
 ) -> Iterator[Draft]:
-    """Yield drafts in which a parameter may have a value; the caller checks which of them do."""
+    """Yield drafts in which a parameter may have `value`; the caller checks whether it has."""
     name, desc = parameter.name, draft.desc
     if _sizes_follow(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
         yield from _sized(operator, draft, name, value, pool)
@@ -296,7 +296,7 @@ def changes(
 
 
 def _sized(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:
-    """Yield drafts in which a parameter may have a value, with sizes that fit each other."""
+    """Yield drafts in which the parameter `name` may have `value`, with sizes that fit."""
     descs: Iterable[Desc] = ()
     if is_attention(operator):
         descs = with_other_heads(operator, draft.desc, name, value)
@@ -414,7 +414,7 @@ _CHOICES: Final = {
     "packed": ("implicit",),
     "padded": ("padded", "spread"),
 }
-"""Layouts to try for a layout class; a tensor of one row of 7 elements is `padded` by `spread`."""
+"""Layouts to try for each layout class; `spread` also gives gaps to a tensor of one row."""
 
 
 def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:

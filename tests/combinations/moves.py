@@ -35,7 +35,7 @@ def moves_windows(operator: Operator) -> bool:
 
 
 def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs in which a parameter may have a value; the caller checks which of them do."""
+    """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     first, second = _tensors(operator, desc)
     now = desc[second].Sizes
     rank = int(value) if name == "dimensions" else len(now)

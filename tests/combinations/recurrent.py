@@ -55,7 +55,7 @@ def is_recurrent(operator: Operator) -> bool:
 
 
 def with_other_networks(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs in which a parameter may have a value; the caller checks which of them do."""
+    """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     network = _read(desc)
     tensors = {each.name for each in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT)}
     if name in tensors:

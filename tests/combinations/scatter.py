@@ -85,7 +85,7 @@ def _along_the_axis(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
 
 
 def with_other_tuples(desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs of SCATTER_ND in which a parameter may have a value; the caller checks."""
+    """Yield descs of SCATTER_ND in which the parameter `name` may have `value`."""
     sizes = desc["InputTensor"].Sizes
     rank = int(value) if name == "dimensions" else len(sizes)
     lasts = SIZES[value] if name == "last size" else dict.fromkeys((sizes[-1], 5, 7))

@@ -34,7 +34,7 @@ _FEW_ELEMENTS: Final = 5_000
 """Channels times the last size of images that have two rows, since they stay small even so."""
 
 _MOST_PRODUCTS: Final = 60_000
-"""Products of numbers in a batch at most: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""
+"""Most multiplications in a batch: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""
 
 
 def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
@@ -277,7 +277,8 @@ def _unfolded(whole: str, columns: str) -> Callable[[], Iterator[_Sized]]:
 
 
 def _nonzero() -> Iterator[_Sized]:
-    # `last size` is the input's, since the first output has one element. Further rows have only it.
+    # The parameter `last size` is the input's, since the first output has one element. In `rows`
+    # no other size exceeds 1.
     rows = [(*(1,) * (rank - 1), last) for rank, last in product(range(2, 9), _LASTS)]
     for shape in (*_shapes(), *rows):
         for rank, columns in product((2, 3, 4), range(1, len(shape) + 1)):
@@ -295,7 +296,7 @@ def _nonzero() -> Iterator[_Sized]:
 
 
 def _channels(*names: str, most: int = 4, least: int = 4) -> Callable[[], Iterator[_Sized]]:
-    """Return a function that yields sizes for tensors with equal ones, with other channels."""
+    """Return a function that yields sizes, equal for all these tensors, with various channels."""
 
     def make() -> Iterator[_Sized]:
         for rank, last, channels, batch in product(range(least, most + 1), _LASTS, _LASTS, (2, 1)):

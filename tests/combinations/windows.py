@@ -89,7 +89,7 @@ def has_windows(operator: Operator) -> bool:
 
 
 def with_other_windows(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs in which a parameter may have a value; the caller checks which of them do."""
+    """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     rank = int(value) if name == "dimensions" else _wide(operator, desc).DimensionCount
     changed = _of_rank(operator, desc, rank)
     windows = _read(operator, changed)
@@ -105,7 +105,7 @@ def with_other_windows(operator: Operator, desc: Desc, name: str, value: str) ->
 
 
 def _windows(windows: _Windows, name: str, value: str) -> Iterator[_Windows]:
-    """Yield windows with which a parameter such as `strides` may have a value."""
+    """Yield windows with which a parameter, such as `name` "strides", may have `value`."""
     spatial = len(windows.wide)
     if name in ("strides", "dilations"):
         for steps in _STEPS.get(value, ()):

@@ -52,7 +52,7 @@ def test_characters_that_a_terminal_obeys_are_escaped(text: str, printed: str) -
         ("", None),
     ],
 )
-def test_finds_the_nearest_name_in_any_case(name: str, near: str | None) -> None:
+def test_finds_the_nearest_name_in_upper_or_lower_case(name: str, near: str | None) -> None:
     assert nearest(name, ["Axis", "Axes", "InputTensor", "OutputTensor"]) == near
 
 

@@ -121,7 +121,7 @@ def test_the_loss_of_a_device_is_waived_and_is_no_crash(tmp_path: Path) -> None:
     assert verdict(fault, case(tmp_path), CRASHED).status is Status.BROKEN
 
 
-def test_what_passes_has_passed(tmp_path: Path) -> None:
+def test_a_case_that_passes_despite_the_fault_has_passed(tmp_path: Path) -> None:
     assert verdict(FAULT, case(tmp_path), RIGHT).status is Status.PASSED
 
 
@@ -234,7 +234,7 @@ def test_how_directml_compiles_and_its_version_are_kept() -> None:
     assert known_faults(directml("1.9.0")).version == "1.9.0"
 
 
-def test_they_hold_on_any_device_and_for_recordings_but_for_no_other_backend() -> None:
+def test_known_faults_hold_on_any_device_and_for_recordings_but_no_other_backend() -> None:
     tested: Mapping[str, Any] = {"backend": "directml", "version": "1.15.4", "details": {}}
     recording = Environment("recording", "directml 1.15.4", details={"recorded": tested})
     assert names(recording) == names(directml("1.15.4"))

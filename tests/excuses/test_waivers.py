@@ -195,7 +195,7 @@ def test_conditions_share_their_steps(tmp_path: Path) -> None:
     assert judged(result, FLOAT32) == ("failed", "wrong values")
 
 
-def test_patterns_are_counted(tmp_path: Path) -> None:
+def test_more_than_1000_patterns_are_refused(tmp_path: Path) -> None:
     result = run(tmp_path, SCALED, waiver(cases=[f"tile/*{i}" for i in range(1001)]))
     assert result["code"] == 3
     assert "1,001 patterns with * or ?; at most 1,000" in result["said"]

@@ -1,4 +1,4 @@
-"""Patterns of the catalogue of rewrites are planted in random graphs, with the rewritten graph."""
+"""`fuzz` plants patterns of rewrites in random graphs, with the rewritten graph as a mutant."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ outputs: {{y: sum}}
     assert set(in_place_pairs(graph_case(tmp_path, graph).graph)) == pairs
 
 
-def test_several_operators_may_not(tmp_path: Path) -> None:
+def test_several_operators_may_not_write_in_place(tmp_path: Path) -> None:
     graph = f"""
 inputs:
   x: {TENSOR}
@@ -108,7 +108,7 @@ outputs: {{y: sum}}
 
 
 @pytest.mark.parametrize(("strides", "may"), [("[2, 1]", True), ("[1, 2]", False)])
-def test_one_operator_may_if_its_tensors_are_packed(
+def test_one_operator_may_write_in_place_if_its_tensors_are_packed(
     tmp_path: Path, strides: str, may: bool
 ) -> None:
     """CompileGraph copies a transposed tensor, perhaps to the output's memory."""

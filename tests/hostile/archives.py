@@ -21,7 +21,7 @@ def json_bytes(value: object) -> bytes:
 def changed_lines(
     random: Random, content: bytes, name: str, restated: Callable[[Forgery, bytes, str], bytes]
 ) -> bytes:
-    """Change one or three lines of a member of JSON lines; `restated` packs the certificate."""
+    """Change one or three lines of a member, and let `restated` pack the changed certificate."""
     forgery = taken_apart(content)
     lines = forgery.members()[name].splitlines(keepends=True)
     for _ in range(random.choice((1, 1, 3))):

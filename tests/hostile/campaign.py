@@ -25,7 +25,7 @@ _COSTS: Final = {
     "graph": 5,
     "log-kinds": 5,
 }
-"""How many times longer a mutant takes than one of another kind; so much fewer are tried."""
+"""How many times longer a mutant of these kinds takes; of them that many times fewer are tried."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Campaign:
         seed: one less than the seed of the first mutant of each kind.
         tried: how many mutants of each kind were tried.
         seconds: how long that took, by kind.
-        findings: what broke a promise, as text.
+        findings: at which mutants dmlconf failed (`trial.Finding`), as text.
     """
 
     seed: int
@@ -65,7 +65,7 @@ def opened_campaign(folder: Path, seed: int | None) -> Campaign:
 
 
 def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -> Iterator[Finding]:
-    """Try chunks of each kind in turn, and yield what broke a promise.
+    """Try chunks of each kind in turn, and yield the mutants at which dmlconf failed.
 
     Args:
         campaign: changed, and kept in the folder after each chunk.

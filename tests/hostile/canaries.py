@@ -1,4 +1,4 @@
-"""Subjects that hang, take memory, crash or raise on purpose: each must be noticed."""
+"""Kinds of file at which the child process hangs, crashes and so on: `trial` must notice each."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ _FEEDS: Final[Mapping[str, Callable[[Random, Path, Path], str]]] = {
 }
 
 CANARIES: Final = {name: Subject(".txt", _mutant, feed) for name, feed in _FEEDS.items()}
-"""The subjects, by what they do."""
+"""These kinds of file, by what happens."""

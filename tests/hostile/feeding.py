@@ -1,4 +1,4 @@
-"""Feed a mutant to dmlconf, and say which promise dmlconf broke."""
+"""Run dmlconf on a mutant, and say which promise it broke, such as to show no traceback."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Subject:
 
 
 def complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]) -> str:
-    """Run dmlconf, and return which promise it broke, or an empty text."""
+    """Run dmlconf, and return what is wrong with how it ended, or an empty text."""
     options = [part for name, path in reports.items() for part in ("--report", f"{name}:{path}")]
     done = dmlconf_here(folder, *arguments, *options)
     if done.returncode not in _CODES:

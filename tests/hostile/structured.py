@@ -1,4 +1,4 @@
-"""Subjects most of whose mutants are well-formed, but too deep, too long or of wrong kinds."""
+"""Kinds of file whose mutants are mostly well-formed, but too deep, too long or of wrong types."""
 
 from __future__ import annotations
 
@@ -285,4 +285,4 @@ STRUCTURED: Final = {
     "list": Subject(".list", _list_mutant, _feed_list),
     "array": Subject(".npy", _array_mutant, _feed_array),
 }
-"""The subjects, by what they read."""
+"""These kinds of file, by name."""

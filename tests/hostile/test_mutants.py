@@ -23,7 +23,7 @@ pytestmark = [
 
 SAMPLE = 400
 SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
-"""Fewer where a mutant takes longer: plugins start workers, graphs have up to 2,000 nodes."""
+"""Smaller samples of kinds that take longer: plugins start workers, graphs have 2,000 nodes."""
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)
@@ -40,7 +40,7 @@ def test_no_mutant_brings_dmlconf_down(tmp_path: Path, kind: str) -> None:
         ("raises", "ZeroDivisionError: on purpose"),
     ],
 )
-def test_a_broken_promise_is_noticed_and_the_next_seed_is_tried(
+def test_a_hang_or_crash_is_noticed_and_the_next_seed_is_tried(
     tmp_path: Path, canary: str, problem: str
 ) -> None:
     seconds = 1 if canary == "works on" else 60

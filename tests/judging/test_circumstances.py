@@ -82,7 +82,7 @@ class WrongForOtherData(Right):
     """Wrong for data that only later dispatches have, however it is run."""
 
     def run(self, cases: Any) -> Iterator[Any]:
-        """Return the verdict on one case under all circumstances; check it against the schema."""
+        """Yield what the reference computes, negated for cases with other inputs."""
         for case, outcome in zip(cases, super().run(cases), strict=True):
             if "#inputs" in case.identifier and isinstance(outcome, Outputs):
                 arrays = {name: -array for name, array in outcome.arrays.items()}
@@ -129,6 +129,7 @@ def opened(backend: NumpyBackend) -> Iterator[Any]:
 
 
 def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
+    """Return the verdict on one case under all circumstances; check it against the schema."""
     (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     plan = load_suite([tmp_path]).plan()
     name = registry.parse("faulty:zeros")
@@ -199,7 +200,7 @@ def test_what_excuses_a_plain_run_with_other_inputs_is_asked_with_these_inputs(
     assert (verdict.status, verdict.circumstance) == (Status.FAILED, "rebound")
 
 
-def test_conduct_counts_though_the_values_are_right(tmp_path: Path) -> None:
+def test_a_fault_under_a_circumstance_fails_though_the_values_are_right(tmp_path: Path) -> None:
     verdict = run(tmp_path, WritesBesideWhenOffset())
     assert verdict.circumstance == "offset"
     assert verdict.reason is not None

@@ -144,7 +144,7 @@ def test_an_unfused_run_that_is_right_blames_the_graph_compiler(tmp_path: Path) 
     assert verdict.figures["y"].unfused_same_bits == 0
 
 
-def test_an_unfused_run_that_is_wrong_does_not(tmp_path: Path) -> None:
+def test_an_unfused_run_that_is_wrong_does_not_blame_the_graph_compiler(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, HalvesAll(), compare_unfused=True)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None

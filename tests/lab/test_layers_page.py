@@ -1,4 +1,4 @@
-"""The page of a run over layers of networks counts each operator and names what did not pass."""
+"""docs/layers.md, a run over layers of networks, counts each operator and names what fails."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ SHOWN: Final[dict[str, tuple[RunLog, dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("width", [80, 140])
 @pytest.mark.parametrize("name", SHOWN)
-def test_looks_as_it_did(name: str, width: int) -> None:
+def test_the_report_looks_like_its_snapshot(name: str, width: int) -> None:
     log, options = SHOWN[name]
     path = SNAPSHOTS / f"{name}-{width}.txt"
     text = printed(log, width, **options)

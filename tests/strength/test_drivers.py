@@ -1,4 +1,4 @@
-"""Cases catch the driver defects that they run; each survivor says what no case has."""
+"""Cases catch driver defects whose conditions they meet; a missed one says what no case has."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_what_fewer_than_three_cases_notice_is_named(tmp_path: Path) -> None:
         assert all(f"{line}{count} it" in each for each in lines)
 
 
-def test_few_is_not_said_of_a_sample_that_cannot_tell(tmp_path: Path) -> None:
+def test_a_sample_never_says_that_few_cases_notice_a_defect(tmp_path: Path) -> None:
     """Both cases of a sample may notice a defect, and a third one outside of it as well."""
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "300"), encoding="utf-8")

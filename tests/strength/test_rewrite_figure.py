@@ -1,4 +1,7 @@
-"""The figure "by rewrite" counts which rewrites and conditions the cases prove."""
+"""The figure "by rewrite" counts which rewrites and conditions the cases prove.
+
+A near miss is a graph that breaks one condition of a rewrite, so the rewrite must fail there.
+"""
 
 from __future__ import annotations
 

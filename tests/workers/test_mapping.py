@@ -74,7 +74,7 @@ def test_what_the_start_raises_is_raised(jobs: int) -> None:
         list(mapped(sum_of, [5]))
 
 
-def test_a_process_that_dies_is_told() -> None:
+def test_a_process_that_dies_is_reported_with_its_exit_code() -> None:
     with (
         pytest.raises(ProcessError, match="a process ended with exit code 7"),
         in_processes(2, State.start, (0,)) as mapped,

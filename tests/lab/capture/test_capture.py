@@ -26,7 +26,7 @@ FILES: Final = ("app.py", "three_models.py", "net.onnx", "words.onnx", "attentio
 MODELS: Final = ("net", "words", "attention")
 CREATE_BINDING_TABLE: Final = 12
 COMPILE_GRAPH: Final = 17
-"""Slots of methods in the tables of IDMLDevice and IDMLDevice1, at which saboteur.c crashes."""
+"""Slots of two methods in the vtables of IDMLDevice and IDMLDevice1; saboteur.c crashes in one."""
 JUDGE: Final = ("my-app/dispatches", "-b", "recording:my-app/dispatches")
 
 NODES: Final = {
@@ -41,7 +41,7 @@ NODES: Final = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the application; `captured` adds `my-app`, what was captured of it."""
+    """A folder with the application; `captured` adds `my-app`, the cases captured from it."""
     subprocess.run(command("packages"), check=True)
     folder = tmp_path_factory.mktemp("capture")
     for name in FILES:
@@ -57,7 +57,7 @@ def captured(folder: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_the_application_gets_what_it_gets_without(
+def test_the_application_gets_the_same_outputs_as_without_capture(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
     plain = lab("python", "--", "app.py", "-o", "own", cwd=folder)
@@ -120,7 +120,7 @@ def test_weights_are_kept_without_inputs_and_outputs(
     assert all(abs(arrays[name]).max() > 0 for name in owned)
 
 
-def test_three_models_get_the_bits_that_they_get_without_and_every_dispatch_is_right(
+def test_three_captured_models_get_the_same_bits_and_every_dispatch_is_right(
     folder: Path,
 ) -> None:
     options = ("-o", "three", "--data", "all", "--block-nodes", "2", "--", "three_models.py")

@@ -67,9 +67,7 @@ def test_the_slope_bounds_every_difference(name: str, x: float, y: float, value:
 @pytest.mark.parametrize("name", FORMULAS)
 @few
 @given(values=st.lists(numbers, min_size=1, max_size=9), value=factors)
-def test_activations_are_the_same_fused_as_alone(
-    name: str, values: list[float], value: float
-) -> None:
+def test_activations_fused_and_alone_agree(name: str, values: list[float], value: float) -> None:
     array = np.array(values, np.float32)
     expected = fused(array.astype(np.float64), nested(name, value)).astype(np.float32)
     np.testing.assert_array_equal(alone(name, array, value), expected)
