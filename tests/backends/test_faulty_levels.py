@@ -1,4 +1,4 @@
-"""The backend `faulty:level=LEVEL` refuses what later levels introduced, and the suite passes."""
+"""The backend `faulty:level=LEVEL` refuses what later levels introduced; the suite passes on it."""
 
 from __future__ import annotations
 

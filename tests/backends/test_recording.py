@@ -117,7 +117,7 @@ def test_views_of_any_order_are_stored_in_row_major_order(tmp_path: Path) -> Non
     assert outcome.arrays["Y"].tolist() == [2, 1, 0]
 
 
-def test_everything_else_comes_back_too(tmp_path: Path) -> None:
+def test_rejections_and_outcomes_without_outputs_come_back(tmp_path: Path) -> None:
     actual = recording({"r": Rejection("CreateOperator", "E_INVALIDARG"), "n": Outputs({})})
     assert read_recording(written(tmp_path, actual)) == actual
 
@@ -316,7 +316,7 @@ def test_refuses_archives_of_something_else(tmp_path: Path) -> None:
     assert "does not consist of" in refusal(path)
 
 
-def test_refuses_a_later_form_before_anything_else(tmp_path: Path) -> None:
+def test_refuses_a_later_format_before_anything_else_is_checked(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
     path = changed(tmp_path / "x.dmlrec", content, format=3, cases=None, new="")
     assert "a recording of format 3; this dmlconf reads formats 1 and 2" in refusal(path)

@@ -115,7 +115,7 @@ def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
         recording_path(tmp_path)
 
 
-def test_neither_a_file_nor_parts_of_it_is_an_error(tmp_path: Path) -> None:
+def test_a_path_without_a_file_and_without_files_by_operator_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"x\.dmlrec: cannot be read: No such file"):
         registry.create(registry.parse(f"recording:{tmp_path / 'x.dmlrec'}"))
 

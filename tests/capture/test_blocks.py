@@ -1,4 +1,4 @@
-"""A graph is split into blocks: each node is in one, and together they compute the same."""
+"""A captured graph is split into blocks: each node is in one, and they compute what it computes."""
 
 from __future__ import annotations
 

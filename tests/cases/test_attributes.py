@@ -117,7 +117,7 @@ def test_refuses_a_nested_operator(
     assert hint is None or f"hint: {hint}" in actual
 
 
-def test_reports_every_fault_of_a_nested_operator(tmp_path: Path) -> None:
+def test_reports_every_problem_of_a_nested_operator(tmp_path: Path) -> None:
     written = "{operator: ACTIVATION_LINEAR, Slope: 1, Beta: much}"
     actual = refused(tmp_path, written)
     assert "`Alpha` is missing" in actual

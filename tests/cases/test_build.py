@@ -488,7 +488,7 @@ def test_refuses_what_no_case_can_be_built_of(tmp_path: Path, name: str) -> None
         ("fill", "must be a fill"),
     ],
 )
-def test_refuses_expressions_of_another_type(
+def test_refuses_an_expression_whose_value_has_another_type(
     tmp_path: Path, key: str, message: str, value: str
 ) -> None:
     text = JOIN_MATRIX.replace("fill: {constant: {value: =Index}}", f"{key}: '{value}'")
@@ -527,7 +527,7 @@ def test_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("repeat", ["=-1", "1025", "=1.5", "='a'"])
-def test_refuses_to_repeat_a_tensor_so_often(tmp_path: Path, repeat: str) -> None:
+def test_refuses_to_repeat_a_tensor_more_than_1024_times(tmp_path: Path, repeat: str) -> None:
     path = write(tmp_path, changed(JOIN_MATRIX, "=Count", repeat))
     message = refusal(lambda: load_suite([path]), tmp_path)
     assert message.startswith("f.yaml:6:17: ")

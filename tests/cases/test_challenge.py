@@ -137,7 +137,7 @@ def test_a_challenged_sequence_has_as_many_different_numbers(data_type: DataType
         assert data_type.bits < 8 or not np.array_equal(changed, plain)
 
 
-def test_run_and_show_take_it_and_reports_name_it(suite: Path, tmp_path: Path) -> None:
+def test_run_and_show_take_a_challenge_and_reports_name_it(suite: Path, tmp_path: Path) -> None:
     done = dmlconf_here(
         tmp_path,
         "run",

@@ -344,7 +344,7 @@ def test_reports_every_case_that_cannot_be_built(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [5, 11]
 
 
-def test_reports_every_fault_of_a_case(tmp_path: Path) -> None:
+def test_reports_every_problem_of_a_case(tmp_path: Path) -> None:
     text = changed(TILE, "values: [1, 2]", "values: [1]")
     text = changed(text, "Sizes: [4]", "Sizes: [4], Flags: [OWNED]")
     path = write(

@@ -1,4 +1,4 @@
-"""Circumstances dispatch a case again with other inputs; its stated outputs are not judged then."""
+"""`varied` gives a case other inputs, for circumstances; stated outputs are not judged then."""
 
 from __future__ import annotations
 

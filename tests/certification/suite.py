@@ -1,4 +1,4 @@
-"""A small suite, its profile and keys, and functions that certify backends and verify that."""
+"""A small suite, its profile and keys, and functions that make and verify certificates."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return furnished(tmp_path / "place")
 
 
-def test_what_it_certifies_holds(folder: Path) -> None:
+def test_a_certificate_that_certify_writes_holds(folder: Path) -> None:
     certified(folder, "--key", "vendor.pem")
     done = verified(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout

@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_holds_for_whoever_accepts_the_backend_and_the_key(folder: Path) -> None:
+def test_the_certificate_holds_for_whoever_accepts_the_backend_and_the_key(folder: Path) -> None:
     code, text = output_of(folder, *VERIFY, *ACCEPTED, "--report", "json:verified.json")
     assert code == 0, text
     assert "Runtime onnxruntime" in text
@@ -98,7 +98,7 @@ def test_it_holds_for_whoever_accepts_the_backend_and_the_key(folder: Path) -> N
         ((*ACCEPTED, "--challenge", "7"), 1, "no challenge, not for challenge 7"),
     ],
 )
-def test_it_does_not_hold_for_others(
+def test_the_certificate_does_not_hold_for_others(
     folder: Path, demand: tuple[str, ...], code: int, why: str
 ) -> None:
     actual, text = output_of(folder, *VERIFY, *demand)

@@ -64,7 +64,7 @@ def test_several_commands_run_beside_others_and_fail_as_the_first_that_failed() 
     assert done.stdout.split()[-4:] == ["here", "0", "4", "3"]
 
 
-def test_steps_say_what_they_take() -> None:
+def test_steps_print_the_processor_time_that_they_take() -> None:
     busy = f"{shlex.quote(sys.executable)} -c 'sum(range(10**7))'"
     done = bash(f"step busy\n{busy}\nstep end\nsummary")
     [line] = set(re.findall(r"^ +\d+ s +([\d.]+) s  busy$", done.stdout, re.M))

@@ -1,4 +1,4 @@
-"""Cases are run again: those that failed, those of a list, in another order, several times."""
+"""`run` and `list` take cases again: --failed, --cases, --repeat, --shuffle; --dump writes files."""
 
 from __future__ import annotations
 

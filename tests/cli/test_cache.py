@@ -24,7 +24,7 @@ def test_a_valid_file_is_kept_in_the_named_folder(tmp_path: Path) -> None:
     )
 
 
-def test_the_option_and_the_variable_turn_it_off(tmp_path: Path) -> None:
+def test_the_option_and_the_variable_turn_the_cache_off(tmp_path: Path) -> None:
     write(tmp_path)
     cache = tmp_path / "cache"
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(cache), "LOCALAPPDATA": str(cache)}

@@ -73,7 +73,7 @@ def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
     assert summary.startswith("before\n## FAILED")
 
 
-def test_github_gets_nothing_elsewhere(tmp_path: Path) -> None:
+def test_outside_of_github_actions_there_are_no_annotations(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", "github", GITHUB_ACTIONS="")
     assert done.returncode == 0
     assert "::" not in done.stdout

@@ -46,7 +46,7 @@ cases:
 """
 
 
-def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path) -> None:
+def test_json_goes_to_standard_output_and_the_table_to_standard_error(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
     report = json.loads(done.stdout)
     assert report["summary"] == {

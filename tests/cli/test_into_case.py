@@ -140,7 +140,7 @@ def test_a_dispute_takes_what_contradicts_the_reference(tmp_path: Path) -> None:
         (("Axis: 0", "Axis: 0\n  origin: elsewhere"), "`origin` says"),
     ],
 )
-def test_entries_that_cannot_hold_it_are_refused_with_their_line(
+def test_entries_that_cannot_hold_expected_values_are_refused_with_their_line(
     tmp_path: Path, change: tuple[str, str], said: str
 ) -> None:
     code, message = refused(tmp_path, SPLIT.replace(*change))
@@ -163,7 +163,7 @@ def test_the_reference_gives_no_expected_values(tmp_path: Path) -> None:
     assert "never come from the reference" in message
 
 
-def test_it_needs_a_case_file(tmp_path: Path) -> None:
+def test_into_case_needs_a_case_file(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "record", "split/mine", "--into-case", "-b", RIGHT)
     assert done.returncode == 2
     assert "name its path" in done.stderr

@@ -78,7 +78,7 @@ def test_a_matrix_does_not_fill_the_memory(tmp_path: Path, expression: str) -> N
 
 
 @pytest.mark.hostile
-def test_the_matrices_of_a_file_share_their_steps(tmp_path: Path) -> None:
+def test_the_matrices_of_a_file_share_one_budget_of_steps(tmp_path: Path) -> None:
     expression = "(sum(1 for a in range(2000) for b in range(2000)),)"
     first, _, entry = MATRIX.format(expression=expression).partition("  - ")
     entries = "".join(f"  - {entry}".replace("stated", f"number-{n}") for n in range(9))

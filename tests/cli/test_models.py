@@ -28,7 +28,7 @@ def suite(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "faulty:negated"])
-def test_only_other_backends_take_them_by_default(tmp_path: Path, backend: str) -> None:
+def test_only_numpy_leaves_cases_of_models_out_by_default(tmp_path: Path, backend: str) -> None:
     suite(tmp_path)
     reports = ["--report", "markdown:run.md", "--report", "html:run.html"]
     process = dmlconf_here(tmp_path, "run", "negate", "-b", backend, *reports)
@@ -43,7 +43,7 @@ def test_only_other_backends_take_them_by_default(tmp_path: Path, backend: str) 
         assert ("select them with --tag model" in plain) is not taken
 
 
-def test_a_run_of_nothing_else_says_so(tmp_path: Path) -> None:
+def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
     suite(tmp_path)
     (tmp_path / "negate" / "matrix.yaml").unlink()
     process = dmlconf_here(tmp_path, "run", "negate")
@@ -60,7 +60,9 @@ def test_a_run_of_nothing_else_says_so(tmp_path: Path) -> None:
         ("negate", "-k", "model and layer"),
     ],
 )
-def test_whoever_asks_for_them_gets_them(tmp_path: Path, asked: tuple[str, ...]) -> None:
+def test_cases_of_models_run_where_options_name_them(
+    tmp_path: Path, asked: tuple[str, ...]
+) -> None:
     suite(tmp_path)
     process = dmlconf_here(tmp_path, "run", *asked)
     assert "1 unchecked of 1 case" in process.stdout, process.stdout + process.stderr
@@ -73,7 +75,7 @@ def test_a_tag_can_be_left_out(tmp_path: Path) -> None:
     assert process.stdout.split() == ["element_wise_negate/matrix/layer"]
 
 
-def test_recordings_leave_them_out(tmp_path: Path) -> None:
+def test_recordings_leave_cases_of_models_out(tmp_path: Path) -> None:
     suite(tmp_path)
     process = dmlconf_here(
         tmp_path, "record", "negate", "-b", "faulty:negated", "-o", "made.dmlrec"

@@ -91,7 +91,7 @@ def test_writes_a_file_beside_the_cases_of_each_operator(suite: Path) -> None:
         ("suite/join", "../tile", "../r.dmlrec"),
     ],
 )
-def test_without_a_folder_it_names_the_files_by_the_paths_that_it_was_given(
+def test_without_a_folder_the_files_are_named_by_the_paths_of_the_command(
     suite: Path, where: str, path: str, named: str
 ) -> None:
     done = dmlconf_here(suite.parent / where, "record", path, "-b", RIGHT, "--name", "r")
@@ -115,7 +115,7 @@ def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
     assert path.stem == f"faulty-{environment['version']}"
 
 
-def test_a_run_uses_them_and_names_them_together(suite: Path) -> None:
+def test_a_run_uses_the_recordings_and_names_them_together(suite: Path) -> None:
     record(suite, "suite")
     done = dmlconf_here(suite.parent, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)

@@ -52,7 +52,7 @@ def test_a_stated_output_that_is_wrong_is_a_problem_at_its_location(tmp_path: Pa
     assert "`disputes: reference`" in problem["hint"]
 
 
-def test_a_dispute_is_no_problem_unless_it_is_none(tmp_path: Path) -> None:
+def test_a_dispute_is_a_problem_only_if_the_reference_agrees(tmp_path: Path) -> None:
     disputing = STATED.replace("    name: wrong\n", "    name: wrong\n    disputes: reference\n")
     write(tmp_path, disputing, "reduce.yaml")
     assert dmlconf_here(tmp_path, "validate", "reduce.yaml").returncode == 0

@@ -1,4 +1,4 @@
-"""Coverage shows what captured cases use, and what of it no other case has."""
+"""Coverage shows which operators and pairs captured cases use, and which no other case uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage of graphs counts which operators feed which, and which are nodes at all."""
+"""Coverage of graphs counts which operators feed which, and which are nodes of any graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A condition is impossible if it is false for all values of sizes of which a minimum is known.
+"""A condition on sizes is impossible if it is false for all sizes from known minimums on.
 
 `Several` stands for any number from 2 on, `Any` for any from 1 on.
 """

@@ -29,7 +29,7 @@ def test_the_same_values_in_another_order_give_the_same_bytes() -> None:
     assert archive_content(VALUES) == archive_content(dict(sorted(VALUES.items())))
 
 
-def test_what_it_has_not_is_in_the_store(path: Path, tmp_path: Path) -> None:
+def test_entries_that_the_archive_lacks_are_in_the_store(path: Path, tmp_path: Path) -> None:
     archive = Archive(path, Store(tmp_path / "cache"))
     archive.put("a", "another")
     archive.put("c", "mine")

@@ -301,7 +301,9 @@ def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -
     assert str(releases.recordings[0].stale_note([tmp_path])).endswith(again)
 
 
-def test_only_files_of_the_backend_under_test_do_not_judge_it(tmp_path: Path) -> None:
+def test_a_file_of_the_backend_under_test_does_not_judge_it(
+    tmp_path: Path,
+) -> None:
     case = unstated(tmp_path)
     one = recorded(tmp_path / "one.dmlrec", case)
     recorded(tmp_path / "tile" / "x.dmlrec", case)

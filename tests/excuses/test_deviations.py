@@ -172,7 +172,7 @@ def test_the_average_of_no_element_may_be_0(name: str, status: Status) -> None:
         ("rnn/boundary/saturated[DataType=FLOAT32,Direction=FORWARD]", Status.FAILED),
     ],
 )
-def test_a_step_of_an_infinite_input_may_be_infinite(name: str, status: Status) -> None:
+def test_a_recurrent_layer_of_an_infinite_input_may_be_infinite(name: str, status: Status) -> None:
     of = case(name)
     outcome = run_case(of)
     assert isinstance(outcome, Outputs)
@@ -207,7 +207,7 @@ def test_attributes_of_float16_are_rounded_to_it_or_not_at_all() -> None:
         assert verdict(of, Outputs({"OutputTensor": output})).status is status
 
 
-def test_a_range_with_nan_may_be_another_and_one_without_may_not() -> None:
+def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() -> None:
     for name, status in (
         ("nan-counts-for-no-range", Status.WAIVED),
         ("halves-to-even", Status.FAILED),

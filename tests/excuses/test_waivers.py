@@ -184,7 +184,7 @@ def test_wrong_integers_are_within_no_bound_in_ulp(tmp_path: Path) -> None:
     assert "OutputTensor has wrong integers" in result[INT32]["reason"]["message"]
 
 
-def test_conditions_share_their_steps(tmp_path: Path) -> None:
+def test_conditions_of_waivers_share_one_budget_of_steps(tmp_path: Path) -> None:
     # Each condition takes 4,000 steps. Without a limit for all together, many would take hours.
     long = "any(i < 0 for i in range(4000)) or DataType == INT32"
     many = [waiver(name=f"w{i}", cases=None, where=long) for i in range(4)]

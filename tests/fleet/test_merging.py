@@ -149,7 +149,7 @@ def test_takes_overlaps_that_agree_once(shards: Path) -> None:
         (lambda header: header["shard"].update(plan_digest="0" * 64), "planned cases (SHA-256)"),
     ],
 )
-def test_refuses_another_run(
+def test_refuses_logs_of_different_runs(
     shards: Path, change: Callable[[dict[str, Any]], Any], difference: str
 ) -> None:
     edit(shards / "b.jsonl", change)

@@ -1,4 +1,4 @@
-"""A function of the cluster that does not return in time is given up."""
+"""A call of a Dask cluster's function that does not return in time is given up."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def test_numbers_are_the_same_on_every_machine_and_python() -> None:
     assert numbers == [10828589446410094986, 9814474732793435676, 3693166996152835229]
 
 
-def test_other_names_begin_elsewhere() -> None:
+def test_other_names_give_other_numbers() -> None:
     assert Chance(1, "GATHER").bits() != Chance(1, "TILE").bits()
     assert Chance("1", 2).bits() != Chance("12").bits()
 

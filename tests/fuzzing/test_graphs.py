@@ -38,7 +38,7 @@ def test_graphs_are_valid_and_their_nodes_feed_each_other() -> None:
     assert len({repr(case.graph) for case in actual}) == 30
 
 
-def test_graphs_have_up_to_so_many_nodes() -> None:
+def test_graphs_have_at_most_the_given_number_of_nodes() -> None:
     counts = Counter(len(case.graph.nodes) for case in graphs(30, 7))
     assert max(counts) == 7
     assert len(counts) >= 4

@@ -36,7 +36,7 @@ def with_input(graph: Graph, node: str, tensor: str, desc: TensorDesc) -> Graph:
     return replace(graph, nodes=nodes)
 
 
-def test_a_right_graph_has_no_faults(right: Graph) -> None:
+def test_a_right_graph_has_no_problems(right: Graph) -> None:
     assert rules(right) == []
 
 

@@ -1,4 +1,4 @@
-"""Try many mutants of every kind, and keep the progress in a file, so that it can go on."""
+"""Try many mutants of every kind, and keep the progress in a file, to go on after a stop."""
 
 from __future__ import annotations
 

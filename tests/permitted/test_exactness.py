@@ -152,7 +152,7 @@ def test_the_angle_of_a_flushed_quotient_is_right(y: float, x: float, of_zero: f
         assert permits("ELEMENT_WISE_ATAN_YX", y, x, right, value) is permitted
 
 
-def test_the_angle_of_large_numbers_is_no_other() -> None:
+def test_the_angle_of_large_numbers_has_a_narrow_interval() -> None:
     low, high = pair("ELEMENT_WISE_ATAN_YX", 4e37, 8e37, DataType.FLOAT32)
     assert high - low < 1e-4
 

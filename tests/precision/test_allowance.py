@@ -1,4 +1,4 @@
-"""Each element is judged alone as it is in its output, so that samples can be judged."""
+"""An element is judged alone as within its whole output, so that samples can be judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements are open or loose by what is permitted; what lies outside of these ends fails."""
+"""Elements are open or loose by what is permitted; what lies outside the permitted ends fails."""
 
 from __future__ import annotations
 

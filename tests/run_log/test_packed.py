@@ -1,4 +1,4 @@
-"""Verdicts of large logs are kept packed in memory, and say what was written."""
+"""Verdicts of large logs are packed in memory, and unpacked as they were written."""
 
 from __future__ import annotations
 

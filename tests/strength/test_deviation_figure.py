@@ -28,7 +28,7 @@ def _figure(folder: Path, operator: str, least: float, code: int, rest: str = ""
 
 
 def test_a_thousand_ulp_are_excused_by_onnx_and_not_by_webnn(tmp_path: Path) -> None:
-    # The others are 1% off, the largest zeroed, two swapped, and a sign flipped.
+    # The other four perturbations: 1% off, the largest zeroed, two swapped, a sign flipped.
     found = _figure(tmp_path, "ACTIVATION_SIGMOID", 90, code=1)
     onnx = {"failing": 5, "excused": 1, "share": 80, "by_deviation": {"onnx-precision": 1}}
     webnn = {"failing": 5, "excused": 0, "share": 100, "by_deviation": {}}

@@ -28,11 +28,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 4])
 @pytest.mark.parametrize("judged", [True, False])
-def test_what_may_break_down_is_isolated_and_judged_here(jobs: int, judged: bool) -> None:
+def test_a_backend_that_may_break_down_is_isolated(jobs: int, judged: bool) -> None:
     assert execution_of(FAULTY, Limits(jobs), judged=judged) is Execution.ISOLATED
 
 
-def test_one_process_needs_no_other() -> None:
+def test_with_one_job_the_reference_runs_in_this_process() -> None:
     for judged in (True, False):
         assert execution_of(NUMPY, Limits(1), judged=judged) is Execution.IN_PROCESS
 
@@ -57,7 +57,9 @@ def test_little_memory_has_room_for_few_processes(tmp_path: Path) -> None:
         assert 1 <= int(done) <= most
 
 
-def test_the_user_s_number_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_of_jobs_from_the_user_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     machine(monkeypatch, 4)
     assert limits_of(NUMPY, None, 5.0, 44_000) == Limits(4, 5.0)
     assert limits_of(FAULTY, None, 5.0, 44_000) == Limits(1, 5.0)

@@ -41,7 +41,7 @@ def test_adapter_is_chosen_by_index_name_or_warp(wanted: str | None, chosen: Ada
     assert choose_adapter(wanted, ALL) is chosen
 
 
-def test_software_is_taken_where_there_is_nothing_else() -> None:
+def test_a_software_adapter_is_taken_where_there_is_no_other() -> None:
     assert choose_adapter(None, [WARP]) is WARP
 
 

@@ -1,4 +1,4 @@
-"""A batch gives each of its cases memory of its own, and takes only what fits into it."""
+"""Cases of one submission (a batch) each have memory of their own; too large a case runs alone."""
 
 from __future__ import annotations
 

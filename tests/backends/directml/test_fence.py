@@ -1,4 +1,4 @@
-"""Waits for a device end, whatever the device does."""
+"""A wait for a device ends, also if the device hangs or is removed."""
 
 from __future__ import annotations
 

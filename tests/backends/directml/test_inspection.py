@@ -1,4 +1,7 @@
-"""Faults are found in memory after two dispatches, such as a touched guard band."""
+"""Faults, such as a touched guard band, are found in memory after two dispatches of a case.
+
+Before each dispatch, the memory around the inputs has another fill value (poison).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ DATA = {"InputTensor": np.array([1, 2], np.float32)}
 
 
 class Arena:
-    """Two correct dispatches of a case, whose memory a test then changes."""
+    """The memory of two correct dispatches of a case; a test then changes it."""
 
     def __init__(self, **desc: Any) -> None:
         self.placement: Placement = placement_of(plan(tile(**desc)))
@@ -50,7 +53,7 @@ class Arena:
         return fault.kind, fault.message
 
 
-def test_good_conduct_has_no_fault() -> None:
+def test_correct_dispatches_have_no_fault() -> None:
     arena = Arena()
     arrays, faults = inspect(arena.placement, arena.before, arena.after)
     assert faults == ()

@@ -88,7 +88,7 @@ def test_only_named_limits_of_the_models_own_operators_are_not_expressible(
     assert bool(limit_of(message, {"Relu"}, "CPUExecutionProvider")) is declined
 
 
-def test_a_limit_is_said_by_the_line_that_names_it() -> None:
+def test_a_limit_is_reported_by_the_line_of_the_message_that_names_it() -> None:
     said = "OpenVINOExecutionProvider says that it does not support it: Axis > 1 isn't supported"
     text = "FAIL : dequantize_linear.cpp:237:\nAxis > 1 isn't supported\n\n"
     assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == said

@@ -161,6 +161,6 @@ def test_nan_is_near_nan_only() -> None:
         assert not tolerance.accepts(one, nan)
 
 
-def test_one_element_stands_for_all() -> None:
+def test_data_of_one_element_stand_for_all_elements() -> None:
     np.testing.assert_array_equal(Tensor("int64", (2, 1), "-5").array(), [[-5], [-5]])
     assert np.signbit(Tensor("float32", (), ["-0"]).array())

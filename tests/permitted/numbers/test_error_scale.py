@@ -23,7 +23,7 @@ def test_the_size_is_no_more_than_the_value_above_the_smallest_normal_number() -
     assert store_sizes(values).tolist() == [1, 1, 1, 2, 512]
 
 
-def test_a_value_next_to_the_power_above_may_lie_there() -> None:
+def test_a_value_just_below_a_power_of_two_counts_as_that_power() -> None:
     assert store_sizes(np.array([1.999])).tolist() == [2]
 
 

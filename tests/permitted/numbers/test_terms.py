@@ -1,4 +1,4 @@
-"""Varied terms of a sum err independently, equal ones alike; steps beside a sum count once."""
+"""Varied terms of a sum err independently, and equal ones alike (`terms_vary`, `alike`)."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_elements_are_extrapolated_only_for_input_offsets_beyond_0_and_1() -> No
 def test_nothing_between_two_lines_is_right() -> None:
     tensor = np.array([1, 2, 4, 32, 128], np.float32)
     offsets: dict[str, Any] = {"InputPixelOffsets": [-2.0], "OutputPixelOffsets": [0.5]}
-    # The coordinates are 1.5, 2.5, ..., and the other lines begin two elements before.
+    # The coordinates are 1.5, 2.5, ...; a device may extrapolate a line from two elements before.
     for values, right in (
         ([3.0, 18.0], True),
         ([2.5, 18.0], False),

@@ -1,4 +1,4 @@
-"""Convert node tests of element-wise functions and activations."""
+"""Convert ONNX's node tests of element-wise functions and activations into cases."""
 
 from __future__ import annotations
 

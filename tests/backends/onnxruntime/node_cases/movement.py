@@ -1,4 +1,4 @@
-"""Convert node tests of operators that move elements, or choose them by indices."""
+"""Convert ONNX's node tests of operators that move elements, or choose them by indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert node tests of normalisations."""
+"""Convert ONNX's node tests of normalisations into cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert node tests of matrix products and of quantization."""
+"""Convert ONNX's node tests of matrix products and of quantization into cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert node tests of recurrent layers."""
+"""Convert ONNX's node tests of recurrent layers into cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert node tests of operators along axes: reductions, softmax, cumulative sums, top-k."""
+"""Convert ONNX's node tests of operators along axes: reductions, softmax, cumulative sums, TopK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert node tests of operators on windows or regions of an image."""
+"""Convert ONNX's node tests of operators on windows or regions of an image into cases."""
 
 from __future__ import annotations
 

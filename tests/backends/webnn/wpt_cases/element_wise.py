@@ -1,4 +1,4 @@
-"""Convert WebNN's tests of element-wise functions and activations."""
+"""Convert WebNN's tests of element-wise functions and activations into cases."""
 
 from __future__ import annotations
 

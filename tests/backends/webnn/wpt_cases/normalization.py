@@ -1,4 +1,4 @@
-"""Convert WebNN's tests of normalisations."""
+"""Convert WebNN's tests of normalisations into cases."""
 
 from __future__ import annotations
 

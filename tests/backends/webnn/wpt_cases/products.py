@@ -1,4 +1,4 @@
-"""Convert WebNN's tests of matrix products and of quantization."""
+"""Convert WebNN's tests of matrix products and of quantization into cases."""
 
 from __future__ import annotations
 
