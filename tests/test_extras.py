@@ -46,6 +46,6 @@ def test_a_wheel_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_without_a_checkout_or_wheel_the_command_asks_for_a_checkout(record: str | None) -> None:
-    """It never names `dmlconf[certify]`: no index has dmlconf, and a stranger may take the name."""
+    """`dmlconf[certify]` is never named: no index has dmlconf, and a stranger may take the name."""
     command = install_command_from(record, "certify")
     assert command == "pip install '.[certify]' in a checkout of dmlconf"

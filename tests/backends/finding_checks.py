@@ -1,4 +1,4 @@
-"""Check findings in a runtime: their examples fail as they say, and they excuse nothing else."""
+"""Check findings: the example of each fails as it says, and a defect beside it is not explained."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class FindingChecks:
     """Checks of the findings in a runtime.
 
     Attributes:
-        backend: runs cases on it.
-        findings: the findings in the backend's runtime.
+        backend: the runtime, which runs the cases.
+        findings: the findings in this runtime.
         target: the specification whose deviations are waived.
     """
 
@@ -110,7 +110,7 @@ def _names(verdict: Verdict, finding: Finding) -> bool:
 
 
 def defect(array: Array, index: int) -> Array:
-    """Return the array with 21 added to one element, or with 9 there if that changes nothing."""
+    """Return the array with 21 added to one element, which becomes 9 if adding changes nothing."""
     changed = array.copy()
     number = changed.reshape(-1)[index]
     with np.errstate(over="ignore"):

@@ -21,7 +21,7 @@ needs_onnx: Final = pytest.mark.runtimes
 
 
 def search(change: Callable[[Any], None]) -> Search:
-    """Search net.onnx, with a provider that makes a change to each model before it runs it."""
+    """Search net.onnx, with a provider that makes a change to each model before running it."""
     import onnx
 
     settings = SessionSettings(NET, {"batch": 1})

@@ -1,4 +1,4 @@
-"""A matrix expands to one case for each combination of its parameters that fits."""
+"""A matrix expands to one case for each combination of its parameters that meets `where`."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(source, folder / name)
     steps = {step["name"]: step["run"] for step in jobs()["build"]["steps"] if "run" in step}
-    assert next(iter(steps)) == "Install what builds"  # This environment has it already.
+    assert next(iter(steps)) == "Install what builds"  # The environment has that.
     assert list(steps)[-1] == "Try the single file"
     bin_folder = folder / "bin"
     bin_folder.mkdir()

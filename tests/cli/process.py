@@ -123,7 +123,7 @@ def text_of(path: Path) -> str:
     """Return the content of a file that another process will write; empty while it is absent."""
     try:
         return path.read_text("utf-8")
-    except FileNotFoundError:  # A run creates and removes its files once before it starts.
+    except FileNotFoundError:  # A run first creates and removes its files, to see that it can.
         return ""
 
 
@@ -140,7 +140,7 @@ def printed_by(script: str, directory: Path) -> str:
 
 
 def whole_lines(log: Path) -> list[bytes]:
-    """Return the lines of a log that another process has finished; none if there is no log."""
+    """Return the complete lines of a log that another process writes; none if there is no log."""
     content = log.read_bytes() if log.exists() else b""
     return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
 

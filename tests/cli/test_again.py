@@ -1,4 +1,4 @@
-"""`run` and `list` take cases again: --failed, --cases, --repeat, --shuffle; --dump writes files."""
+"""`run` and `list` take cases again: --failed, --cases, --repeat, --shuffle; --dump saves them."""
 
 from __future__ import annotations
 

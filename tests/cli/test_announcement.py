@@ -1,4 +1,4 @@
-"""Before it starts, a run shows a line with the backend, the number of cases and the time."""
+"""Before it starts, a run shows a line with backend, number of cases and expected time."""
 
 from __future__ import annotations
 

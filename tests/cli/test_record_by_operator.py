@@ -1,4 +1,4 @@
-"""`dmlconf record -o FOLDER` writes a file for each operator, and only those that change."""
+"""`dmlconf record -o FOLDER` writes a file for each operator, but none that would not change."""
 
 from __future__ import annotations
 

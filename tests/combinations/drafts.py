@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 MOST_ELEMENTS: Final = 100_000
-"""All tensors of a made case have no more elements together, so that it is quick."""
+"""The most elements that all tensors of a made case have together, so that the case is quick."""
 
 _WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
 INFINITE: Final = ("special", "all -infinity")
@@ -256,7 +256,7 @@ def _kept(case: Case, name: str) -> dict[str, Any] | None:
 def changes(
     operator: Operator, draft: Draft, parameter: Parameter, value: str, pool: Pool
 ) -> Iterator[Draft]:
-    """Yield drafts in which a parameter may have `value`; the caller checks whether it has."""
+    """Yield drafts in which a parameter may have `value`; the caller checks them."""
     name, desc = parameter.name, draft.desc
     if _sizes_follow(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
         yield from _sized(operator, draft, name, value, pool)

@@ -1,9 +1,9 @@
 """Choose cases one at a time, each of which covers as many missing pairs as can be found.
 
-Each starts from a case of the suite, since the sizes of a desc depend on each other. It is changed
-to have one missing pair. Then the other parameters take the values that cover the most missing
-pairs, as long as the catalogue permits the desc. Nothing is random: a suite gives the same cases
-each time.
+Each starts from a case of the suite, since the sizes of a desc depend on each other. A copy is
+changed to have one missing pair. Then the other parameters take the values that cover the most
+missing pairs, as long as the catalogue permits the desc. Nothing is random: a suite gives the same
+cases each time.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from tests.judging.wrong_results import CHANGES, fails_wrong_results
 __all__ = ["covering"]
 
 _BASES = 40
-"""Drafts that are tried for a pair, those first that have most of it already."""
+"""How many drafts are tried for a pair; those that have most of it already come first."""
 
 _VALUES = 3
-"""Values of each other parameter that are tried, those first that cover most missing pairs."""
+"""How many values of each other parameter are tried; those that cover most pairs come first."""
 
 _VARIED = 3
-"""If no draft with a pair will do, of this many drafts each other parameter is changed."""
+"""In how many drafts with a pair each other parameter is changed, if none will do as it is."""
 
 _MOST_TRIED = 200
 """Drafts in which `add_rare_values` tries a value that no draft has."""
@@ -203,7 +203,7 @@ class _Search:
     def having(
         self, draft: Draft, values: _Values, wanted: Mapping[str, str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with the wanted values; it keeps those that it has, if that works."""
+        """Return the draft with the wanted values; it keeps its own ones of these if possible."""
         had = {name for name, value in wanted.items() if values[self.at[name]] == value}
         for kept in (had, set[str]()) if had else (had,):
             current: tuple[Draft, _Values] | None = draft, values
@@ -247,7 +247,7 @@ class _Search:
     def judges(self, draft: Draft) -> bool:
         """Return whether the data of a draft fit its tensors, and a case of it notices mistakes.
 
-        Infinite results stay the same when they are scaled, so that change shows nothing.
+        Infinite results stay the same when they are scaled, so scaling shows nothing.
         """
         case = case_of(self.operator, draft)
         try:

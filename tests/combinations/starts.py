@@ -1,8 +1,8 @@
 """Give the search descs to start from whose sizes no change of one parameter reaches.
 
 A TOP_K along the last of seven axes, with 1031 elements, needs outputs of K elements there. For
-each operator a function yields sizes of all tensors that fit each other. It need not be right in
-every rare case, since the search leaves out descs that the catalogue refuses.
+each operator a function yields sizes of all tensors that fit each other. In rare cases they may not
+fit: the search leaves out descs that the catalogue refuses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_ELEMENTS: Final = 20_000
 """Channels times the last size at most: one of them may be 1031, but not both."""
 
 _FEW_ELEMENTS: Final = 5_000
-"""Channels times the last size of images that have two rows, since they stay small even so."""
+"""Channels times the last size at most for images with two rows, so that these are small, too."""
 
 _MOST_PRODUCTS: Final = 60_000
 """Most multiplications in a batch: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""
@@ -41,7 +41,7 @@ def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
     """Yield descs with other sizes and no strides, some of which may be invalid.
 
     Args:
-        operator: the operator; for most of them there are none.
+        operator: the operator; for most operators nothing is yielded.
         desc: a desc of the operator, whose data types and other fields stay the same.
     """
     make = _STARTS.get(operator.name)

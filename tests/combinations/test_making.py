@@ -108,7 +108,7 @@ def test_data_that_leave_outputs_open_make_no_case(tmp_path: Path) -> None:
     finite, infinite = (valid_case(each) for each in load_suite([path]).plan())
     assert notices(finite)
     assert not notices(infinite)
-    # A scale of 0, 1 or NaN is wrong, as it must be infinite.
+    # A scale of 0, 1 or NaN is wrong: the right one is infinite.
     assert notices_gross_mistakes(infinite)
 
 

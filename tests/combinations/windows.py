@@ -51,7 +51,7 @@ _USUAL: Final = (1, 2, 4, 8, 16, 32)
 
 _CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 128, 64, 1024, 1)
 _MOST_CHANNELS: Final = 120
-"""Choices of channels and groups that are tried, those first that change least."""
+"""How many choices of channels and groups are tried; those that change least come first."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""A mistake that was once found somewhere is a question to every operator that may have it, too.
+"""Coverage counts which questions a suite asks of each operator.
 
-Coverage counts which questions a suite asks.
+A question is whether an operator makes a mistake that was found in another operator or runtime.
 """
 
 from __future__ import annotations

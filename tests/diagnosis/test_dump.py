@@ -74,7 +74,7 @@ def test_the_files_have_what_was_expected_allowed_and_actual(
     assert not arrays["OutputTensor.actual.npy"].any()
     assert (arrays["OutputTensor.lowest.npy"] <= expected).all()
     assert (expected <= arrays["OutputTensor.highest.npy"]).all()
-    # A dumped case states no outputs that the reference computed, since it computes them again.
+    # A dumped case states no outputs that the reference computed, which computes them again.
     [again] = map(valid_case, load_suite([path]).plan())
     assert again.expectation is None
 

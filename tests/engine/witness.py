@@ -1,7 +1,7 @@
 """A plugin's backend that notes each case whose outcome a worker has taken.
 
-A note is a line in the file that the environment variable FILE names. It is written when the worker
-asks for the next outcome, since it has the one before by then.
+A note is a line in the file that the environment variable FILE names. The note is written when the
+worker asks for the next outcome, since by then the worker has this one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Witness:
             if case.identifier.endswith(("00]", "50]")):
                 time.sleep(0.3)
             yield run_case(case)
-            # The last gets no note: the worker asks for one more outcome before it takes that one.
+            # The last case gets no note: workers ask for a further outcome before they take it.
             if number < len(cases):
                 os.write(self._notes, f"{case.identifier}\n".encode())
 

@@ -164,7 +164,7 @@ SEEN = [
             "OutputSecondMomentTensor": [4.71875, 1.0576171875],
         },
     ),
-    # By signed low words the least INT64 exceeds a number of its high word with bit 31 set.
+    # The least INT64 has the low word 0, which as a signed number exceeds one with bit 31 set.
     Seen(
         LOW_WORDS,
         "MAX_POOLING",
@@ -323,7 +323,7 @@ SEEN = [
         "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
         {"OutputGradientTensor": [1.5]},
     ),
-    # Of the window's 144 elements the first slice has 64, and of the tensor its first row alone.
+    # The kernel takes the first 64 of the window's 144 elements: of the tensor the first row alone.
     Seen(
         "gradient-of-a-normalization-over-a-large-window",
         "LOCAL_RESPONSE_NORMALIZATION_GRAD",

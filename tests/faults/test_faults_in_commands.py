@@ -84,7 +84,7 @@ def test_a_diagnosis_stops_at_the_fault_and_names_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"A known fault of DirectML: {LOW_WORDS}, in DirectML 1.15.4" in done.stdout
     assert "Not reduced" in done.stdout
-    assert "passes alone" not in done.stdout  # It ran once.
+    assert "passes alone" not in done.stdout  # The case ran once.
     plain = dmlconf_here(tmp_path, "diagnose", case, path, "-b", backend, "--no-known-faults")
     assert plain.returncode == 0
     assert "known fault" not in plain.stdout

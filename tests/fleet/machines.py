@@ -151,7 +151,7 @@ class Machines:
         """Wait until the scheduler has written where it listens."""
         deadline = time.monotonic() + seconds
         while True:
-            with suppress(FileNotFoundError, ValueError):  # It is not there, or not whole.
+            with suppress(FileNotFoundError, ValueError):  # The file is absent or not whole.
                 return str(json.loads(file.read_text("utf-8"))["address"])
             assert time.monotonic() < deadline, (self._folder / "scheduler.txt").read_text("utf-8")
             time.sleep(0.05)

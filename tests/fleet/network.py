@@ -54,7 +54,7 @@ class Link:
         self._whole.set()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # It is closed.
+        with suppress(OSError):  # The listener is closed.
             while True:
                 near, _ = self._listener.accept()
                 self._sockets.append(near)

@@ -108,7 +108,7 @@ def ports(process: subprocess.Popen[str]) -> set[int]:
 
 
 def another_user(script: str, *arguments: str) -> str:
-    """Run a script that becomes somebody else, if this is root, and return what it prints.
+    """Run a script that becomes somebody else, if this process is root, and return what it prints.
 
     It does so after its imports: Python itself may be where only root can read.
     """

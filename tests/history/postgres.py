@@ -61,7 +61,7 @@ def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
         FileNotFoundError: PostgreSQL is not installed.
     """
     initdb, postgres, createdb = map(_program, ("initdb", "postgres", "createdb"))
-    user = "postgres" if os.geteuid() == 0 else None  # It refuses root.
+    user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses root.
     folder = Path(tempfile.mkdtemp(prefix="dmlconf-postgres-", dir="/tmp"))
     try:
         if user:
@@ -89,7 +89,7 @@ def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
                 assert process.poll() is None, "PostgreSQL ended"
             yield server
         finally:
-            process.send_signal(signal.SIGINT)  # At SIGTERM it waits until all clients leave.
+            process.send_signal(signal.SIGINT)  # At SIGTERM a server waits for clients.
             process.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

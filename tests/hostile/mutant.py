@@ -13,7 +13,7 @@ class Mutant:
     """A changed file.
 
     Attributes:
-        content: what stands in it.
+        content: its bytes.
         base: the file that it came from; of a certificate, the name of the cheat.
     """
 

@@ -307,7 +307,7 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             if random.random() < 0.05:
                 content = b"0" * random.choice((1 << 20, 1 << 26))
-            entry = zipfile.ZipInfo(name)  # By name alone it would have the time of now.
+            entry = zipfile.ZipInfo(name)  # Made of a name alone, it has the present time.
             archive.writestr(entry, content, random.choice(METHODS))
     packed = bytearray(stream.getvalue())
     for _ in range(random.choice((1, 1, 2))):

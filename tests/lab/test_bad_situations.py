@@ -75,7 +75,7 @@ print("closed")
 
 
 def write_suite(directory: Path, trouble: str) -> None:
-    """Write a case file: what meets trouble is in the middle of four others."""
+    """Write a case file: the case that meets trouble is in the middle of four others."""
     around = [FINE.format(name=f"fine-{number}") for number in range(4)]
     text = "".join(("operator: TILE\ncases:", *around[:2], trouble, *around[2:]))
     (directory / "tile.yaml").write_text(text, encoding="utf-8")

@@ -105,7 +105,7 @@ def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: P
         else:
             assert verdict.status is Status.PASSED
         assert verdict.execution.warnings == (warnings if "SUBTRACT" in verdict.operator else ())
-    # The layer's error explains the refusal, and is no fault of it.
+    # The layer's error message explains the refusal, and counts as no fault.
     assert {verdict.status for verdict in refused} == {Status.PASSED}
 
 

@@ -205,7 +205,7 @@ def test_a_program_shows_what_the_graph_compiler_does_wrong(tmp_path: Path) -> N
 
 
 def test_a_graph_with_constants_compiles_as_a_program(tmp_path: Path) -> None:
-    # CompileGraph of 1.15.4 ends in an access violation for these in the lab.
+    # CompileGraph of 1.15.4 ends in an access violation for such graphs in the lab.
     case = graph_of("constants/constant-")
     assert case.graph.constants
     source = cpp_program(case, "A constant.")

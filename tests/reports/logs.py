@@ -231,7 +231,7 @@ def write(path: Path, log: RunLog) -> Path:
 
 
 def dead(log: RunLog, selected: int) -> RunLog:
-    """Return the log as a run leaves it that died: without a footer."""
+    """Return the log that a run leaves when it dies: without a footer."""
     return replace(log, header=replace(log.header, selected=selected), footer=None)
 
 

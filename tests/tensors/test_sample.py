@@ -28,7 +28,7 @@ def test_indices_depend_on_the_seed() -> None:
 
 
 def test_indices_are_the_same_everywhere_and_for_ever() -> None:
-    # Others would be the wrong elements for all recordings that exist.
+    # Other indices would be wrong for all recordings that exist.
     assert sample_indices(1 << 16, "seed", 6).tolist() == [0, 25163, 25173, 30854, 38064, 65535]
 
 

@@ -1,6 +1,6 @@
 """Graphs on Microsoft's DirectML give right outputs, and refusals that name the node.
 
-They run in the Wine lab; build it first: python3 lab/lab.py build.
+The graphs run in the Wine lab; build it first: python3 lab/lab.py build.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Batches of cases on Microsoft's DirectML give each case its own outcome, in one submission.
 
-They run in the Wine lab; build it first: python3 lab/lab.py build.
+The batches run in the Wine lab; build it first: python3 lab/lab.py build.
 """
 
 from __future__ import annotations

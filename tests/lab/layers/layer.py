@@ -58,7 +58,7 @@ def replace_method(com: ComObject, name: str, arguments: tuple[Any, ...], hook: 
 
 
 class SubtractsForAdd:
-    """Compiles ELEMENT_WISE_SUBTRACT in the place of ELEMENT_WISE_ADD, whose desc has its form."""
+    """Compiles ELEMENT_WISE_SUBTRACT instead of ELEMENT_WISE_ADD, whose desc has the same form."""
 
     def __init__(self, device: Device, *, wrong: Callable[[int], bool], graphs: bool) -> None:
         """Replace what creates and compiles operators.

@@ -162,7 +162,7 @@ REDUCTION = (
 def test_an_element_surely_less_than_another_is_not_the_greatest_of_the_line(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
-    """The line is an open element, 5 and 3: the greatest is the first or 5, the least it or 3."""
+    """The line is an open element, 5 and 3. Either the open one is the greatest, or 5 is."""
     inputs = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, -3.0e+38, 1]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [2, 0, 0, 2, 0, 0, 1, 5, 3]}"""

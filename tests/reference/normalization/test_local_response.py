@@ -1,4 +1,4 @@
-"""Local response normalisation divides by its window; its gradient is that of differences."""
+"""Local response normalisation divides by its window; its gradient agrees with differences."""
 
 from __future__ import annotations
 
