@@ -192,7 +192,7 @@ def test_the_reference_computes_nothing_but_what_is_right(path: Path) -> None:
     assert not taken, f"imports {', '.join(sorted(taken))}"
 
 
-def test_what_is_permitted_stands_beside_the_function_that_it_is_permitted_of() -> None:
+def test_folders_of_permitted_are_folders_of_the_reference() -> None:
     folders = [
         path.parent.relative_to(PACKAGE / "permitted")
         for path in MODULES

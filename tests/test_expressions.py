@@ -29,7 +29,7 @@ def value(source: str, **names: Any) -> Any:
     return Expression(source).evaluate(namespace(names))
 
 
-def test_its_text_is_one_line_with_even_spaces() -> None:
+def test_the_source_of_an_expression_is_one_line_with_even_spaces() -> None:
     source = "max(\n  Sizes[ Axis ],\n  1) == (\n    2 if Axis  == 0 else 3)"
     assert str(Expression(source)) == "max(Sizes[Axis], 1) == (2 if Axis == 0 else 3)"
     assert Expression(source).source == source
@@ -103,7 +103,7 @@ def test_reads_the_members_of_a_tensor() -> None:
     assert value("T.GuaranteedBaseOffsetAlignment", T=TENSOR) == 0
 
 
-def test_names_what_it_needs_and_neither_functions_nor_what_it_binds() -> None:
+def test_names_are_those_it_needs_and_neither_functions_nor_bound_names() -> None:
     source = "all(axis < Input.DimensionCount for axis in Axes) and len(Sizes) == 1"
     assert Expression(source).names == {"Input", "Axes", "Sizes"}
 

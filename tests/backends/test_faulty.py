@@ -78,7 +78,7 @@ def test_a_fault_changes_every_output(tmp_path: Path, argument: str, expected: l
     assert outcome.arrays["OutputTensor"].tolist() == expected
 
 
-def test_what_must_be_rejected_is_rejected(tmp_path: Path) -> None:
+def test_invalid_descs_are_rejected(tmp_path: Path) -> None:
     invalid = built(
         tmp_path, TILE.replace("OutputTensor: {Sizes: [2]", "OutputTensor: {Sizes: [3]")
     )

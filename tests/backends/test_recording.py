@@ -190,7 +190,7 @@ def test_replays_what_the_reference_made_of_every_kind_of_case(tmp_path: Path) -
                 assert bits(outcome.arrays[name]) == bits(array)
 
 
-def test_what_the_recording_cannot_tell_is_a_breakdown_that_says_why(tmp_path: Path) -> None:
+def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) -> None:
     case = built(tmp_path, TILE)
     other = built(tmp_path, text_changed(TILE, "[1, 2]", "[1, 3]"))
     path = written(tmp_path, of_case(case, reference(case)))
@@ -259,7 +259,7 @@ def test_the_digest_leaves_out_what_the_outcome_does_not_depend_on(tmp_path: Pat
         assert case_digest(built(tmp_path, text)) == before
 
 
-def test_data_of_what_must_be_rejected_does_not_count(tmp_path: Path) -> None:
+def test_data_of_cases_that_must_be_rejected_do_not_count(tmp_path: Path) -> None:
     invalid = text_changed(TILE, "Repeats: [2]", "Repeats: [3]")
     invalid += "    expect: {rejected: E_INVALIDARG}\n"
     before = case_digest(built(tmp_path, invalid))
@@ -294,7 +294,7 @@ def refusal(path: Path) -> str:
     return message
 
 
-def test_refuses_what_is_no_file(tmp_path: Path) -> None:
+def test_refuses_a_path_that_is_no_regular_file(tmp_path: Path) -> None:
     assert "No such file" in refusal(tmp_path / "nothing.dmlrec")
     assert "is a folder, not a regular file" in refusal(tmp_path)
     with pytest.raises(BackendError, match="name the recording to replay"):

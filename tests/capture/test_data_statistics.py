@@ -56,7 +56,7 @@ def test_range_zeros_and_whole_numbers_are_those_of_the_data(array: Array) -> No
     assert bool((np.trunc(data) == data).all()) == bool((np.trunc(array) == array).all())
 
 
-def test_what_is_not_finite_is_left_out() -> None:
+def test_numbers_that_are_not_finite_are_left_out() -> None:
     array = np.array([np.nan, 2.5, -np.inf, 1.25], np.float32)
     assert DataStatistics.of(array) == DataStatistics(1.25, 2.5, 0.0, False, 2)
     assert DataStatistics.of(array[:1]) is None

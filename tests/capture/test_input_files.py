@@ -62,7 +62,9 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, array: Any) -> None
         (header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),
     ],
 )
-def test_what_is_no_plain_array_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_member_that_is_no_plain_array_is_named(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     path = written(tmp_path / "inputs.npz", content)
     with pytest.raises(
         ModelError, match=rf"inputs\.npz cannot be read as an \.npz file: .*{message}"

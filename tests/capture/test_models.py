@@ -19,7 +19,7 @@ from tests.cli.process import dmlconf_here
 FILE: Final = Path(__file__).with_name("partition.bin")
 
 
-def test_what_models_share_is_one_case_with_their_names(tmp_path: Path) -> None:
+def test_a_case_that_models_share_is_one_with_their_names(tmp_path: Path) -> None:
     captured = captured_partitions([FILE])
     written = write_models(tmp_path, {"one/net": captured, "two/net": captured})
     plan = list(load_suite([tmp_path]).plan())

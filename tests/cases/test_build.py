@@ -473,7 +473,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_what_no_case_can_be_built_of(tmp_path: Path, name: str) -> None:
+def test_refuses_an_entry_of_which_no_case_can_be_built(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, changed(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)

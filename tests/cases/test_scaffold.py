@@ -39,7 +39,7 @@ def test_a_new_case_of_every_operator_can_be_built_and_run(
             assert result.inputs()[tensor].tobytes() == array.tobytes()
 
 
-def test_the_command_writes_a_file_and_none_twice(tmp_path: Path) -> None:
+def test_the_command_writes_a_file_and_overwrites_none(tmp_path: Path) -> None:
     process = dmlconf_here(
         tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml"
     )
@@ -51,7 +51,7 @@ def test_the_command_writes_a_file_and_none_twice(tmp_path: Path) -> None:
     assert "it exists already" in again.stderr
 
 
-def test_the_line_of_the_schema_is_there_where_it_is_right(tmp_path: Path) -> None:
+def test_a_new_file_names_the_schema_of_its_checkout(tmp_path: Path) -> None:
     schema = tmp_path / "schemas" / "case.schema.json"
     schema.parent.mkdir()
     schema.write_text("{}", encoding="utf-8")

@@ -157,7 +157,7 @@ def test_refuses_integers_outside_the_type(data_type: DataType, beyond: int) -> 
         (["1"], (1,), "FLOAT32", (0,), "'1' is not a number", None),
     ],
 )
-def test_refuses_what_does_not_make_the_tensor(
+def test_refuses_values_that_do_not_make_the_tensor(
     values: Any,
     sizes: tuple[int, ...],
     data_type: str,

@@ -199,7 +199,7 @@ def test_constraint_of_all_tensors_is_named_where_it_applies(
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_what_a_tensor_may_have_breaks_nothing(name: str, tensor_name: str) -> None:
+def test_permitted_changes_of_a_tensor_break_nothing(name: str, tensor_name: str) -> None:
     for change in KEEPS_A_TENSOR:
         assert violations(operator(name), with_tensor(name, tensor_name, **change)) == ()
 

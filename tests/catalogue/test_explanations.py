@@ -82,7 +82,7 @@ def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -
     assert locations == ["5: same-data-type", "8: axis-in-range", "7: output-sizes"]
 
 
-def test_what_rests_on_a_missing_field_is_left_out(tmp_path: Path) -> None:
+def test_constraints_on_a_missing_field_are_left_out(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, "operator: GATHER\ncases:\n  - name: case\n    desc: {Axis: 0}\n")
     missing = "InputTensor, IndicesTensor, OutputTensor, IndexDimensions are missing"
     assert error == f"4: required-field, but expects no rejection: {missing}"

@@ -156,7 +156,7 @@ def test_odd_dates_are_noted(folder: Path) -> None:
     assert "the run lasted 18,250 days" in noted
 
 
-def test_the_page_begins_with_what_is_decided_upon(folder: Path) -> None:
+def test_the_page_begins_with_device_profile_waivers_and_signer(folder: Path) -> None:
     file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
     done = plainly_verified(folder, "--report", "markdown:page.md", file=file)
     assert done.returncode == 0

@@ -100,6 +100,6 @@ def test_inflates_no_further_than_the_directory_says(tmp_path: Path) -> None:
         read(tmp_path, bytes(content))
 
 
-def test_says_what_is_missing(tmp_path: Path) -> None:
+def test_says_which_member_is_missing(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"lacks attestation\.json"):
         read(tmp_path, archive_bytes({"outputs.bin": b""}))

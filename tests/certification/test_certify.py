@@ -268,7 +268,7 @@ def test_one_key_signs_once(folder: Path) -> None:
     assert (folder / "it.dmlcert").read_bytes() == before
 
 
-def test_what_was_changed_is_not_signed(folder: Path) -> None:
+def test_a_changed_certificate_is_not_signed(folder: Path) -> None:
     path = certified(folder)
     changed = bytearray(path.read_bytes())
     changed[len(changed) // 2] ^= 1

@@ -162,7 +162,7 @@ def test_there_is_no_challenge_of_0_or_above_64_bits(folder: Path) -> None:
 
 
 @pytest.mark.hostile
-def test_what_a_log_says_beside_its_verdicts_takes_no_memory(folder: Path) -> None:
+def test_a_line_of_a_log_beyond_one_mebibyte_is_refused(folder: Path) -> None:
     def nested(forgery: Forgery, count: int) -> None:
         for line in forgery.verdicts[:3]:
             line["facts"] = {"a": [[]] * count}

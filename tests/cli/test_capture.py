@@ -69,7 +69,7 @@ def test_a_system_without_directml_is_named(tmp_path: Path, interpreter: tuple[s
     assert "ran" not in done.stdout
 
 
-def test_what_was_compiled_becomes_cases_once(tmp_path: Path) -> None:
+def test_compiled_operators_and_graphs_become_cases_once(tmp_path: Path) -> None:
     path = journal(
         tmp_path / "journal",
         {"event": "device"},
@@ -169,7 +169,7 @@ def test_files_say_nothing_twice(tmp_path: Path) -> None:
     assert nodes["clip"]["desc"]["InputTensor"] == "relu"
 
 
-def test_what_dmlconf_s_rules_refuse_is_left_out_and_named(tmp_path: Path) -> None:
+def test_a_desc_that_breaks_a_constraint_is_left_out_and_named(tmp_path: Path) -> None:
     wrong = {**RELU["desc"], "OutputTensor": {**TENSOR, "Sizes": [7]}}  # type: ignore[dict-item]
     path = journal(
         tmp_path / "journal",
@@ -264,7 +264,7 @@ def test_a_kept_array_is_in_the_journal_s_folder(tmp_path: Path) -> None:
         captured_from(read_journal(path))
 
 
-def test_what_is_too_long_to_describe_is_reported(tmp_path: Path) -> None:
+def test_an_operator_whose_desc_is_too_long_is_reported(tmp_path: Path) -> None:
     long = {**RELU, "desc": {"InputTensor": "x" * LONGEST_JOURNAL_LINE}}
     path = journal(
         tmp_path / "journal",

@@ -47,7 +47,7 @@ def test_one_case_of_each_group_is_reduced(tmp_path: Path) -> None:
 
 
 @pytest.mark.fuzz
-def test_what_accepts_every_desc_fails_invalid_cases(tmp_path: Path) -> None:
+def test_a_backend_that_accepts_every_desc_fails_invalid_cases(tmp_path: Path) -> None:
     zeros = ("fuzz", "-b", "faulty:zeros", "-o", "TILE", "--invalid", "--cases", "5")
     run = dmlconf_here(tmp_path, *zeros, "--reduce", "0")
     assert run.returncode == 1

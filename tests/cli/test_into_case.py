@@ -119,13 +119,13 @@ def test_line_ends_of_windows_stay(tmp_path: Path) -> None:
     assert path.read_bytes().count(b"\n") == path.read_bytes().count(b"\r\n") == 14
 
 
-def test_what_contradicts_the_reference_is_refused(tmp_path: Path) -> None:
+def test_values_that_contradict_the_reference_are_refused(tmp_path: Path) -> None:
     code, said = refused(tmp_path, CASES, "faulty:negated")
     assert code == 1
     assert "not recorded: element_wise_sqrt/mine/small: the expected value and the ref" in said
 
 
-def test_a_dispute_takes_what_contradicts_the_reference(tmp_path: Path) -> None:
+def test_a_dispute_takes_values_that_contradict_the_reference(tmp_path: Path) -> None:
     path = write(tmp_path, SPLIT + "\n  disputes: reference\n  note: Why.\n", "mine.yaml")
     done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", "faulty:zeros")
     assert done.returncode == 0, done.stderr

@@ -230,7 +230,7 @@ def test_the_reference_is_recorded_with_a_warning(tmp_path: Path) -> None:
     assert json.loads(run.stdout)["summary"]["unchecked"] > 0
 
 
-def test_what_breaks_is_reported_and_not_recorded(tmp_path: Path) -> None:
+def test_cases_that_break_are_reported_and_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     backend = "faulty:crash,on=INT8"
     done = dmlconf_here(tmp_path, "record", suite, "-b", backend, "-o", "x.dmlrec")
@@ -255,7 +255,7 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
     assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
 
 
-def test_what_the_backend_may_decline_is_reported_and_not_recorded(tmp_path: Path) -> None:
+def test_cases_that_the_backend_may_decline_are_not_recorded(tmp_path: Path) -> None:
     done = dmlconf_here(
         tmp_path,
         "record",
@@ -274,7 +274,7 @@ def test_what_the_backend_may_decline_is_reported_and_not_recorded(tmp_path: Pat
     assert list(entries) == ["tile/matrix/every-axis-at-once[DataType=FLOAT16,DimensionCount=4]"]
 
 
-def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
+def test_failures_by_limits_of_a_substrate_are_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path)
     limits = tmp_path / "limits.yaml"
     limits.write_text(

@@ -49,7 +49,7 @@ def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.Compl
         ('log = ".GIT/hooks/post-checkout"', "log writes "),
     ],
 )
-def test_what_loads_code_or_writes_elsewhere_must_be_allowed(
+def test_settings_that_load_code_or_write_elsewhere_must_be_allowed(
     checkout: Path, setting: str, reason: str
 ) -> None:
     configured(checkout, setting)
@@ -70,7 +70,9 @@ def test_what_loads_code_or_writes_elsewhere_must_be_allowed(
         'backend = "numpy"\nmin-passed = 98\ntimeout = 60',
     ],
 )
-def test_what_stays_in_its_folder_needs_no_permission(checkout: Path, setting: str) -> None:
+def test_settings_that_stay_in_their_folder_need_no_permission(
+    checkout: Path, setting: str
+) -> None:
     configured(checkout, setting)
     done = run(checkout)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -98,7 +100,7 @@ def test_a_plugin_that_diagnose_also_runs_must_be_allowed(checkout: Path) -> Non
     "setting",
     ['allow-backend = "numpy"', 'max-waived = "100%"', 'key = "their.pub.pem"', 'paths = "."'],
 )
-def test_what_a_certificate_must_meet_is_not_for_its_sender(checkout: Path, setting: str) -> None:
+def test_demands_on_a_certificate_are_not_for_its_sender(checkout: Path, setting: str) -> None:
     configured(checkout, f"[verify]\n{setting}")
     done = run(checkout, "it.dmlcert", command="verify")
     assert done.returncode == 3

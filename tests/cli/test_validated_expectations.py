@@ -81,7 +81,7 @@ def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_known_about_a_file_is_kept(tmp_path: Path) -> None:
+def test_results_of_checks_of_a_file_are_kept(tmp_path: Path) -> None:
     write(tmp_path, STATED, "reduce.yaml")
     cache = tmp_path / "cache"
     first = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))

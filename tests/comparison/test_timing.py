@@ -143,7 +143,7 @@ def test_a_few_cases_are_named_as_slower_only_if_they_take_long(
     assert [each.operator for each in slower] == named
 
 
-def test_what_became_quicker_is_not_slower() -> None:
+def test_an_operator_that_became_quicker_is_not_slower() -> None:
     assert timing(log(1), log(2, {"TILE": 0.3})).slower == ()
 
 
@@ -153,7 +153,7 @@ def test_cases_without_a_clock_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(("factor", "named"), [(1.0, []), (4.0, ["TILE"])])
-def test_what_seems_slower_is_timed_again(factor: float, named: list[str]) -> None:
+def test_operators_that_seem_slower_are_timed_again(factor: float, named: list[str]) -> None:
     base, new, later = log(1), log(2, {"TILE": 4.0}), log(3, {"TILE": factor})
     asked: list[set[str]] = []
 

@@ -217,7 +217,7 @@ def test_time_that_runs_out_leaves_the_smallest_so_far() -> None:
     assert minimal(["a", "b"], lambda part: True, 0.0) == (("a", "b"), False)
 
 
-def test_what_order_cannot_take_is_refused(tmp_path: Path) -> None:
+def test_order_without_a_log_is_refused(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "diagnose", "--order", "tile/documented/x", "-b", "numpy")
     assert done.returncode == 2
     assert "--order needs the LOG of a run, which says what came before; " in done.stderr

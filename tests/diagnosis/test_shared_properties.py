@@ -176,7 +176,7 @@ def test_bounds_are_round_numbers(low: float, high: float, number: float) -> Non
     assert round_number(low, high, whole=True) == number
 
 
-def test_what_most_passes_have_and_no_failure_has_explains_no_failure() -> None:
+def test_a_fact_of_most_passes_and_no_failure_explains_nothing() -> None:
     both = [(True, True)] * 1_000
     verdicts = []
     for at, (x, y) in enumerate([(True, False), (False, True)] * 2 + both):

@@ -512,7 +512,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses(tmp_path: Path, name: str) -> None:
+def test_refuses_yaml_outside_the_core_schema_or_the_limits(tmp_path: Path, name: str) -> None:
     content, message = REFUSED[name]
     path = write(tmp_path, content)
     assert refusal(lambda: read_document(path), tmp_path) == shown(message)

@@ -146,7 +146,7 @@ def test_a_recording_of_the_reference_is_the_reference_to_others(tmp_path: Path)
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
 
-def test_what_was_recorded_on_the_same_device_never_judges_it(tmp_path: Path) -> None:
+def test_a_recording_of_the_same_device_never_judges_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     one = recorded(tmp_path / "one.dmlrec", case)
     same = recorded(
@@ -167,7 +167,7 @@ def test_what_was_recorded_on_the_same_device_never_judges_it(tmp_path: Path) ->
         {"details": {"directml_sha256": "2" * 64}},
     ],
 )
-def test_what_was_recorded_elsewhere_judges(tmp_path: Path, other: dict[str, Any]) -> None:
+def test_a_recording_of_another_device_judges(tmp_path: Path, other: dict[str, Any]) -> None:
     case = unstated(tmp_path)
     one = recorded(tmp_path / "one.dmlrec", case)
     two = recorded(tmp_path / "two.dmlrec", case, **other)

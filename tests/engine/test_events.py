@@ -129,7 +129,7 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most_unpacked", [0, 10_000])
-def test_what_is_kept_is_what_the_log_has(tmp_path: Path, most_unpacked: int) -> None:
+def test_the_kept_log_equals_the_written_one(tmp_path: Path, most_unpacked: int) -> None:
     """There are verdicts of every kind, in another order than the plan's, as workers reach them."""
     every = everything().verdicts
     verdicts = [

@@ -79,7 +79,7 @@ def test_recordings_are_asked_in_the_processes(tmp_path: Path) -> None:
     assert [verdict.status for verdict in log.verdicts] == [Status.PASSED] * 4
 
 
-def test_what_is_stale_in_a_recording_comes_back(tmp_path: Path) -> None:
+def test_stale_cases_of_a_recording_are_reported_by_the_processes(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     recorded(tmp_path / "recordings" / "x.dmlrec", build(planned[1]), digest="0" * 64)
     suite = load_suite([write(tmp_path)])

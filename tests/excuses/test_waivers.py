@@ -387,7 +387,7 @@ def test_ranges_of_versions_include_their_ends() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1.", "1.x", "-1.2", "\u0661.15", "9" * 5000])
-def test_what_is_no_version_has_no_numbers(text: str) -> None:
+def test_text_that_is_no_version_has_no_numbers(text: str) -> None:
     assert parse_version(text) is None
 
 

@@ -59,7 +59,7 @@ def test_processes_of_the_logs_are_different_ones(tmp_path: Path) -> None:
     assert sorted(each.execution.process or 0 for each in merged) == [1, 1, 2, 2]
 
 
-def test_what_shards_lack_makes_the_run_incomplete_and_can_be_resumed(shards: Path) -> None:
+def test_a_missing_shard_makes_the_run_incomplete_and_can_be_resumed(shards: Path) -> None:
     passing = next(log for log in SHARDS if read_log(shards / log).footer.summary["failed"] == 0)  # type: ignore[union-attr]
     done = dmlconf_here(shards, "merge", passing, "-o", "merged.jsonl")
     assert done.returncode == 6

@@ -202,7 +202,7 @@ def test_runs_may_come_and_go_in_any_order(databases: Iterator[str]) -> None:
         assert len(rows(shuffled)) == stored
 
 
-def test_pruning_keeps_what_later_runs_answer(database: str) -> None:
+def test_pruning_keeps_the_answers_of_later_runs(database: str) -> None:
     verdicts = [[verdict(A, fails=n % 3 == 0), verdict(B)] for n in range(9)]
     fill(database, [night(n, each) for n, each in enumerate(verdicts)])
     before = history_of(database, A)
@@ -221,7 +221,7 @@ def test_pruning_keeps_what_later_runs_answer(database: str) -> None:
     assert [each[1:3] for each in history_of(database, B)] == [("2026-01-09", "passed")]
 
 
-def test_pruning_removes_what_no_run_has_any_more(database: str) -> None:
+def test_pruning_removes_cases_and_outcomes_of_no_run(database: str) -> None:
     fill(database, [night(0, [verdict(A, fails=True)]), night(1, [verdict(B)])])
     with opened(database) as history:
         with history.writing() as connection:

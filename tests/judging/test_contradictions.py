@@ -185,7 +185,7 @@ def test_an_expectation_for_other_inputs_must_be_permitted(tmp_path: Path) -> No
     assert status_and_kind(judge(case, wrong, run_case)) == (Status.FAILED, ReasonKind.WRONG_VALUES)
 
 
-def test_what_another_backend_expects_must_be_permitted(tmp_path: Path) -> None:
+def test_expected_outcomes_of_another_backend_must_be_permitted(tmp_path: Path) -> None:
     case = replace(built(tmp_path, AVERAGE), expectation=None)
     suite = load_suite([case.about.location.path])
     with opened("faulty:level=6_4") as tested:

@@ -102,7 +102,7 @@ def test_outputs_of_the_wrong_form_fail(
     assert verdict.reason.message == message
 
 
-def test_nothing_independent_means_unchecked(tmp_path: Path) -> None:
+def test_without_an_independent_expectation_a_case_is_unchecked(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), no_expectation)
     assert status_and_kind(verdict) == (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION)
 

@@ -112,7 +112,7 @@ def test_open_elements_are_counted_also_if_they_equal_the_expected_ones(tmp_path
     assert [(f.open, f.loose) for f in figures] == [(1, 1), (1, 1)]
 
 
-def test_what_the_operator_does_beside_its_outputs_still_fails(tmp_path: Path) -> None:
+def test_a_fault_beside_open_outputs_still_fails(tmp_path: Path) -> None:
     case = cases(tmp_path, DIVISIONS)["by-zero"]
     outcome = Outputs(
         {"OutputTensor": np.zeros(2, np.int8)},

@@ -219,7 +219,7 @@ class TestSuite:
         assert "--quick" in command
         assert (tmp_path / "logs" / "1.9.0.jsonl").is_file()
 
-    def test_what_is_done_is_not_done_again(self, tmp_path: Path) -> None:
+    def test_a_release_that_was_run_is_not_run_again(self, tmp_path: Path) -> None:
         some = chosen(["1.8.0", "1.9.0"])
         run_suite(some[:1], tmp_path, [], Lab(reports.PASSED))
         lab = Lab(reports.PASSED)
@@ -299,7 +299,9 @@ class TestPage:
         assert "| Operator | 1.9.0 | 1.9.1 |" in lines
         assert "| **waived** | 1 | 0 |" in lines
 
-    def test_names_what_nothing_explains(self, some: list[Release], tmp_path: Path) -> None:
+    def test_names_failures_that_nothing_explains(
+        self, some: list[Release], tmp_path: Path
+    ) -> None:
         assert "Not explained" not in page(some, tmp_path)
         reports.write(log_file(tmp_path, some[1]), log_of("1.9.1", "5_2", reports.FAILED))
         assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(some, tmp_path)

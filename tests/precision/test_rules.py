@@ -120,7 +120,7 @@ def test_subnormal_inputs_may_be_taken_for_zero() -> None:
     assert compare(floats(math.nan, 2, 3), expected, ulp(1), allowed).differing == 1
 
 
-def test_what_is_expected_may_be_flushed_as_well() -> None:
+def test_the_expected_value_may_be_flushed_as_well() -> None:
     rule = ulp(1, flushes=True)
     assert compare(floats(1e-40), floats(0), rule).passed
     right, without = floats(0.5, 2), floats(math.nan, math.inf)

@@ -306,7 +306,7 @@ outputs: {y: sum}
     assert not passes(case, wrong)
 
 
-def test_what_is_known_of_nodes_changes_nothing(tmp_path: Path) -> None:
+def test_nodes_that_are_known_are_not_evaluated_again(tmp_path: Path) -> None:
     case = graph_case(tmp_path, PRODUCT)
     known = evaluate_nodes(case, evaluate)
 
@@ -358,7 +358,7 @@ outputs: {y: negated}
 """
 
 
-def test_what_any_value_leads_to_is_open_and_nothing_else(tmp_path: Path) -> None:
+def test_elements_computed_from_open_ones_are_open_and_no_others(tmp_path: Path) -> None:
     case = graph_case(tmp_path, UNDEFINED)
     assert passes(case, {"y": np.array([7, -1], np.float32).reshape(1, 1, 2, 1)})
     assert not passes(case, {"y": np.array([7, 7], np.float32).reshape(1, 1, 2, 1)})
@@ -376,7 +376,7 @@ outputs: {y: bits}
 """
 
 
-def test_bits_of_what_is_not_exact_are_any_number(tmp_path: Path) -> None:
+def test_bits_of_inexact_numbers_are_open(tmp_path: Path) -> None:
     case = graph_case(tmp_path, BITS)
     (right,) = evaluate(case).values()
     (low, high), *_ = CaseAllowances(case).of("y").candidates

@@ -85,7 +85,7 @@ def test_every_reference_to_a_derivation_names_a_section() -> None:
     assert found > 50
 
 
-def test_what_rules_need_of_the_reference_is_there() -> None:
+def test_every_rule_has_the_functions_that_it_needs() -> None:
     parts = {
         RuleKind.ACCUMULATE: "error_scale",
         RuleKind.INTERVAL: "interval",

@@ -52,6 +52,6 @@ def test_special_cases_of_special_cases_reach_the_most_general_operator() -> Non
     assert actual.tolist() == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
 
 
-def test_what_the_general_operator_lacks_is_missing_by_its_name() -> None:
+def test_a_missing_function_is_named_after_the_general_operator() -> None:
     with pytest.raises(MissingFunction, match="the interval of RESAMPLE3"):
         function_of("RESAMPLE1", "interval")

@@ -109,7 +109,7 @@ def test_schemas_know_the_versions() -> None:
     assert log["$defs"]["header"]["properties"]["format"]["const"] == FORMAT
 
 
-def test_is_one_object_with_these_parts() -> None:
+def test_the_report_is_one_object_with_these_parts() -> None:
     report = parsed(logs.everything())
     assert list(report) == [
         "schema",

@@ -28,7 +28,7 @@ def test_text_and_markdown_have_a_section_of_them() -> None:
     assert "Waived for known faults" not in markdown.render(logs.plain())
 
 
-def test_the_page_has_them_and_what_waivers_accept() -> None:
+def test_the_html_page_counts_known_faults_and_waived_failures() -> None:
     reason = Reason(ReasonKind.WAIVER, "WAIVER-7: the driver team knows")
     page = html.render(logs.run_log(logs.KNOWN_FAULT, logs.WAIVED.judged(reason=reason)))
     assert "waived for a known fault: 1 low-words, in DirectML 1.15.4" in page

@@ -55,7 +55,7 @@ def test_a_single_operator_has_no_total() -> None:
     assert "total" not in markdown.render(logs.run_log(logs.PASSED))
 
 
-def test_what_unchecked_means_is_reported_where_there_is_any() -> None:
+def test_the_meaning_of_unchecked_is_reported_where_a_case_is_unchecked() -> None:
     note = "unchecked: ran, but there is no independent"
     assert note in markdown.render(logs.run_log(logs.UNCHECKED))
     assert note not in markdown.render(logs.plain())

@@ -240,7 +240,7 @@ def test_verbose_counts_cases_by_reason() -> None:
     assert "no independent expectation" not in printed(logs.run_log(logs.UNCHECKED))
 
 
-def test_what_unchecked_means_is_reported_where_there_is_any() -> None:
+def test_the_meaning_of_unchecked_is_reported_where_a_case_is_unchecked() -> None:
     note = "unchecked: ran, but there is no independent"
     assert note in printed(logs.run_log(logs.PASSED, logs.UNCHECKED))
     assert note not in printed(logs.plain())

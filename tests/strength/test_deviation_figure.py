@@ -41,7 +41,7 @@ def test_nothing_excuses_an_operator_without_deviations(tmp_path: Path) -> None:
     assert all(each["failing"] == 5 for each in found.values())
 
 
-def test_what_the_case_permits_does_not_count(tmp_path: Path) -> None:
+def test_perturbations_that_the_case_permits_do_not_count(tmp_path: Path) -> None:
     wide = "    tolerance: {OutputTensor: {ulp: 2000, reason: a test}}\n"
     found = _figure(tmp_path, "ELEMENT_WISE_NEGATE", 100, code=0, rest=wide)
     assert [each["failing"] for each in found.values()] == [4, 4]

@@ -285,7 +285,7 @@ def test_conditions_tell_layouts_apart(tmp_path: Path) -> None:
     assert names["transposed_tensors"] == names["channels_last_tensors"] == ()
 
 
-def test_what_fewer_than_three_cases_notice_is_named(tmp_path: Path) -> None:
+def test_defects_that_fewer_than_three_cases_notice_are_named(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     case = CUMULATION.replace("LENGTH", "300")
     entry = case.partition("cases:\n")[2]

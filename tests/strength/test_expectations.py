@@ -42,7 +42,7 @@ def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
     assert list(unnoticed_lines(figure)) == []
 
 
-def test_what_the_reference_gives_is_no_expectation_of_the_case(tmp_path: Path) -> None:
+def test_outputs_of_the_reference_are_no_expectation_of_the_case(tmp_path: Path) -> None:
     figure = measured(tmp_path, EXACT, run_case)
     assert (figure.cases, figure.tallies) == (0, {})
 

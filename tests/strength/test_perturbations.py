@@ -80,9 +80,7 @@ def test_an_absolute_limit_misses_1000_ulp(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_the_documentation_leaves_undefined_is_not_perturbed(
-    tmp_path: Path, seed: int
-) -> None:
+def test_undefined_elements_are_not_perturbed(tmp_path: Path, seed: int) -> None:
     strength = perturbed(tmp_path, UNDEFINED, seed)
     off = strength.perturbed["integer off by one", "NONZERO_COORDINATES"]
     assert (off.tried, off.caught) == (2, 2)

@@ -108,7 +108,7 @@ def test_nothing_is_added_up_where_each_element_depends_on_one(tmp_path: Path) -
     assert not any(mutant.defect.startswith("accumulated") for mutant in strength.mutants)
 
 
-def test_a_suite_of_equal_values_misses_what_moves_them(tmp_path: Path) -> None:
+def test_a_suite_of_equal_values_misses_defects_that_move_elements(tmp_path: Path) -> None:
     actual = {mutant.defect for mutant, _ in survivors(strength_of(tmp_path, WEAK))}
     assert {"off by one, axis -1", "off by one, axis -2", "axes swapped"} <= actual
     assert {"rounded through float16", "input transposed, InputTensor"} <= actual

@@ -141,7 +141,7 @@ def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn
         ),
     ],
 )
-def test_what_webnn_means_otherwise_has_no_counterpart(name: str, reason: str) -> None:
+def test_a_case_that_webnn_interprets_otherwise_has_no_counterpart(name: str, reason: str) -> None:
     operator, file, _ = name.split("/", 2)
     plan = bundled(f"{operator}/{file}.yaml").plan()
     of = valid_case(next(each for each in plan if each.identifier == name))

@@ -73,7 +73,7 @@ def test_numbers_that_json_lacks_are_text_and_text_stays_text() -> None:
     assert value_of(Verdict, record).facts["Scale"] == "inf"
 
 
-def test_what_a_verdict_lacks_is_left_out_but_for_what_every_line_has_in_its_order() -> None:
+def test_absent_values_are_left_out_but_for_those_that_every_line_has() -> None:
     assert list(record_of(BRIEF).items()) == [
         ("case", "gather/b"),
         ("operator", "GATHER"),

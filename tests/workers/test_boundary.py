@@ -334,7 +334,7 @@ def test_details_are_kept_as_plain_values(folder: Path) -> None:
     assert (code, actual) == (0, [Status.PASSED] * 5)
 
 
-def test_what_is_wrong_is_a_backend_error(
+def test_a_malformed_outcome_is_an_error_of_the_backend(
     malformed: tuple[int, dict[str, list[Verdict]]],
 ) -> None:
     reason = malformed[1]["arrays as lists"][1].reason

@@ -123,7 +123,7 @@ def test_a_run_leaves_out_what_is_beyond_the_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("memory", [None, 1 << 50])
-def test_what_no_machine_holds_is_unsupported(tmp_path: Path, memory: int | None) -> None:
+def test_a_case_that_no_machine_holds_is_unsupported(tmp_path: Path, memory: int | None) -> None:
     has = Capabilities(FEATURE_LEVELS[-1], frozenset(DataType), memory)
     reason = unsupported_reason(case(tmp_path, 1 << 22), has)
     assert reason is not None

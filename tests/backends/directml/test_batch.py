@@ -93,7 +93,7 @@ def test_scratch_memory_suffices_for_initialiser_and_operator() -> None:
     ],
     ids=lambda large: next(iter(large)),
 )
-def test_what_is_too_large_runs_alone(large: dict[str, int]) -> None:
+def test_a_case_that_is_too_large_runs_alone(large: dict[str, int]) -> None:
     batch = filled(prepared())
     arena = batch.arena
     assert not batch.add(prepared(**large))

@@ -100,7 +100,7 @@ def test_library_that_is_not_directml_is_refused(
     assert "it is not DirectML" in str(caught.value)
 
 
-def test_what_was_loaded_is_reported(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loaded_file_is_reported(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
     path = wsl_folder / "libdirectml.so"
     file = load(str(path)).file

@@ -102,7 +102,7 @@ def test_arrays_of_tensors_are_written() -> None:
     assert join.InputCount == 3
 
 
-def test_what_is_absent_is_null() -> None:
+def test_absent_tensors_and_arrays_are_null() -> None:
     entry = operator("TILE")
     tile = members(NativeDesc(entry, {"OutputTensor": FLOATS, "RepeatsCount": 3}), entry)
     assert (tile.InputTensor, tile.Repeats, tile.RepeatsCount) == (None, None, 3)

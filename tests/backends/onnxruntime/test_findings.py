@@ -1,4 +1,4 @@
-"""ONNX Runtime makes the mistakes that its findings describe, and they excuse nothing else."""
+"""ONNX Runtime makes the mistakes that its findings describe; they explain no other failure."""
 
 from __future__ import annotations
 

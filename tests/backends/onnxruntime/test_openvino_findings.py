@@ -1,4 +1,4 @@
-"""The OpenVINO provider makes the mistakes of its findings, which excuse nothing else."""
+"""The OpenVINO provider makes the mistakes of its findings, which explain no other failure."""
 
 from __future__ import annotations
 

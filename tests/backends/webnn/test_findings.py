@@ -1,4 +1,4 @@
-"""WebNN makes the mistakes that its findings describe, and findings excuse nothing else."""
+"""WebNN makes the mistakes that its findings describe, and these explain no other failure."""
 
 from __future__ import annotations
 

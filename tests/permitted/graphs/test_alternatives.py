@@ -118,7 +118,7 @@ def test_elements_of_64_bits_stay_open(tmp_path: Path) -> None:
         assert not accepts(case, "y", [value, 5])
 
 
-def test_what_open_elements_of_64_bits_lead_to_is_open(tmp_path: Path) -> None:
+def test_elements_computed_from_open_ones_of_64_bits_are_open(tmp_path: Path) -> None:
     modulus = """
   node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
          desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
@@ -392,7 +392,7 @@ def test_a_scale_that_is_flushed_makes_quotients_undefined(tmp_path: Path) -> No
         assert accepts(case, "y", [value]), value
 
 
-def test_what_different_unknown_numbers_lead_to_is_open(tmp_path: Path) -> None:
+def test_a_comparison_of_two_unknown_numbers_is_open(tmp_path: Path) -> None:
     """The argument may overflow, so the two sines may be any two numbers."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 1]}"
     nodes = """

@@ -67,7 +67,9 @@ outputs: {y: half}
 """
 
 
-def test_what_undefined_coordinates_lead_to_is_open_and_nothing_else(tmp_path: Path) -> None:
+def test_elements_computed_from_undefined_coordinates_are_open_and_no_others(
+    tmp_path: Path,
+) -> None:
     case = graph_case(tmp_path, COORDINATES)
     assert passes(case, "y", [1, 2, 20, 32])
     assert not passes(case, "y", [1, 3, 20, 32])

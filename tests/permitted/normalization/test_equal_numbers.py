@@ -18,14 +18,14 @@ def normalization(folder: Path, number: float, count: int, epsilon: float = 0) -
     return single(folder, "MEAN_VARIANCE_NORMALIZATION1", desc)
 
 
-def test_what_is_left_of_rounding_is_any_number(tmp_path: Path) -> None:
+def test_the_rounding_error_of_the_mean_may_become_any_number(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives -1 for 31 numbers 3.3, and 1 for 31 numbers 0.1."""
     assert accepts(normalization(tmp_path, 3.3, 31), "OutputTensor", [-1.0] * 31)
     assert accepts(normalization(tmp_path, 0.1, 31), "OutputTensor", [1.0] * 31)
 
 
 @pytest.mark.parametrize(("number", "count", "epsilon"), [(0, 31, 0), (3.3, 2, 0), (3.3, 31, 1)])
-def test_nothing_is_left_where_the_mean_is_exact_or_epsilon_larger(
+def test_no_error_is_left_where_the_mean_is_exact_or_epsilon_larger(
     tmp_path: Path, number: float, count: int, epsilon: float
 ) -> None:
     case = normalization(tmp_path, number, count, epsilon)

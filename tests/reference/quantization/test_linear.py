@@ -37,7 +37,7 @@ def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
 @pytest.mark.parametrize("integer", BYTES)
 @pytest.mark.parametrize("floating", FLOATS)
 @given(data=st.data())
-def test_what_is_quantized_again_is_the_same(
+def test_integers_that_are_dequantized_and_quantized_again_stay(
     integer: DataType, floating: DataType, data: st.DataObject
 ) -> None:
     elements = st.integers(int(integer.minimum), int(integer.maximum))

@@ -1,4 +1,4 @@
-"""Convert WebNN's tests of recurrent layers, and of single steps (cells) of these."""
+"""Convert WebNN's tests of recurrent layers, and of their single steps (cells), into cases."""
 
 from __future__ import annotations
 
