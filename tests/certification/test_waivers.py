@@ -1,4 +1,4 @@
-"""A certificate may enclose waivers; verification judges waived failures again, and limits them."""
+"""A certificate may enclose waivers; verification judges waived failures again, up to a limit."""
 
 from __future__ import annotations
 

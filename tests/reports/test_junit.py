@@ -73,7 +73,7 @@ def test_counts_are_those_of_the_elements(log: RunLog) -> None:
 
 
 def test_a_passing_case_takes_no_byte_more_than_it_needs() -> None:
-    """The suite has tens of thousands, and CI systems refuse large reports."""
+    """The suite has tens of thousands of such cases, and CI systems refuse large reports."""
     report = junit.render(logs.run_log(logs.PASSED)).splitlines()
     line = next(line for line in report if line.startswith("<testcase"))
     assert line.endswith('"/>')

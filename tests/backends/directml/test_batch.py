@@ -1,4 +1,4 @@
-"""Cases of one submission (a batch) each have memory of their own; too large a case runs alone."""
+"""Cases of one submission (a batch) each have their own memory; a case that is too large runs alone."""
 
 from __future__ import annotations
 
