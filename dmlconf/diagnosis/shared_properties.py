@@ -6,12 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dmlconf.cases.facts import element_count
-from dmlconf.cases.model import INVALID_TAG
 from dmlconf.diagnosis.common_conditions import SharedGroups, shared_groups
 from dmlconf.diagnosis.groups import Group, operator_failures
 from dmlconf.diagnosis.search import Explanation
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.simplest import simplest
 from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["Condition", "SharedProperty", "shared_properties"]
@@ -63,15 +62,8 @@ class SharedProperty:
 
     @property
     def simplest(self) -> Verdict:
-        """The failure to look at first: the one with the fewest elements.
-
-        A case with the tag `invalid`, which DirectML must refuse, comes last: leaving something out
-        of it may make it valid, so changes of it say little.
-        """
-        return min(
-            self.failures,
-            key=lambda verdict: (INVALID_TAG in verdict.tags, element_count(verdict.facts)),
-        )
+        """The failure to look at first."""
+        return simplest(self.failures)
 
 
 class _Identity:

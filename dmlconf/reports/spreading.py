@@ -17,9 +17,19 @@ def alternating(lists: Iterable[Sequence[_Item]]) -> Iterator[_Item]:
         yield from (item for item in row if item is not None)
 
 
-def spread(items: Iterable[_Item], kind: Callable[[_Item], Hashable]) -> Iterator[_Item]:
-    """Yield the first item of each kind, then the second of each, and so on."""
+def spread(
+    items: Iterable[_Item],
+    kind: Callable[[_Item], Hashable],
+    ordered: Callable[[list[_Item]], Sequence[_Item]] = list,
+) -> Iterator[_Item]:
+    """Yield the first item of each kind, then the second of each, and so on.
+
+    Args:
+        items: the items.
+        kind: returns the kind of an item.
+        ordered: puts the items of one kind in order; by default they stay as they are.
+    """
     kinds: dict[Hashable, list[_Item]] = {}
     for item in items:
         kinds.setdefault(kind(item), []).append(item)
-    return alternating(kinds.values())
+    return alternating([ordered(each) for each in kinds.values()])

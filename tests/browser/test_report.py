@@ -146,13 +146,16 @@ def test_a_group_shows_its_failures(page: Page, tmp_path: Path) -> None:
     opened(page, file.as_uri())
     groups = page.locator(".groups > li")
     first, second = groups.all()
-    second.get_by_role("link").click()
+    second.get_by_role("link", name="show these 2").click()
     expect(page.locator("#cases > li")).to_have_count(2)
     assert all(name.startswith("tile/") for name in shown(page))
-    first.get_by_role("link").click()
+    first.get_by_role("link", name="show these 3").click()
     expect(page.locator("#cases > li")).to_have_count(3)
     assert all(name.startswith("gather/") for name in shown(page))
     assert page.url.endswith("#group=1")
+    first.get_by_role("link", name="the smallest").click()
+    expect(page.locator("#cases > li")).to_have_count(3)
+    expect(page.locator("#cases details[open] code").first).to_have_text("gather/g0")
 
 
 def test_a_number_of_cases_leads_to_them(page: Page, report: str) -> None:

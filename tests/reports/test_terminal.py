@@ -368,7 +368,7 @@ def test_groups_have_their_commands_once() -> None:
 def test_a_failing_run_ends_with_its_groups_and_the_next_commands() -> None:
     log = many_operators(177, 2)
     *_, last = printed(log).split("What failures share")
-    handle = summary.failing_handles(log)["activation_celu/matrix[A=0]"]
+    handle = summary.failing_handles(log)["activation_elu/matrix[A=1]"]
     assert f"see one case    dmlconf show {handle}" in last
     assert "dmlconf run --failed" in last
     assert "dmlconf diagnose" in last

@@ -14,6 +14,7 @@ from dmlconf.reports.runs import markdown, summary
 from dmlconf.reports.runs.location import file_and_line
 from dmlconf.reports.spreading import spread
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.simplest import simplest_first
 from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["MOST_ANNOTATIONS", "publish", "render"]
@@ -68,7 +69,7 @@ def _commands(log: RunLog) -> Iterator[str]:
     kinds = {"FAILED": "error", "PASSED": "notice"}
     kind = kinds.get(sentence.partition(":")[0], "warning")
     yield f"::{kind} title=dmlconf::{_data(sentence)}"
-    failures = spread(summary.failures(log), _operator_and_reason)
+    failures = spread(summary.failures(log), _operator_and_reason, simplest_first)
     for verdict in islice(failures, MOST_ANNOTATIONS - 1):
         file, line = file_and_line(verdict.location)
         location = f"file={_property(file)}," if file else ""

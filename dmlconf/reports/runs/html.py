@@ -44,6 +44,7 @@ def render(log: RunLog) -> str:
     rows, total = summary.operator_totals(log)
     statuses = summary.shown_statuses(total)
     groups = shared_properties.shared_lines(log)[:MOST_GROUPS]
+    handle = summary.failing_handles(log)
     notes = [printable(note) for note in _notes(log)]
     closing = summary.closing_sentence(log)
     values = {
@@ -63,6 +64,7 @@ def render(log: RunLog) -> str:
                 "headline": printable(line.sentence),
                 "command": printable(line.command),
                 "count": f"{len(line.shared.failures):,}",
+                "simplest": handle[line.shared.simplest.case],
             }
             for line in groups
         ],

@@ -75,6 +75,7 @@ def _shared_data(line: SharedLine) -> dict[str, Any]:
         "condition": asdict(shared.condition) if shared.condition else None,
         "simpler": asdict(shared.simpler) if shared.simpler else None,
         "compared": shared.compared,
+        "simplest": shared.simplest.case,
         "cases": [verdict.case for verdict in shared.failures],
     }
 

@@ -143,6 +143,7 @@ def _suite(
     properties = dict(summary.environment_facts(header)) | digests | counts | rooms
     for number, line in enumerate(shared, start=1):
         properties[f"shared by failures {number}"] = f"{line.sentence}: {line.command}"
+        properties[f"simplest of failures {number}"] = line.shared.simplest.case
     _add_properties(suite, properties)
     sources = Sources()
     for entry in entries:

@@ -90,10 +90,12 @@ def _shared(log: RunLog) -> Iterator[str]:
         return
     yield f"### {shared_properties.HEADING}"
     yield ""
+    handles = summary.failing_handles(log)
     for line in lines[:MOST_GROUPS]:
         yield f"- {escaped(line.sentence)}"
         yield ""
-        yield from (f"  {fenced}".rstrip() for fenced in fenced([line.command], "sh"))
+        show = summary.show_command(log.header, handles[line.shared.simplest.case])
+        yield from (f"  {fenced}".rstrip() for fenced in fenced([line.command, show], "sh"))
     if len(lines) > MOST_GROUPS:
         yield f"and {len(lines) - MOST_GROUPS:,} more groups"
         yield ""

@@ -13,6 +13,7 @@ from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.summary import run_command
 from dmlconf.reports.spreading import alternating, spread
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.simplest import simplest_first
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
 # A run without failures needs no diagnosis, so these are imported only where there are failures.
@@ -170,7 +171,8 @@ class ShownFailure:
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
     """Return some failures: of as many groups and operators, with as many messages, as possible.
 
-    Cases that broke with the same message count as one failure.
+    The first of each group and operator is the simplest. Cases that broke with the same message
+    count as one failure.
 
     Args:
         log: the run's log.
@@ -185,7 +187,8 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
         from dmlconf.diagnosis.shared_properties import shared_properties
 
         groups = (group.failures for group in shared_properties(log))
-        ordered = list(alternating([list(spread(group, _operator)) for group in groups]))
+        each = (spread(simplest_first(group), _operator, simplest_first) for group in groups)
+        ordered = list(alternating([list(group) for group in each]))
     counts = Counter(_trace(verdict) for verdict in failing)
     operators = {(_trace(verdict), verdict.operator) for verdict in failing}
     by_trace = Counter(trace for trace, _ in operators)

@@ -34,6 +34,7 @@ __all__ = [
     "operator_totals",
     "repeat_command",
     "run_command",
+    "show_command",
     "shown_statuses",
     "slowest_lines",
     "status_counts",
@@ -231,6 +232,11 @@ def repeat_command(header: Header, verdict: Verdict, handle: str | None = None) 
     if handle is not None and len(verdict.case) > LONGEST_NAMED:
         case = ["-o", verdict.operator, "--case", handle]
     return shlex.join([*run_command(header), *case, *under])
+
+
+def show_command(header: Header, handle: str) -> str:
+    """Return the command that prints a case of a run, quoted for a shell."""
+    return shlex.join(["dmlconf", "show", handle, *header.paths])
 
 
 def failing_handles(log: RunLog) -> Mapping[str, str]:

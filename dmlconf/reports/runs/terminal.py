@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from dmlconf.reports.runs.shared_properties import ShownFailure
 from dmlconf.reports.runs.table import shown_table
 from dmlconf.reports.terminal_text import styled, unwrapped
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.simplest import simplest
 from dmlconf.verdicts.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ def _operators(log: RunLog, *, verbose: bool) -> Iterator[RenderableType]:
 
 def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
     """Yield the section on what failures share, and the commands to run next."""
-    first = next((verdict for verdict in log.verdicts if verdict.status.fails_run), None)
-    if first is None:
+    failing = summary.failures(log)
+    if not failing:
         return
     yield from _shared(log, most)
-    handle = summary.failing_handles(log)[first.case]
-    show = shlex.join(["dmlconf", "show", handle, *log.header.paths])
+    handle = summary.failing_handles(log)[simplest(failing).case]
+    show = summary.show_command(log.header, handle)
     yield styled("What to do next", "bold")
     for purpose, command in (
         ("see one case", show),

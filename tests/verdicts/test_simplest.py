@@ -1,0 +1,74 @@
+"""The failure that reports name where they name one of several."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from dmlconf.reports.runs import github, html, json_report, junit, markdown, terminal
+from dmlconf.reports.runs.summary import failing_handles
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.simplest import simplest, simplest_first
+from dmlconf.verdicts.verdict import Verdict
+from tests.reports import logs
+
+SMALL = "gather/matrix[Axis=1]"
+
+
+def failed(case: str, tensors: list[str], **changes: Any) -> Verdict:
+    facts = {"Tensors": tensors} if tensors else {}
+    return logs.FAILED.of_case(case=case, facts=facts, **changes)
+
+
+LARGE = failed("gather/a", ["FLOAT32 4x4", "FLOAT32 4x4"])
+ONE = failed(SMALL, ["FLOAT32 1x1", "FLOAT32 2x4"])
+LONGER = failed("gather/matrix/longer[Axis=1]", ["FLOAT32 3x3"])
+REFUSED = failed("gather/i", ["FLOAT32 1"], tags=("invalid",))
+UNKNOWN = failed("gather/u", [])
+ALL = (LARGE, UNKNOWN, LONGER, REFUSED, ONE)
+
+
+def run() -> RunLog:
+    return logs.run_log(*ALL, logs.PASSED)
+
+
+def test_the_simplest_case_has_the_fewest_elements_then_the_shortest_name() -> None:
+    assert simplest(ALL) is ONE
+    assert simplest([LARGE, LONGER]) is LONGER
+    assert simplest([REFUSED, LARGE]) is LARGE
+    assert simplest([UNKNOWN, LARGE]) is LARGE
+    assert simplest([REFUSED]) is REFUSED
+
+
+def test_the_others_keep_their_order() -> None:
+    assert simplest_first(ALL) == [ONE, LARGE, UNKNOWN, LONGER, REFUSED]
+    assert simplest_first([]) == []
+
+
+@pytest.mark.parametrize("failures", [1, 3])
+def test_the_terminal_shows_it_first_and_names_it_last(failures: int) -> None:
+    console = Console(width=200, file=StringIO())
+    with console.capture() as capture:
+        console.print(terminal.render(run(), failures=failures))
+    text = capture.get()
+    handle = failing_handles(run())[SMALL]
+    assert text[text.index("FAILED gather/") :].startswith(f"FAILED {SMALL}: ")
+    assert f"see one case    dmlconf show {handle} " in text
+
+
+def test_each_report_of_groups_names_it() -> None:
+    log = run()
+    handle = failing_handles(log)[SMALL]
+    assert f"dmlconf show {handle} " in markdown.render(log)
+    assert f'href="#group=1&amp;case={handle}"' in html.render(log)
+    groups = json.loads(json_report.render(log))["shared_properties"]
+    assert [group["simplest"] for group in groups] == [SMALL]
+    suites = ElementTree.fromstring(junit.render(log))
+    properties = {each.get("name"): each.get("value") for each in suites.iter("property")}
+    assert properties["simplest of failures 1"] == SMALL
+    assert f"title=failed%3A {SMALL.replace(',', '%2C')}" in github.render(log).splitlines()[1]
