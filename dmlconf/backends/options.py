@@ -8,23 +8,40 @@ from typing import Final
 
 from dmlconf.backends.errors import UnknownChoiceError
 
-__all__ = ["BOTH", "choose", "split_options", "variants_of"]
+__all__ = ["BOTH", "choose", "option_parts", "split_options", "variants_of"]
 
 BOTH: Final = "both"
 """The value of an option that means each of its two values in turn."""
 
 
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:
-    """Return the plain words and the `name=value` options of a comma-separated list."""
+    """Return the plain words and the `name=value` options of a comma-separated list.
+
+    Commas in parentheses or brackets belong to a value, as in `where=Axis in (1, 2)`.
+    """
     words: list[str] = []
     options: dict[str, str] = {}
-    for part in filter(None, text.split(",")):
+    for part in filter(None, option_parts(text)):
         name, equals, value = part.partition("=")
         if equals:
             options[name] = value
         else:
             words.append(name)
     return words, options
+
+
+def option_parts(text: str) -> list[str]:
+    """Return what commas outside of parentheses separate; where one is not closed, any comma."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if depth < 0:
+            break
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return text.split(",") if depth else parts
 
 
 def choose(what: str, name: str, known: Iterable[str]) -> str:
@@ -51,7 +68,7 @@ def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, 
     Returns:
         an empty mapping if no option is `both`.
     """
-    parts = text.split(",")
+    parts = option_parts(text)
     both = [name for name in choices if f"{name}={BOTH}" in parts]
     variants = {}
     for values in product(*(choices[name] for name in both)):

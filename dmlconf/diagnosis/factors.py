@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends import registry
-from dmlconf.backends.options import BOTH
+from dmlconf.backends.options import BOTH, option_parts
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.data_facts import DATA_WORDS, data_words
 from dmlconf.cases.graph_case import with_graph
@@ -100,7 +100,7 @@ def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
 def option_experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
     """Yield the case under the backend's other options."""
     for option, (factor, blame) in OPTIONS.items():
-        parts = [part for part in backend.options.split(",") if part]
+        parts = [part for part in option_parts(backend.options) if part]
         own = next((part for part in parts if part.startswith(f"{option}=")), None)
         others = [part for part in parts if part != own]
         both = BackendName(backend.name, ",".join([*others, f"{option}={BOTH}"]))

@@ -16,10 +16,10 @@ from typing import Any
 from dmlconf.backends.protocol import Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import tensors_of
-from dmlconf.catalogue.problems import expression_problems
 from dmlconf.documents.problems import Problem, nearest
 from dmlconf.documents.reader import Document
 from dmlconf.documents.schema import checked_document
+from dmlconf.excuses.condition_problems import condition_problems, operator_problems
 from dmlconf.excuses.scope import Scope
 from dmlconf.expressions import Expression
 from dmlconf.tensors.datatypes import DataType
@@ -133,20 +133,25 @@ def _problems(document: Document) -> Iterator[Problem]:
                     near = nearest(each, DataType.__members__)
                     hint = f"did you mean {near}?" if near else None
                     yield document.problem(location, f"there is no data type {each}", hint)
-        condition = data.get("where", "True")
-        yield from expression_problems(document, ("limits", index, "where"), condition)
+        operators = () if data["operators"] == "any" else data["operators"]
+        yield from operator_problems(document, ("limits", index, "operators"), operators)
+        key = ("limits", index, "where")
+        condition, cases = data.get("where", "True"), data.get("cases", ())
+        yield from condition_problems(document, key, condition, operators, cases)
 
 
 def _limit(data: Mapping[str, Any]) -> Limit:
     types = None
     if data["data_types"] != "any":
         types = {name: frozenset(map(DataType, t)) for name, t in data["data_types"].items()}
+    operators = data["operators"]
+    names = None if operators == "any" else frozenset(operators)
     return Limit(
         name=data["name"],
         reason=" ".join(data["reason"].split()),
         stage=data["stage"],
         hresult=data["hresult"],
-        operators=None if data["operators"] == "any" else frozenset(data["operators"]),
+        operators=names,
         data_types=types,
         cases=frozenset(data["cases"]) if "cases" in data else None,
         where=Expression(data["where"]) if "where" in data else None,

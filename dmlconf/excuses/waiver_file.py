@@ -12,18 +12,18 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.facts import names
 from dmlconf.cases.identifiers import is_pattern
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Location
-from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_name
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.reader import Document
 from dmlconf.documents.schema import checked_document
 from dmlconf.documents.store import Entries
+from dmlconf.excuses.condition_problems import condition_problems, operator_problems
 from dmlconf.excuses.scope import Scope, VersionRange, parse_version, unknown_names
 from dmlconf.excuses.waivers import Bound, Devices, Waiver
-from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
+from dmlconf.expressions import Expression
 from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import ReasonKind
 
@@ -147,7 +147,11 @@ def _problems(document: Document) -> Iterator[Problem]:
             date.fromisoformat(data["until"])
         except ValueError:
             yield document.problem((*where, "until"), f"{data['until']} is not a date")
-        yield from _problems_of_operators(document, where, data)
+        operators, cases = data.get("operators", ()), data.get("cases", ())
+        yield from operator_problems(document, (*where, "operators"), operators)
+        if "where" in data:
+            key = (*where, "where")
+            yield from condition_problems(document, key, data["where"], operators, cases)
         for key in ("drivers", "directml"):
             versions = _range(data.get("devices", {}).get(key, {}))
             if versions.first and versions.last and versions.first > versions.last:
@@ -160,37 +164,6 @@ def _patterns(data: Mapping[str, Any]) -> int:
     """Return how many patterns a waiver has."""
     names = data.get("cases", ()), data.get("devices", {}).get("adapters", ())
     return sum(is_pattern(name) for each in names for name in each)
-
-
-def _problems_of_operators(
-    document: Document, where: tuple[str | int, ...], data: Mapping[str, Any]
-) -> Iterator[Problem]:
-    operators: list[str] = []
-    for index, name in enumerate(data.get("operators", ())):
-        try:
-            operators.append(operator_name(name))
-        except LookupError as error:
-            yield document.problem((*where, "operators", index), str(error))
-    if "where" not in data:
-        return
-    try:
-        condition = Expression(data["where"])
-    except ExpressionError as error:
-        yield document.problem((*where, "where"), str(error))
-        return
-    for name in sorted(condition.names):
-        owners = [each for each in operators if name in _names_of(each)]
-        if operators and not owners:
-            known = {known for each in operators for known in _names_of(each)}
-            hint = name_hint(name, known, "`dmlconf operators NAME` lists the fields")
-            message = f"{' and '.join(operators)} has no {name}"
-            yield document.problem((*where, "where"), message, hint)
-
-
-def _names_of(name: str) -> frozenset[str]:
-    """Return the names that a condition over cases of an operator may have."""
-    entry = entry_of(name)
-    return frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.term_names | {"FeatureLevel"}
 
 
 def _waiver(data: Mapping[str, Any], location: Location) -> Waiver:

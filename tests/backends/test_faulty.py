@@ -9,6 +9,7 @@ import pytest
 
 from dmlconf.backends import registry
 from dmlconf.backends.faulty.backend import create, negated, scaled
+from dmlconf.backends.options import split_options
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.cases.suites import built
@@ -90,6 +91,44 @@ def test_invalid_descs_are_rejected(tmp_path: Path) -> None:
 def test_rejects_a_factor_that_makes_no_sense(argument: str) -> None:
     with pytest.raises(BackendError, match="by"):
         create(argument)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("Unheard > 1", "no operator has Unheard; `dmlconf operators NAME` lists the fields"),
+        ("Repeat[0] == 1", "no operator has Repeat; did you mean Repeats?"),
+        ("Rank > 1 and Rang < 3", "no operator has Rang; did you mean Rank?"),
+        ("Rank = 1", "is not a condition: Rank = 1: .*; did you mean ==?"),
+        ("Rank in (1, 2", "name one fault, not negated and  2, such as"),
+    ],
+)
+def test_a_condition_that_no_case_can_meet_is_refused(where: str, message: str) -> None:
+    with pytest.raises(BackendError, match=message):
+        create(f"negated,where={where}")
+
+
+@pytest.mark.parametrize(
+    ("where", "faulty"),
+    [
+        ("Rank in (1, 2)", True),
+        ("Rank in (2, 3)", False),
+        ("Rank in [1, 2] and max(Rank, 5) == 5", True),
+        ("Repeats == (1,)", True),
+        ("FeatureLevel >= 4_1", False),
+    ],
+)
+def test_a_condition_may_have_commas_in_parentheses(
+    tmp_path: Path, where: str, faulty: bool
+) -> None:
+    (outcome,) = create(f"scaled,where={where},by=2").run([built(tmp_path, TILE)])
+    assert isinstance(outcome, Outputs)
+    assert outcome.arrays["OutputTensor"].tolist() == ([2, -4] if faulty else [1, -2])
+
+
+def test_a_parenthesis_that_is_not_closed_keeps_the_options_after_it_apart() -> None:
+    words, options = split_options("path=C:/a(b,half=on,[x,y)")
+    assert (words, options) == (["[x", "y)"], {"path": "C:/a(b", "half": "on"})
 
 
 def test_the_old_name_stays_in_what_a_run_says() -> None:

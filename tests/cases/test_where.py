@@ -86,7 +86,8 @@ def test_a_condition_that_no_case_meets_is_no_mistake(plan: list[PlannedCase]) -
         ("DataType == FLOAT61", "no case has FLOAT61; did you mean FLOAT64?"),
         ("Repeats == (1,) and Axes == (1,)", "no case has all of Axes, Repeats"),
         ("DataType > 1", "not supported between"),
-        ("DataType = FLOAT16", "invalid syntax"),
+        ("DataType = FLOAT16", "did you mean ==?"),
+        ("Zyxw > 1 or Rank > 1", "no case has Zyxw; `dmlconf operators NAME` lists the fields"),
         ("open('x')", "cannot call open"),
     ],
 )

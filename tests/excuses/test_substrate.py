@@ -131,14 +131,30 @@ def test_a_limit_with_a_condition_excuses_the_cases_that_meet_it(tmp_path: Path)
         assert read_substrate(path).excuse(stated, NO_KERNEL, failed).status is status
 
 
-def test_refuses_a_condition_that_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("stage: CompileOperator", "where: Rank >", "invalid syntax"),
+        ("stage: CompileOperator", "where: Rang > 1", "no operator has Rang"),
+        ("stage: Execute", "where: GroupCount > 1", "TILE has no GroupCount"),
+        ("operators: [TILE]", "operators: [TIEL]", "the catalogue has no operator TIEL"),
+    ],
+)
+def test_refuses_what_would_never_apply(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
     path = tmp_path / "substrate.yaml"
-    text = FILE.replace(
-        "    stage: CompileOperator\n", "    stage: CompileOperator\n    where: Rank >\n"
-    )
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidFilesError, match=r"substrate.yaml:\d+"):
+    kept = "" if before.startswith("operators") else f"{before}\n    "
+    path.write_text(FILE.replace(before, f"{kept}{after}"), encoding="utf-8")
+    with pytest.raises(InvalidFilesError, match=rf"substrate.yaml:\d+.*{message}"):
         read_substrate(path)
+
+
+def test_the_names_of_a_graphs_tensors_are_not_known_beforehand(tmp_path: Path) -> None:
+    path = tmp_path / "substrate.yaml"
+    where = "cases: [graphs/mine/one]\n    where: MyTensor.Sizes[0] > 1"
+    path.write_text(FILE.replace("cases: [tile/mixed/stated]", where).replace("[TILE]", "any"))
+    assert read_substrate(path).limits[1].where is not None
 
 
 def test_a_data_type_that_there_is_not_is_refused(tmp_path: Path) -> None:

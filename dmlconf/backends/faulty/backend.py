@@ -42,6 +42,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
+from dmlconf.cases.conditions import read_condition, unknown_names
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
@@ -333,8 +334,9 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
         return LevelBackend(levels[choose("feature level", options["level"], levels)], name)
     if len(words) != 1:
         faults = ", ".join(FAULTS)
+        several = f", not {' and '.join(words)}" if words else ""
         raise OptionError(
-            f"name one fault, such as faulty:zeros (one of {faults}), "
+            f"name one fault{several}, such as faulty:zeros (one of {faults}), "
             "or a feature level, such as faulty:level=3_1"
         )
     fault = choose("fault", words[0], FAULTS)
@@ -362,10 +364,20 @@ def variants(argument: str) -> dict[str, str]:
 
 
 def _condition(text: str | None) -> Expression | None:
+    """Return the condition that an option states; None without one.
+
+    Raises:
+        OptionError: it cannot be read, or has a name that no operator has.
+    """
+    if text is None:
+        return None
     try:
-        return None if text is None else Expression(text)
+        condition = read_condition(text)
     except ExpressionError as error:
         raise OptionError(f"where={text} is not a condition: {error}") from error
+    for unknown in unknown_names(condition):
+        raise OptionError(f"where={text}: no operator has {unknown.name}; {unknown.hint}")
+    return condition
 
 
 def _number(text: str | None, otherwise: float, expected: str) -> float:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
+from dmlconf.cases.conditions import hint_at_name, read_condition
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.loading.loader import built_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import entry_of, operator_names
-from dmlconf.documents.problems import nearest
-from dmlconf.expressions import Budget, BudgetError, Expression, ExpressionError
+from dmlconf.expressions import Budget, BudgetError, ExpressionError
 from dmlconf.limits import MOST_SELECTION_STEPS
 
 __all__ = ["Condition", "ConditionError"]
 
 _MOST_OPERATORS = 5
-
-_ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
 
 
 class ConditionError(ValueError):
@@ -39,10 +34,9 @@ class Condition:
             ConditionError: it is not an expression.
         """
         try:
-            self._expression = Expression(text)
+            self._expression = read_condition(text)
         except ExpressionError as error:
-            hint = "; did you mean ==?" if _ASSIGNMENT.search(text) else ""
-            raise ConditionError(f"{error}{hint}") from error
+            raise ConditionError(str(error)) from error
         self._budget = Budget(MOST_SELECTION_STEPS)
         self._lacking: dict[str, bool] = {}
         self._present: set[str] = set()
@@ -104,8 +98,8 @@ class Condition:
             more = f" and {len(owners) - _MOST_OPERATORS}" if len(owners) > _MOST_OPERATORS else ""
             owner_names = ", ".join(owners[:_MOST_OPERATORS])
             return f"none of the cases has {name}; {owner_names}{more and more + ' more'} have it"
-        near = nearest(name, {*self._known, *(n for names in elsewhere.values() for n in names)})
-        return f"no case has {name}" + (f"; did you mean {near}?" if near else "")
+        known = {*self._known, *(n for names in elsewhere.values() for n in names)}
+        return f"no case has {name}; {hint_at_name(name, known)}"
 
 
 def _names_in(name: str) -> frozenset[str]:

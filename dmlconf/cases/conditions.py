@@ -1,0 +1,86 @@
+"""Conditions over cases that people write: read, and checked for names that no case has.
+
+`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take the same conditions. One
+with an unknown name would hold for no case, so it is a mistake, not a condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from dmlconf.cases.facts import names
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.loader import entry_of, operator_names
+from dmlconf.documents.problems import name_hint
+from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
+
+__all__ = ["UnknownName", "hint_at_name", "names_of_operator", "read_condition", "unknown_names"]
+
+_ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownName:
+    """A name in a condition that no case has.
+
+    Attributes:
+        name: the name.
+        hint: which one may have been meant, or where the names are listed.
+    """
+
+    name: str
+    hint: str
+
+
+def read_condition(text: str) -> Expression:
+    """Return the condition that a text states.
+
+    Raises:
+        ExpressionError: the text is not an expression; the message says why, and suggests `==`
+            where it has `=`.
+    """
+    try:
+        return Expression(text)
+    except ExpressionError as error:
+        if _ASSIGNMENT.search(text):
+            raise ExpressionError(f"{error}; did you mean ==?") from error
+        raise
+
+
+def unknown_names(condition: Expression, operators: Collection[str] = ()) -> list[UnknownName]:
+    """Return the names in a condition that cases of none of these operators have.
+
+    Args:
+        condition: the condition.
+        operators: names of operators, or of `GRAPHS`; all of them if empty.
+    """
+    among = operators or (GRAPHS, *operator_names())
+    absent = [name for name in sorted(condition.names) if not _has_any(among, name)]
+    if not absent:
+        return []
+    known = frozenset[str]().union(*map(names_of_operator, among))
+    return [UnknownName(name, hint_at_name(name, known)) for name in absent]
+
+
+def hint_at_name(name: str, known: Iterable[str]) -> str:
+    """Return which of the known names an unknown one may be for, or where they are listed.
+
+    Constants are in capitals, fields are not, and nobody writes one for the other.
+    """
+    alike = [each for each in known if each.isupper() == name.isupper()]
+    return name_hint(name, alike, "`dmlconf operators NAME` lists the fields of an operator")
+
+
+def _has_any(operators: Iterable[str], name: str) -> bool:
+    return any(name in names_of_operator(operator) for operator in operators)
+
+
+@cache
+def names_of_operator(operator: str) -> frozenset[str]:
+    """Return the names that a condition over cases of an operator, or over graphs, may have."""
+    entry = entry_of(operator)
+    return frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.term_names | {"FeatureLevel"}

@@ -1,0 +1,78 @@
+"""What is wrong with the operators and the condition of an entry in a file of excuses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from dmlconf.cases.conditions import read_condition, unknown_names
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
+from dmlconf.documents.problems import Problem
+from dmlconf.documents.reader import Document
+from dmlconf.expressions import ExpressionError
+
+__all__ = ["condition_problems", "operator_problems"]
+
+_Key = Sequence[str | int]
+
+
+def operator_problems(document: Document, where: _Key, names: Iterable[str]) -> Iterator[Problem]:
+    """Yield a problem for each name that no operator has.
+
+    Args:
+        document: the file.
+        where: the key of the list.
+        names: what the list has.
+    """
+    for index, name in enumerate(names):
+        try:
+            operator_name(name)
+        except UnknownOperatorError as error:
+            yield document.problem((*where, index), str(error))
+
+
+def condition_problems(
+    document: Document,
+    where: _Key,
+    text: str,
+    operators: Collection[str] = (),
+    cases: Collection[str] = (),
+) -> Iterator[Problem]:
+    """Yield problems of a condition: that it cannot be read, or has a name that no case has.
+
+    The tensors of a graph may have any name, so names are not checked where the entry names cases
+    that may be graphs, and no operators.
+
+    Args:
+        document: the file.
+        where: the key of the condition.
+        text: the condition.
+        operators: the operators that the entry names; those that do not exist do not count.
+        cases: the cases that it names. Their operators count if it names no operators.
+    """
+    try:
+        condition = read_condition(text)
+    except ExpressionError as error:
+        yield document.problem(where, str(error))
+        return
+    known = _known(operators) if operators else _of_cases(cases)
+    if cases and not known:
+        return
+    owners = " and ".join(known) or "no operator"
+    for unknown in unknown_names(condition, known):
+        message = f"{owners} has {'no ' if known else ''}{unknown.name}"
+        yield document.problem(where, message, unknown.hint)
+
+
+def _known(names: Iterable[str]) -> list[str]:
+    known = []
+    for name in names:
+        with suppress(UnknownOperatorError):
+            known.append(operator_name(name))
+    return known
+
+
+def _of_cases(cases: Iterable[str]) -> list[str]:
+    """Return the operators that identifiers or patterns begin with; none if one may be a graph."""
+    names = {case.partition("/")[0].upper() for case in cases}
+    return sorted(names) if names.issubset(operator_names()) else []
