@@ -18,6 +18,7 @@ from typing import Any, Final
 from dmlconf.certification.errors import CertificationError, RefusedError, UnwritableJournalError
 from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.certification.outcomes import StoredOutcome, restored
+from dmlconf.documents.files import make_folders
 from dmlconf.documents.problems import printable
 from dmlconf.workers.locks import FileLock, LockedError
 
@@ -39,7 +40,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, head: Mapping[str, Any], *, resume: bool) -> None:
-        """Open the journal.
+        """Open the journal, and make the folders that it needs.
 
         Args:
             path: its file.
@@ -55,6 +56,7 @@ class Journal:
         self._done = False
         self._head = {"format": _FORMAT, **head}
         try:
+            make_folders(path.parent)
             self._lock = FileLock(path)
         except LockedError as error:
             raise self._error("is in use: another certification is writing to it") from error

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.certification.errors import CertificationError, MissingExtraError
 from dmlconf.certification.json_text import canonical_json
-from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.documents.files import UnreadableFileError, make_folders, read_bytes
 from dmlconf.documents.problems import printable
 
 if TYPE_CHECKING:
@@ -210,6 +210,8 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
 def new_key_pair(path: Path) -> Path:
     """Write a new private key, readable only by its owner, and its public half next to it.
 
+    Folders that they need are made.
+
     Args:
         path: the path of the private key, such as KEY.pem; the public one is KEY.pub.pem.
 
@@ -232,6 +234,10 @@ def new_key_pair(path: Path) -> Path:
         if os.path.lexists(file):
             message = f"{file} exists already; keys are never overwritten: choose another name"
             raise CertificationError(printable(message))
+    try:
+        make_folders(path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
     _write_new(path, private, 0o600)
     _write_new(public_path, _public(key.public_key()).pem, 0o644)
     return public_path
@@ -243,8 +249,12 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
         with os.fdopen(os.open(path, flags, mode), "wb") as stream:
             stream.write(content)
     except OSError as error:
-        reason = error.strerror or error
-        raise CertificationError(printable(f"{path} cannot be written: {reason}")) from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> CertificationError:
+    reason = error.strerror or error
+    return CertificationError(printable(f"{path} cannot be written: {reason}"))
 
 
 def _content(path: Path) -> bytes:

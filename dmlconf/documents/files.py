@@ -1,9 +1,15 @@
-"""Read files that may be anything: too large, a pipe, a device, or changing while being read."""
+"""Files and folders of users.
+
+A file that is read may be anything: too large, a pipe, a device, or changing while being read. A
+file that is written may be in a folder that does not exist yet.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -11,9 +17,11 @@ from typing import BinaryIO, Final
 __all__ = [
     "UnreadableFileError",
     "is_folder",
+    "make_folders",
     "open_regular",
     "read_bytes",
     "read_stream",
+    "remove_folders",
     "resolved",
 ]
 
@@ -50,6 +58,38 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def make_folders(folder: Path) -> list[Path]:
+    """Create a folder and those above it that are missing.
+
+    Returns:
+        the new ones, the outermost first.
+
+    Raises:
+        OSError: one of them cannot be created; none of the new ones is left.
+    """
+    missing: list[Path] = []
+    while not folder.exists():
+        missing.insert(0, folder)
+        folder = folder.parent
+    for at, each in enumerate(missing):
+        try:
+            each.mkdir()
+        except FileExistsError:
+            if not each.is_dir():  # Else another process was faster.
+                raise
+        except OSError:
+            remove_folders(missing[:at])
+            raise
+    return missing
+
+
+def remove_folders(folders: Sequence[Path]) -> None:
+    """Remove folders that `make_folders` created, unless something is in them."""
+    for folder in reversed(folders):
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dmlconf.documents.files import make_folders
 from dmlconf.documents.problems import printable
 from dmlconf.extras import install_command
 from dmlconf.history.errors import HistoryError
@@ -186,7 +187,7 @@ def _prepare_file(named: str, *, create: bool) -> None:
     file = Path(named)
     try:
         if create:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folders(file.parent)
         try:
             # From Python 3.14 on, exists() and is_dir() do not tell why a lookup failed.
             is_directory = stat.S_ISDIR(file.stat().st_mode)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from tests.cli.process import beginning, dmlconf_here, text_of, write
 
@@ -192,3 +193,45 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 2, 1, LAST]}
 """
+
+
+SUITE = cases_directory() / "tile" / "documented.yaml"
+
+WRITERS = {
+    "run --report": ["run", "tile.yaml", "--report", "html:{}"],
+    "run --log": ["run", "tile.yaml", "--log", "{}"],
+    "run --dump": ["run", "tile.yaml", "-b", "faulty:zeros", "--dump", "{}"],
+    "report": ["report", "log.jsonl", "--report", "json:{}"],
+    "compare": ["compare", "log.jsonl", "log.jsonl", "--report", "html:{}"],
+    "merge": ["merge", "log.jsonl", "-o", "{}"],
+    "waive": ["waive", "log.jsonl", "-o", "{}"],
+    "diagnose": ["diagnose", "log.jsonl", "-o", "{}"],
+    "record": ["record", "tile.yaml", "-b", "faulty:zeros", "-o", "{}.dmlrec"],
+    "certify": ["certify", str(SUITE), "-b", "numpy", "--profile", "5_0", "-o", "{}.dmlcert"],
+    "fuzz": ["fuzz", "-o", "TILE", "-b", "faulty:zeros", "--cases", "1", "--save", "{}"],
+    "keygen": ["keygen", "{}"],
+    "new": ["new", "case", "TILE", "--output", "{}"],
+    "history": ["history", "add", "log.jsonl", "--database", "{}"],
+}
+"""Commands that write to the path `{}`."""
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_folders_that_an_output_needs_are_made(tmp_path: Path, name: str) -> None:
+    failed = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")
+    assert dmlconf_here(tmp_path, *failed).returncode == 1
+    arguments = [each.format("new/folder/x") for each in WRITERS[name]]
+    done = dmlconf_here(tmp_path, *arguments)
+    assert done.returncode in (0, 1), done.stderr
+    assert [path.name for path in (tmp_path / "new" / "folder").iterdir()]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_output_that_cannot_be_written_leaves_no_folder(tmp_path: Path, name: str) -> None:
+    failed = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")
+    assert dmlconf_here(tmp_path, *failed).returncode == 1
+    arguments = [each.format(f"new/{'n' * 300}/x") for each in WRITERS[name]]
+    done = dmlconf_here(tmp_path, *arguments)
+    assert done.returncode not in (0, 1, 70), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "new").exists()

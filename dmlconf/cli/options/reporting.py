@@ -16,7 +16,7 @@ from dmlconf.cli.common.completion import completion_among
 from dmlconf.cli.common.parameter_types import ParamType
 from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.preflight import require_replaceable
-from dmlconf.documents.files import resolved
+from dmlconf.documents.files import make_folders, remove_folders, resolved
 from dmlconf.documents.problems import printable
 from dmlconf.reports.formats import Formats, Report, parse_report
 from dmlconf.run_log.log import RunLog
@@ -267,10 +267,7 @@ def _reported(output: str) -> Iterator[list[str]]:
 
 def _write_text(parts: Iterator[str], file: Path | None) -> None:
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # A named pipe that nobody reads is an error; opening it the usual way would block.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
-        descriptor = os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = _opened(file)
         with os.fdopen(descriptor, "wb") as stream:
             if hasattr(os, "set_blocking"):
                 os.set_blocking(descriptor, True)
@@ -284,6 +281,18 @@ def _write_text(parts: Iterator[str], file: Path | None) -> None:
     if not last.endswith("\n"):
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
+
+
+def _opened(file: Path) -> int:
+    """Open a file to be written, in folders that are made, and return its descriptor."""
+    # A named pipe that nobody reads is an error; opening it the usual way would block.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
+    folders = make_folders(file.parent)
+    try:
+        return os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError:
+        remove_folders(folders)
+        raise
 
 
 def _encoded(text: str) -> bytes:

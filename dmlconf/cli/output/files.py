@@ -1,4 +1,4 @@
-"""Replace files atomically, and check beforehand that files and folders can be written."""
+"""Write files: new ones, and atomically in place of others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from dmlconf.cli.output.preflight import require_replaceable
+from dmlconf.documents.files import make_folders, remove_folders
 from dmlconf.documents.problems import ExpectedError, printable
 
-__all__ = ["OutputError", "replaced", "require_folder"]
+__all__ = ["OutputError", "replaced", "require_folder", "write_new"]
 
 
 class OutputError(ExpectedError):
@@ -21,6 +22,8 @@ def replaced(
     path: Path, content: bytes | None, option: str = "-o", *, own: str | None = None
 ) -> None:
     """Replace a file atomically; without content, only check that this is possible.
+
+    Folders that the file needs are made, to stay where there is content.
 
     Args:
         path: the file.
@@ -35,38 +38,66 @@ def replaced(
     """
     require_replaceable(f"{option} {path}", path, own)
     temporary = path.with_name(f".{path.name}.{getpid()}.tmp")
+    folders: list[Path] = []
     try:
+        folders = make_folders(path.parent)
         try:
             temporary.write_bytes(content or b"")
             if content is not None:
                 temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+            if content is None:
+                remove_folders(folders)
     except OSError as error:
+        remove_folders(folders)
         message = printable(f"{option} {path}: {error.strerror or error}")
         if content is None:
             raise click.UsageError(message) from error
         raise OutputError(message) from error
 
 
+def write_new(path: Path, text: str, option: str = "--output") -> None:
+    """Write a file that does not exist yet, and the folders that it needs.
+
+    Args:
+        path: the file.
+        text: what it is to hold.
+        option: what names it, for messages.
+
+    Raises:
+        click.UsageError: it exists, or cannot be written.
+    """
+    folders: list[Path] = []
+    try:
+        folders = make_folders(path.parent)
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise click.UsageError(printable(f"{option} {path}: it exists already")) from error
+    except OSError as error:
+        remove_folders(folders)
+        raise click.UsageError(printable(f"{option} {path}: {error.strerror}")) from error
+
+
 def require_folder(folder: Path, option: str = "-o") -> None:
     """Check, before there is a result, that a folder can be created and files written there.
 
     Args:
-        folder: the folder, which is not created.
-        option: the option that names the folder, for messages.
+        folder: the folder; it is left as it was.
+        option: what names it, for messages.
 
     Raises:
         click.UsageError: the folder cannot be created or written to.
     """
-    temporary: Path | None = None
     try:
-        existing = folder
-        while not existing.exists():
-            existing = existing.parent
-        temporary = existing / f".dmlconf.{getpid()}.tmp"
-        temporary.write_bytes(b"")
-        temporary.unlink()
+        made = make_folders(folder)
+        try:
+            temporary = folder / f".dmlconf.{getpid()}.tmp"
+            temporary.write_bytes(b"")
+            temporary.unlink()
+        finally:
+            remove_folders(made)
     except OSError as error:
         message = printable(f"{option} {folder}: {error.strerror or error}")
         raise click.UsageError(message) from error

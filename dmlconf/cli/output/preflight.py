@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from dmlconf.documents.files import is_folder, resolved
+from dmlconf.documents.files import is_folder, make_folders, remove_folders, resolved
 from dmlconf.documents.problems import printable
 
 __all__ = ["prepare_files", "require_replaceable"]
@@ -73,26 +72,13 @@ def prepare_files(
     folders: list[Path] = []
     for option, file in files:
         try:
-            folders += _make_folders(file.parent)
+            folders += make_folders(file.parent)
             _try(file)
         except (OSError, ValueError) as error:
-            for folder in reversed(folders):
-                with suppress(OSError):
-                    folder.rmdir()
+            remove_folders(folders)
             reason = error.strerror if isinstance(error, OSError) else error
             message = f"{option} cannot be written: {reason}"
             raise click.UsageError(printable(message)) from error
-
-
-def _make_folders(folder: Path) -> list[Path]:
-    """Create a folder and its missing parents; return the new ones, the outermost first."""
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        each.mkdir()
-    return missing[::-1]
 
 
 def _try(file: Path) -> None:

@@ -17,6 +17,7 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import named_or_latest
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.output.console import say
+from dmlconf.cli.output.files import write_new
 from dmlconf.documents.problems import printable
 from dmlconf.excuses.waiver_draft import draft
 from dmlconf.excuses.waiver_file import NO_LINK
@@ -102,13 +103,7 @@ def command(
     if file is None:
         click.echo(text, nl=False)
         return ExitCode.SUCCESS
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError as error:
-        raise click.UsageError(printable(f"--output {file}: it exists already")) from error
-    except OSError as error:
-        raise click.UsageError(printable(f"--output {file}: {error.strerror}")) from error
+    write_new(file, text)
     say(f"Wrote {file}. Write why the cases fail in place of each TODO, then type:")
     again = ["--failed", *([str(log)] if log else []), "--waivers", str(file)]
     say(f"  dmlconf run {shlex.join(again)}")

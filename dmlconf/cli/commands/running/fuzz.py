@@ -36,6 +36,7 @@ from dmlconf.cli.options.reporting import (
 )
 from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
 from dmlconf.cli.output.console import say
+from dmlconf.cli.output.files import require_folder
 from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.fuzz_reduction import Trial, reduce_groups
@@ -228,6 +229,7 @@ def command(
     options |= {"no_known_faults": True} if no_known_faults else {}
     log = log_file or default_log()
     folder = folder or failures_folder(log)
+    require_folder(folder, "--save")
     if not quiet:
         say(f"Failing cases will be in {folder}")
     run = Run(

@@ -16,6 +16,7 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.options.selection import load
 from dmlconf.cli.output.console import say
+from dmlconf.cli.output.files import write_new
 from dmlconf.documents.problems import printable
 from dmlconf.translation.names import AmbiguousOperatorError, one_operator
 
@@ -67,13 +68,7 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
         click.echo(text, nl=False)
         say("Next: write this to a file with --output FILE, then type: dmlconf run FILE")
         return ExitCode.SUCCESS
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError as error:
-        raise click.UsageError(f"--output {file}: it exists already") from error
-    except OSError as error:
-        raise click.UsageError(f"--output {file}: {error.strerror}") from error
+    write_new(file, text)
     click.echo(printable(f"wrote {file}: one case of {entry.name}, with comments on each field"))
     click.echo("Next: write the outputs below `expect:`, then type:")
     click.echo(printable(f"  dmlconf run {shlex.quote(str(file))}"))

@@ -133,7 +133,7 @@ def command(
         raise click.BadParameter(printable(f"{name!r} is not a file name"), param_hint="--name")
     if tested.name == "numpy":
         warn("numpy is the reference: a recording of it says nothing about DirectML")
-    _save(output / SUFFIX if by_operator else output, None)
+    replaced(output / SUFFIX if by_operator else output, None, own=RECORDING)
     suite, plan = load_runnable(paths, **selection)
     plan = leave_out_models(paths, plan, selection, "of recordings, which they would bloat")
     if not plan:
@@ -155,7 +155,7 @@ def command(
     if by_operator:
         done += _save_parts(list(renewed(target, recording, entries)))
     else:
-        _save(output, recording_bytes(recording))
+        replaced(output, recording_bytes(recording), own=RECORDING)
     click.echo(printable(f"{target}: {done}"))
     return ExitCode.FAILED if any(left.broken for left in left_out) else ExitCode.SUCCESS
 
@@ -196,24 +196,10 @@ def _save_parts(parts: Sequence[Part]) -> str:
     changed = 0
     for part in parts:
         if part.content is not None:
-            _save(part.path, part.content)
+            replaced(part.path, part.content, own=RECORDING)
             changed += 1
     files = counted(len(parts), "file")
     return f" in {files}, {changed:,} of them changed"
-
-
-def _save(path: Path, content: bytes | None) -> None:
-    """Replace the file atomically; without content, only check that this is possible.
-
-    Raises:
-        click.UsageError: the file cannot be replaced.
-    """
-    try:
-        if content is not None:
-            path.parent.mkdir(exist_ok=True)
-    except OSError as error:
-        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
-    replaced(path, content, own=RECORDING)
 
 
 def _report_left_out(left_out: Sequence[LeftOut]) -> None:
