@@ -293,7 +293,7 @@ def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
 def test_says_what_is_wrong_before_anything_runs(folder: Path) -> None:
     for extra, code, message in (
         (("-o", "it.zip"), 2, "it.zip does not end in .dmlcert"),
-        (("-o", "nowhere/it.dmlcert"), 2, "-o nowhere/it.dmlcert"),
+        (("-o", "vendor.pub.pem/it.dmlcert"), 2, "-o vendor.pub.pem/it.dmlcert: Not a dir"),
         (("-o", "it.dmlcert", "--key", "vendor.pub.pem"), 2, "is not a private key"),
         (("-o", "it.dmlcert", "--statement", "none.yaml"), 2, "--statement none.yaml"),
     ):
