@@ -15,11 +15,13 @@ from dmlconf.engine.events import Event, Judged
 
 __all__ = ["advancing", "progress", "spoken"]
 
-_SECONDS: Final = 30.0
-"""Seconds between two lines, if standard error is no terminal."""
+_SECONDS: Final = 60.0
+"""Without a terminal, the longest time without a line."""
 
 _LEAST_CASES: Final = 1000
-"""Plans of at least this many cases get a line after each tenth of the cases, too."""
+"""Plans of at least this many cases get a line for each quarter."""
+
+_PARTS: Final = 4
 
 
 @contextmanager
@@ -62,12 +64,16 @@ def advancing(advance: Callable[[bool], None]) -> Consumer:
 
 
 class _PeriodicLines:
-    """Writes how far a run is, every half minute and at each tenth of a large plan."""
+    """Writes how far a run is: at each quarter of a large plan, and after a minute of silence.
+
+    A log of CI keeps these lines, so they are few: with them, a whole run that passes prints
+    fewer than 40 lines.
+    """
 
     def __init__(self, total: int | None) -> None:
         self._total = total
         self._done = self._failing = 0
-        self._began = monotonic()
+        self._began = self._written = monotonic()
         self._ended = threading.Event()
         # While a case hangs, nothing calls `advance`, so a thread of its own writes the lines.
         self._clock = threading.Thread(target=self._tick, daemon=True)
@@ -79,17 +85,19 @@ class _PeriodicLines:
         total = self._total
         if total is None or total < _LEAST_CASES:
             return
-        if 10 * self._done // total > 10 * (self._done - 1) // total:
+        if _PARTS * self._done // total > _PARTS * (self._done - 1) // total:
             self._write()
 
     def end(self) -> None:
         self._ended.set()
 
     def _tick(self) -> None:
-        while not self._ended.wait(_SECONDS):
-            self._write()
+        while not self._ended.wait(max(0.0, self._written + _SECONDS - monotonic())):
+            if monotonic() >= self._written + _SECONDS:
+                self._write()
 
     def _write(self) -> None:
+        self._written = monotonic()
         failing = f", {self._failing:,} failing" if self._failing else ""
         seconds = monotonic() - self._began
         total = "" if self._total is None else f" of {self._total:,}"
