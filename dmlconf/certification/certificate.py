@@ -36,10 +36,12 @@ class Signer:
         keyid: SHA-256 of the public key in DER form.
         trusted: whether the verifier named this key; if not, it came with the file, and nobody
             vouches for whose it is.
+        origin: the file of the key that the verifier named; empty if it came with the file.
     """
 
     keyid: str
     trusted: bool
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def _signers(
 
     def verified(signature: Signature, message: bytes) -> list[Signer]:
         return [
-            Signer(key.keyid, trusted)
+            Signer(key.keyid, trusted, key.origin)
             for key, trusted in known.values()
             if key.verifies(signature.sig, message)
         ]

@@ -245,7 +245,9 @@ def _other_versions(
         again += f"this is dmlconf {dmlconf.__version__}"
     if predicate.suite != suite.digest:
         digests = f"{predicate.suite[:16]}, but the one here has {suite.digest[:16]}"
-        yield Finding(kind, printable(f"it is for a suite with digest {digests}: {again}"))
+        paths = "give the PATHS of the cases that it was made from, or "
+        text = f"it is for a suite with digest {digests}: {paths}{again}"
+        yield Finding(kind, printable(text))
     if predicate.catalogue != catalogue_digest():
         yield Finding(kind, printable(f"it is for another catalogue of operators: {again}"))
     if profile is None:

@@ -63,7 +63,8 @@ def facts(verification: Verification) -> Iterator[tuple[str, str]]:
     yield "Profile", predicate.profile
     yield "Waived", _waived(verification)
     for signer in verification.signers:
-        origin = "a key given with --key" if signer.trusted else "an enclosed key"
+        given = f"{signer.origin or 'a key'}, given with --key"
+        origin = given if signer.trusted else "an enclosed key"
         yield "Signed by", f"{signer.keyid} ({origin})"
     if not verification.signers:
         yield "Signed by", "nobody"
@@ -150,7 +151,7 @@ def table(verification: Verification) -> RenderableType:
         grid.add_row(Text(name, style="bold"), Text(printable(value), overflow="fold"))
     parts: list[Any] = [grid] if verification.predicate else []
     for heading, lines in _lines(verification):
-        parts.append(Text(f"\n{heading}:", style="bold"))
+        parts.append(Text(f"{chr(10) if parts else ''}{heading}:", style="bold"))
         parts += [Text(f"  {printable(line)}") for line in lines]
     good = verification.result is Result.HOLDS
     parts.append(

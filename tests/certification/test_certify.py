@@ -249,7 +249,10 @@ def test_several_parties_sign_later_and_elsewhere(folder: Path) -> None:
         done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", f"{name}.pem")
         assert done.returncode == 0, done.stderr
     keys = ("--key", "vendor.pub.pem", "--key", "second.pub.pem")
-    assert verified(folder, *keys).returncode == 0
+    trusted = verified(folder, *keys)
+    assert trusted.returncode == 0
+    for name in ("vendor", "second"):
+        assert f"({name}.pub.pem, given with --key)" in spoken(trusted)
     done = verified(folder)
     assert done.returncode == 0
     assert spoken(done).count("(an enclosed key)") == 2
@@ -302,3 +305,14 @@ def test_says_what_is_wrong_before_anything_runs(folder: Path) -> None:
         assert message in done.stderr
     (folder / "small.yaml").write_text(PROFILE + "operators: [ABC]\n", encoding="utf-8")
     assert dmlconf_here(folder, *arguments("-o", "it.dmlcert")).returncode == 3
+
+
+def test_what_is_no_certificate_and_what_is_of_other_cases_is_called_so(folder: Path) -> None:
+    certified(folder)
+    (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-100])
+    cut = dmlconf_here(folder, "verify", "cut.dmlcert")
+    assert cut.returncode == 3
+    assert cut.stdout.startswith("Why it does not hold:\n  not a certificate")
+    other = dmlconf_here(folder, "verify", "it.dmlcert", "--allow-backend", "faulty", "-q")
+    assert other.returncode == 1
+    assert "give the PATHS of the cases that it was made from, or verify it with" in spoken(other)

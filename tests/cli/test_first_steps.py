@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,15 @@ def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path:
     done = dmlconf_here(tmp_path, "run", wrong, DMLCONF_SINGLE_FILE=file)
     assert done.returncode == 1
     (line,) = (each for each in done.stderr.splitlines() if "type for dmlconf" in each)
-    assert line.startswith("In these commands, type for dmlconf: py")
-    assert file in line
+    typed = line.removeprefix("In these commands, type for dmlconf: ")
+    assert typed != line
+    assert file in typed
     assert "type for dmlconf" not in dmlconf_here(tmp_path, "run", wrong).stderr
+    if sys.platform != "win32":
+        folder, name = Path(sys.executable).parent, Path(sys.executable).name
+        for path, begin in ((str(folder), name), ("/", sys.executable)):
+            found = dmlconf_here(tmp_path, "run", wrong, DMLCONF_SINGLE_FILE=file, PATH=path)
+            assert f"type for dmlconf: {begin} '{file}'\n" in found.stderr
     quiet = dmlconf_here(tmp_path, "run", wrong, "-q", DMLCONF_SINGLE_FILE=file)
     assert "type for dmlconf" not in quiet.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Final
@@ -23,4 +24,13 @@ def what_to_type() -> str | None:
         return None
     if sys.platform == "win32":
         return printable(f'py "{file}"')
-    return printable(f"{Path(sys.executable).name} {shlex.quote(file)}")
+    return printable(f"{_python()} {shlex.quote(file)}")
+
+
+def _python() -> str:
+    """Return what starts this Python: its name where the shell finds it by that, else its path."""
+    name = Path(sys.executable).name
+    found = shutil.which(name)
+    if found is not None and Path(found).absolute() == Path(sys.executable).absolute():
+        return name
+    return shlex.quote(sys.executable)
