@@ -33,7 +33,7 @@ class FindingKind(StrEnum):
     def words(self) -> str:
         """The kind in words for people. Its value is part of JSON reports and must not change."""
         if self is FindingKind.OTHER_DEMAND:
-            return "made for another profile or challenge than you ask for"
+            return "not what you ask for"
         return self.value
 
 

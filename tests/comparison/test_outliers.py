@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dmlconf.cases.handles import longest_handle
 from dmlconf.comparison.outliers import outliers
 from dmlconf.run_log.log import read_log
 from tests.cli.process import dmlconf_here
@@ -29,6 +30,11 @@ def test_the_wrong_one_of_three_is_the_outlier(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "compare", *RUNS, "--quiet")
     assert done.returncode == 1
     assert f"wrong.jsonl alone fails {len(found)} and alone passes 0" in done.stdout
+    lines = done.stdout.splitlines()
+    first = found[0].case
+    (at,) = (at for at, line in enumerate(lines) if line.startswith(f"  {first} ("))
+    assert longest_handle(first).startswith(lines[at].partition("(")[2].rstrip(")"))
+    assert "    reference.jsonl: passed; right.jsonl: passed; wrong.jsonl: -" in lines[at + 1]
     assert "reference.jsonl alone fails 0 and alone passes 0" in done.stdout
     passing = outliers([runs[2], runs[2], runs[0]])
     assert {(each.run, each.fails) for each in passing} == {(2, False)}

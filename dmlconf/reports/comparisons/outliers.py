@@ -1,4 +1,4 @@
-"""Report, for the terminal, the cases in which one run stands alone, as `comparison` finds them."""
+"""The runs whose result stands alone, for the terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from dmlconf.cases.handles import handles
 from dmlconf.comparison.outliers import Outlier
+from dmlconf.documents.problems import printable
+from dmlconf.reports.terminal_text import unwrapped
 from dmlconf.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -24,8 +27,6 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
         found: the cases in which one run stands alone.
         names: the names of the runs, in the order of `Outlier.verdicts`.
     """
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     yield Text("\nWhose result stands alone", "bold")
@@ -37,18 +38,17 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
         yield Text(
             f"  {name} alone fails {counts[run, True]:,} and alone passes {counts[run, False]:,}"
         )
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("Case", *names):
-        table.add_column(heading, overflow="fold")
-    for each in found[:MOST_CASES]:
-        table.add_row(
-            Text(each.case),
-            *(
-                Text(_result(verdict), "bold red" if index == each.run and each.fails else "")
-                for index, verdict in enumerate(each.verdicts)
-            ),
-        )
-    yield table
+    shown = found[:MOST_CASES]
+    named = handles(each.case for each in shown)
+    for each in shown:
+        # The whole identifier on one line: it can be copied, and takes no screen of its own.
+        yield unwrapped(f"  {each.case} ({named[each.case]})", "")
+        results = unwrapped("    ", "")
+        for run, (name, verdict) in enumerate(zip(names, each.verdicts, strict=True)):
+            results.append(f"{'; ' if run else ''}{printable(name)}: ")
+            wrong = run == each.run and each.fails
+            results.append(printable(_result(verdict)), "bold red" if wrong else "")
+        yield results
     if len(found) > MOST_CASES:
         yield Text(f"  and {len(found) - MOST_CASES:,} more")
 
