@@ -150,8 +150,8 @@ def _problems(document: Document) -> Iterator[Problem]:
         operators, cases = data.get("operators", ()), data.get("cases", ())
         yield from operator_problems(document, (*where, "operators"), operators)
         if "where" in data:
-            key = (*where, "where")
-            yield from condition_problems(document, key, data["where"], operators, cases)
+            condition = data["where"]
+            yield from condition_problems(document, (*where, "where"), condition, operators, cases)
         for key in ("drivers", "directml"):
             versions = _range(data.get("devices", {}).get(key, {}))
             if versions.first and versions.last and versions.first > versions.last:
