@@ -27,6 +27,21 @@ def test_new_case_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None
     assert dmlconf_here(tmp_path, "validate", "my tile.yaml").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("sign", "x.dmlcert"), "Missing option '--key'. The private key to sign with."),
+        (("fuzz", "-o", "TILE"), "'--backend'. The backend to test: directml, or a plugin's."),
+    ],
+)
+def test_a_missing_option_is_explained(
+    tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    done = dmlconf_here(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
 def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path: Path) -> None:
     file = "/the folder/dmlconf.pyz"
     wrong = write(tmp_path, TILE.replace("1, 2, 1, 2]}", "1, 2, 1, 3]}")).name

@@ -104,6 +104,18 @@ class Option(click.Option):
         super().__init__(*args, **kwargs)
         self.group = group
 
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the converted value; see click's documentation.
+
+        Raises:
+            click.MissingParameter: it is required and missing; the message says what it is.
+        """
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter as error:
+            error.message = error.message or self.help or ""
+            raise
+
 
 def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Return a decorator like `click.option` that adds an `Option`."""
