@@ -113,8 +113,7 @@ class Option(click.Option):
         try:
             return super().process_value(ctx, value)
         except click.MissingParameter as error:
-            error.message = error.message or self.help or ""
-            raise
+            raise click.MissingParameter(error.message or self.help, ctx, self) from error
 
 
 def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
