@@ -13,5 +13,6 @@ Docstrings begin with shapes and data types: `InputTensor {N, C, D0, ...}, [Bias
 `D0, D1, ...` stands for any number of dimensions, `1, ...` for any number of sizes 1, and
 `D0, ..., A, ...` has A elements along the axis. Optional tensors are in brackets. The data types
 are those of the first output at any feature level, as the catalogue lists them; a tensor with other
-types follows by name: `IndicesTensor: INT64, INT32`. `INT64 to INT8` are all widths between.
+types follows by name: `IndicesTensor: INT64, INT32`. `INT64 to INT8` stands for INT64, INT32, INT16
+and INT8.
 """

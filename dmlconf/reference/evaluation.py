@@ -73,10 +73,7 @@ def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str
 
 
 def _with_bits(array: Array, data_type: DataType) -> Array:
-    """Return an array; one of 4-bit integers has `bits` in its dtype's metadata.
-
-    NumPy has no type for these.
-    """
+    """Return an array; for 4-bit integers, which NumPy lacks, its dtype's metadata has `bits`."""
     if data_type.bits >= 8:
         return array
     return array.view(np.dtype(array.dtype, metadata={"bits": data_type.bits}))
@@ -99,7 +96,8 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
     """Return a function of an operator's fields.
 
     It is in the module that the operator's catalogue entry names as its `family`. If the entry says
-    that the operator `specialises` another one, the function passes its fields on to that one's.
+    that the operator `specialises` another one, the function calls that one's with the fields given
+    and those that the entry fixes.
 
     Args:
         package: the package that has the module, such as `dmlconf.reference`.

@@ -63,7 +63,7 @@ def evaluate_nodes(
         case: a graph case that breaks no rule of wiring.
         evaluate: computes one operator.
         inputs: arrays by graph input instead of the case's own.
-        store: what an edge holds of a node's output; None: the output itself.
+        store: returns what an edge holds of a node's output; None if that is the output itself.
         known: an earlier evaluation of the same nodes from the case's own inputs, perhaps with
             other edges; a node that reads the same data as then is not computed again.
     """

@@ -83,11 +83,11 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
 
 
 def moving_average(old: Array, new: Array, decay: float) -> Array:
-    """Return `decay * old + (1 - decay) * new`, but what DirectML computes of infinities.
+    """Return `decay * old + (1 - decay) * new`, but DirectML's results if `old` is infinite.
 
     Measured: DirectML computes `old + (1 - decay) * (new - old)`. An infinite `old` becomes NaN,
-    unless the decay exceeds 1. With finite values, the two formulas round differently: of decay 0,
-    `old` 1 and `new` 2^-54 the first makes 2^-54, and the second 0 in FLOAT64.
+    unless the decay exceeds 1. With finite values, the two formulas round differently: with decay
+    0, `old` 1 and `new` 2^-54, the first gives 2^-54 and the second 0 in FLOAT64.
     """
     if not np.isfinite(decay):
         # The page's formula may be infinity minus infinity where DirectML's is infinite.

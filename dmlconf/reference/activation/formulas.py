@@ -144,7 +144,7 @@ FORMULAS: Final[Mapping[str, Callable[..., Array]]] = {
 }
 """The function of each operator: it takes FLOAT64 numbers, and the operator's attributes by name.
 
-FLOAT32 numbers give the same results where an activation rounds at most once.
+If the activation rounds at most once, FLOAT32 numbers give the same results.
 """
 
 

@@ -20,8 +20,9 @@ def activation_relu_grad(
 
     Return the gradient where the input is greater than zero, and zero elsewhere.
 
-    Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC; that the result is zero where the
-    input is NaN, and where an infinite or NaN gradient is dropped, was measured.
+    Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC. Measured: the result is zero where
+    the input is NaN, and also where an input that is not positive meets an infinite or NaN
+    gradient.
     """
     zero = InputGradientTensor.dtype.type(0)
     gradient: Array = np.where(InputTensor > 0, InputGradientTensor, zero)

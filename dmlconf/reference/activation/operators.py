@@ -118,8 +118,8 @@ def activation_shrink(
 
     Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
 
-    Integers are computed in FLOAT32, rounded to the nearest, halves to even, and limited to what
-    their type holds. A result of NaN, from a Bias of NaN, becomes 0.
+    For integer tensors the result is computed in FLOAT32, rounded to the nearest integer, halves to
+    even, and clamped to the type. A NaN, which a Bias of NaN gives, becomes 0 there.
 
     Source: the page of DML_ACTIVATION_SHRINK_OPERATOR_DESC; integers and NaN were measured.
     """

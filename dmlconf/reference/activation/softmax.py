@@ -1,7 +1,7 @@
 """Softmax, log-softmax and hardmax along some axes.
 
-A row is the elements whose coordinates differ along these axes only. The share of an element x is
-`exp(x) / sum(exp(x))` over its row.
+A row consists of the elements whose coordinates differ only along these axes. The share of an
+element x is `exp(x) / sum(exp(x))`, where the sum is over the elements of its row.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
-    """Return the shares of FLOAT64 values, the results of an operator with a fused SOFTMAX."""
+    """Return the shares of FLOAT64 values, as the SOFTMAX that is fused into an operator does."""
     return in_slices(
         lambda tensor: row_shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
     )

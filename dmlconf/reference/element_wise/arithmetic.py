@@ -33,7 +33,8 @@ def element_wise_add1(
 ) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `a + b`, or its activation; integers, which ELEMENT_WISE_ADD takes, wrap around.
+    Return `a + b`, or its activation. Sums of integers, which only ELEMENT_WISE_ADD takes, wrap
+    around.
 
     A sum beyond the range of its data type becomes infinite before the activation is applied.
 
@@ -72,7 +73,7 @@ def element_wise_min(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the lesser of `a` and `b`; the number where one of them is NaN.
+    Return the lesser of `a` and `b`; if one of them is NaN, the other one.
 
     Source: the page of DML_ELEMENT_WISE_MIN_OPERATOR_DESC; NaN was measured.
     """
@@ -83,7 +84,7 @@ def element_wise_max(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the greater of `a` and `b`; the number where one of them is NaN.
+    Return the greater of `a` and `b`; if one of them is NaN, the other one.
 
     Source: the page of DML_ELEMENT_WISE_MAX_OPERATOR_DESC; NaN was measured.
     """
@@ -150,7 +151,7 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 
 
 def computed(operation: np.ufunc, a: Array, b: Array) -> Array:
-    """Return an operation of NumPy on two tensors in their own type.
+    """Return the result of a NumPy operation on two tensors, in their type.
 
     NumPy computes FLOAT16 in FLOAT32. For the four basic operations this gives the same as rounding
     the exact result once.
@@ -164,7 +165,7 @@ def _truncated_quotient(dividend: Array, divisor: Array) -> Array:
     """Return quotients of integers; those by zero are arbitrary."""
     with np.errstate(all="ignore"):
         if dividend.dtype.itemsize < 8:
-            # A FLOAT64 quotient of integers of up to 32 bits is never rounded up to the next one.
+            # FLOAT64 never rounds a quotient of integers of up to 32 bits to the next integer.
             quotient: Array = np.divide(dividend, divisor, dtype=np.float64).astype(np.int64)
             return quotient.astype(dividend.dtype)
         whole: Array = (dividend - np.fmod(dividend, divisor)) // divisor

@@ -70,7 +70,7 @@ def element_wise_threshold(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32 to INT8, UINT32 to
     UINT8
 
-    Return the greater of the scaled element and Min; the number where one of them is NaN.
+    Return the greater of the scaled element and Min; if one of them is NaN, the other one.
 
     Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC.
     """
@@ -138,7 +138,7 @@ def clip_between(low: Any, high: Any) -> Callable[[Array], Array]:
 
 
 def threshold_function(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
-    """Return the function of THRESHOLD for an output and its least element."""
+    """Return the function of THRESHOLD for an output and the bound Min."""
     if tensor.DataType.dtype.kind == "f":
         low = np.float32(least)
     else:

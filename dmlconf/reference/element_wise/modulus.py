@@ -69,7 +69,7 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
 def _float_remainder(
     dividend: Array, divisor: Array, operation: np.ufunc, rounding: np.ufunc
 ) -> Array:
-    """Return `a - b * rounding(a / b)` in FLOAT64: NaN for an infinite divisor, and never -0.
+    """Return `a - b * rounding(a / b)` in FLOAT64; NaN if the divisor is infinite, and never -0.
 
     Measured on DirectML 1.8.0 and 1.15.4: a quotient too small for FLOAT32 counts as 0, so the
     remainder is the dividend.

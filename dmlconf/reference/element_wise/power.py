@@ -1,8 +1,8 @@
 """Powers, and the inverse tangent of two tensors.
 
-DirectML computes powers of real numbers as `exp2(y * log2(|x|))`, negative for a negative base and
-an odd exponent, and 0 for the base 0 and any exponent. If base and exponent are integers, it
-multiplies.
+DirectML computes powers of real numbers as `exp2(y * log2(|x|))`, with the sign changed for a
+negative base and an odd exponent, and as 0 for the base 0 and any exponent. If base and exponent
+are integers, it multiplies repeatedly.
 
 Source: the operators' pages; special numbers, overflow of integers and the truncation of scaled
 integers were measured.
@@ -92,7 +92,7 @@ def exponent_of(exponent: float) -> Array:
 
 
 def operand(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return the scaled elements of a tensor, FLOAT64; integers without their fraction."""
+    """Return the scaled elements of a tensor, FLOAT64; of an integer tensor without fractions."""
     values = scaled(tensor, scale_bias)
     return whole_numbers(values, tensor.dtype) if are_integers(tensor) else values
 
@@ -116,9 +116,9 @@ def _real_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
 def real_power(base: Array, exponent: Array) -> Array:
     """Return the power of FLOAT64 numbers, with DirectML's results for special numbers.
 
-    Its formula gives NaN where `pow` of C gives 1: for 1 or -1 to an infinite power, 1 to the power
-    NaN, and an infinity or NaN to the power 0. A negative base gives NaN unless the exponent is
-    whole.
+    DirectML's formula gives NaN where `pow` of C gives 1: for 1 or -1 to an infinite power, 1 to
+    the power NaN, and an infinity or NaN to the power 0. A negative base gives NaN unless the
+    exponent is whole.
     """
     with np.errstate(all="ignore"):
         absolute = np.abs(base)

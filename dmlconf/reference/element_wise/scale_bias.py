@@ -66,7 +66,7 @@ def scaled_function(
     *,
     rounds_once: bool = False,
 ) -> Array:
-    """Return a function of the scaled elements in the output's type.
+    """Return what a function gives for the scaled elements, in the output's type.
 
     Args:
         function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the

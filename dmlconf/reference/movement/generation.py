@@ -47,7 +47,7 @@ def diagonal_matrix1(
 def with_diagonals(
     tensor: Array | None, output: TensorDesc, value: Array, begin: int, end: int
 ) -> Array:
-    """Return the tensor, or zeros, with a value on the diagonals of `diagonal_matrix1`."""
+    """Return the tensor, or zeros, with a value on the diagonals that `diagonal_matrix1` fills."""
     sizes = output.Sizes
     height, width = (1, *sizes)[-2:]
     diagonal = np.arange(width) - np.arange(height)[:, np.newaxis]
@@ -92,7 +92,7 @@ def fill_value_sequence(
 
 
 def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
-    """Return `start + i * delta`, FLOAT64; both are rounded to the output's type first."""
+    """Return `start + i * delta`, FLOAT64; both numbers are rounded to the output's type first."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     indices = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)

@@ -182,7 +182,7 @@ def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
 
     Args:
         sizes: the indexed tensor's sizes.
-        tuples: indices, of which the last dimension is one tuple.
+        tuples: indices; those of one tuple lie along the last dimension.
         batch: how many leading dimensions the tensor and the indices have in common.
     """
     count = tuples.shape[-1]

@@ -86,7 +86,8 @@ _SOURCES: Final[Mapping[str, Callable[[Array, int], Array]]] = {
     "SYMMETRIC": _symmetric,
     "WRAP": np.mod,
 }
-"""By mode: which element of the input each index along an axis copies.
+"""By mode: functions from indices along an axis, and its size, to the indices of the input's
+elements that are copied there.
 
 Indices are less than 0 before the input, and at least the input's size after it.
 """

@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 _HALF_OF_KEY: Final = 4
-"""Bytes of an element that fit a 64-bit key together with its index."""
+"""The most bytes of an element that fits into a 64-bit key together with its index."""
 
 
 def nonzero_coordinates(
@@ -101,7 +101,8 @@ def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
 
         return in_slices(indices_of, tensor, dtype=np.dtype(np.int64), together=(axis,))
     if decreasing:
-        # A stable sort of the flipped tensor puts the last of equal elements first; its flip, last.
+        # A stable sort of the flipped tensor puts the last of equal elements first. The sorted
+        # indices are flipped back, so that it comes last.
         backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
         indices = np.flip(size - 1 - backward, axis)
     else:
@@ -110,7 +111,7 @@ def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
 
 
 def _order(tensor: Array) -> Array:
-    """Return INT64 numbers in the elements' order, of 32 bits; NaN is the largest, and -0 is +0."""
+    """Return INT64 numbers of 32 bits, ordered as the elements; NaN is the largest, -0 is +0."""
     if tensor.dtype.kind != "f":
         least = np.iinfo(np.int32).min if tensor.dtype == np.uint32 else 0
         return tensor.astype(np.int64) + least

@@ -99,8 +99,8 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
     element's own gradient is in both terms. Here it is multiplied once, by the difference of its
     two factors, since an infinite gradient would otherwise give infinity minus infinity.
 
-    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; it was
-    measured.
+    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; this one
+    was found by measurements.
     """
     return local_response_gradients(desc, desc.OutputGradientTensor.DataType.dtype)
 

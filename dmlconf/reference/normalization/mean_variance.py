@@ -47,11 +47,11 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
 
     Mean and variance are those of the elements along Axes. The variance is that of a population:
     the mean of the squares of `x - mean`. Without UseMean the mean counts as 0. Without UseVariance
-    nothing is divided. Scale and bias are broadcast along dimensions of size 1; an absent scale is
-    1, and an absent bias 0.
+    there is no division. Scale and bias are broadcast along dimensions of size 1; an absent scale
+    is 1, and an absent bias 0.
 
-    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC has only the names; the
-    operator was measured.
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC only names the fields; what
+    the operator computes was measured.
     """
     over = tuple(sorted(set(desc.Axes)))
 
@@ -85,7 +85,8 @@ def lp_normalization(
     The norm is that of the elements along the axis: with P of 1 the sum of their absolute values,
     with 2 the root of the sum of their squares.
 
-    Source: the page of DML_LP_NORMALIZATION_OPERATOR_DESC has no formula; it was measured.
+    Source: the page of DML_LP_NORMALIZATION_OPERATOR_DESC has no formula; this one was found by
+    measurements.
     """
 
     def normalized(tensor: Array) -> Array:

@@ -2,7 +2,8 @@
 
 C does not define the result for a number beyond the integer type, such as 300 for UINT8, so
 processors differ. Measured: DirectML 1.15.4, 1.13.1 and 1.8.0 on x86-64 convert attributes of
-PADDING and of DIAGONAL_MATRIX like C there. The pages do not mention the conversion.
+PADDING and of DIAGONAL_MATRIX as a C program does on x86-64. The pages do not mention the
+conversion.
 
 Sources: ISO C 6.3.1.4; Intel 64 manual, CVTTSS2SI and, with AVX-512, VCVTTSS2USI; Arm architecture
 reference manual, FCVTZS and FCVTZU.
@@ -54,6 +55,6 @@ def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
 
 
 def low_bits(number: int, dtype: np.dtype[Any]) -> Array:
-    """Return the integer of a type that has the low bits of a number."""
+    """Return the low bits of a number, as many as an integer type has, as an integer of it."""
     bits = number & (1 << 8 * dtype.itemsize) - 1
     return np.array(bits, f"u{dtype.itemsize}").view(dtype)

@@ -23,10 +23,10 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
     """Apply a function to each element, or to the elements at the same index, block by block.
 
     Args:
-        function: a function of flat arrays of one length, which returns another one of that length.
-            A tensor that repeats a single element may come as an array of that element alone.
+        function: takes a flat array for each tensor, all of one length, and returns another one of
+            that length. For a tensor that repeats a single element, the array may have length 1.
         tensors: one or more, of the same sizes.
-        dtype: the results' type, which the function's results must have, or fit.
+        dtype: the type of the result; what the function returns is converted to it.
     """
     first = tensors[0]
     if first.size <= _BLOCK:
@@ -54,10 +54,11 @@ def in_slices(
     """Apply a function to tensors, slice by slice along one of their axes.
 
     Args:
-        function: a function of as many tensors, which returns one with the first one's sizes,
-            though perhaps others along the axes that it needs together.
-        tensors: the first one, and others or None; they are broadcast along dimensions of size 1.
-        dtype: the results' type, which the function's results must have, or fit.
+        function: takes a slice of each tensor, and returns a tensor with the sizes of the first
+            slice, except perhaps along the axes `together`.
+        tensors: the first one has the full sizes; each other one has size 1 along the axes in which
+            it is broadcast, or is None.
+        dtype: the type of the result; what the function returns is converted to it.
         together: the axes along which the function needs all elements at once; negative ones count
             from the end.
     """

@@ -1,6 +1,7 @@
 """The error function of arrays, and its complement, from tables of Taylor series.
 
-Each node of a table, 1/4096 apart, has the first four Taylor coefficients of the function.
+The nodes of a table are 1/4096 apart; for each, it has the function's first four Taylor
+coefficients.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _PER_UNIT: Final = 4096
 """Nodes of the table between 0 and 1."""
 
 _END: Final = 11
-"""The last node; from here on the complement is less than any FLOAT32 number."""
+"""The last node; from here on the complement is less than any positive FLOAT32 number."""
 
 _FAR: Final = 2.0**30
-"""Greater numbers are replaced by this one; the table ends long before it."""
+"""Numbers of greater magnitude are replaced by this one; the table ends long before it."""
 
 _TO_NODE: Final = 1.5 * 2.0**52 / _PER_UNIT
 """A number so large that `x + _TO_NODE` is rounded to a multiple of 1/4096, the nearest node.
@@ -35,12 +36,12 @@ _FIRST: Final = int(np.array(_TO_NODE - _END).view(np.int64))
 
 
 def erf(values: Array) -> Array:
-    """Return erf of FLOAT64 numbers, to 2^-50; NaN stays NaN."""
+    """Return erf of FLOAT64 numbers, with an error of up to 2^-50; NaN stays NaN."""
     return _series(values, _of_erf())
 
 
 def erfc(values: Array) -> Array:
-    """Return `1 - erf` of FLOAT64 numbers, to 2^-39 of itself, and 0 from 11 on."""
+    """Return `1 - erf` of FLOAT64 numbers, with a relative error of 2^-39; from 11 on it is 0."""
     return _series(values, _of_erfc())
 
 

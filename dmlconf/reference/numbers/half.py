@@ -52,8 +52,9 @@ def to_float16(values: Array) -> Array:
     rounded -= (_OTHER_BIAS << 23) - (1 << _OMITTED - 1) + 1
     rounded >>= _OMITTED
     if has_subnormal:
-        # `rounded` is the least normal number where the element is subnormal, and `subnormal` is
-        # where it is normal. Their sum has it once too often, so `1 << 10` is subtracted.
+        # Where the element is subnormal, `rounded` is the least normal number; where it is normal,
+        # `subnormal` is. The sum of both has this number too often, so its bits, `1 << 10`, are
+        # subtracted.
         subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
         rounded += subnormal
         rounded -= _BITS_OF_HALF + (1 << 10)

@@ -30,7 +30,7 @@ KEYS: Final = (3,)
 """The dimension of keys among those of scores: batch, head, query, key."""
 
 OF_QUERIES: Final = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
-"""The mask that gives each batch a range of queries and one of keys."""
+"""The MaskType whose mask gives each batch a range of queries and one of keys."""
 
 
 def multihead_attention1(
@@ -61,10 +61,11 @@ def multihead_attention1(
 
         BOOLEAN: those whose element is 1
         KEY_SEQUENCE_LENGTH: those before the batch's length
-        KEY_SEQUENCE_END_START: those before its end and from its start on; all ends come first
-        KEY_QUERY_SEQUENCE_LENGTH_START_END: for the queries from the batch's start up to the next
-        batch's start, as many keys as the batch's length, from its start of keys on; for other
-        queries none. Positions are counted through all batches
+        KEY_SEQUENCE_END_START: those from the batch's start up to before its end; all ends come
+        first in MaskTensor
+        KEY_QUERY_SEQUENCE_LENGTH_START_END: for queries from the batch's start up to before the
+        next batch's, those from the batch's start of keys on, as many as its length; for other
+        queries none. Queries and keys are numbered through all batches
 
     With PastSequenceLengthsTensor the present tensors hold at least L keys. New keys and values are
     written from the position on that this tensor gives for the batch. The elements before that
@@ -100,7 +101,7 @@ class Heads:
 
 
 def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Heads:
-    """Return queries, keys and values by head, with the bias, and with past keys and values."""
+    """Return queries, keys and values by head, plus biases; past keys and values come first."""
     query, key, value = _unstacked(fields)
     bias = fields["BiasTensor"]
     if bias is not None:
@@ -189,9 +190,9 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
 
     Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well. With masks
     KEY_SEQUENCE_LENGTH and KEY_SEQUENCE_END_START, MaskFilterValue replaces the bias of an excluded
-    key. If these masks exclude every key of a batch, they exclude none, which only shows where
+    key. If these masks would exclude every key of a batch, they exclude none, which shows only if
     MaskFilterValue is infinite or outweighs the scores. The other two masks multiply
-    MaskFilterValue by 0 for a key that is seen, which makes NaN of infinity.
+    MaskFilterValue by 0 for a key that is seen, so an infinite one gives NaN.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)

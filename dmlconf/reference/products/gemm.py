@@ -48,8 +48,8 @@ def gemm(desc: GemmDesc) -> Array:
 
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
-    These sizes are for TransA and TransB NONE; a transposed matrix has its sizes exchanged. An
-    Alpha or Beta of 0 is multiplied as well, so an infinity becomes NaN.
+    These sizes are for TransA and TransB NONE; a matrix to be transposed has its last two sizes
+    exchanged. Numbers are also multiplied by an Alpha or Beta of 0, so an infinity becomes NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """

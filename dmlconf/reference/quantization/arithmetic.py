@@ -44,7 +44,7 @@ class QuantizedPair:
         return centred(self.ATensor, self.AZeroPointTensor), b
 
     def dequantized(self, dtype: np.dtype[np.floating]) -> tuple[Array, Array]:
-        """Return A and B minus their zero points, times their scales, computed in a type."""
+        """Return A and B minus their zero points, times their scales, computed in `dtype`."""
         b = _dequantized(self.BTensor, self.BScaleTensor, self.BZeroPointTensor, dtype)
         return _dequantized(self.ATensor, self.AScaleTensor, self.AZeroPointTensor, dtype), b
 
@@ -135,7 +135,7 @@ def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> 
     A has one scale and zero point or one for each row, and B has one or one for each column; absent
     zero points are 0.
 
-    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC; measured.
+    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, and measurements.
     """
     with np.errstate(all="ignore"):
         a, b = desc.centred()

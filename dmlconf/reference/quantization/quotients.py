@@ -21,7 +21,7 @@ def quantized(
         quotient: FLOAT32.
         zero_point: a zero point whose shape broadcasts to the quotient's; None for 0.
         data_type: an integer type of at most 8 bits.
-        nan: the result for NaN, with any zero point; the least number if None.
+        nan: the result for NaN, whatever the zero point is; None for the type's least number.
     """
     rounded = np.rint(quotient)
     if zero_point is not None:

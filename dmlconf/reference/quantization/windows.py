@@ -200,7 +200,7 @@ def convolved(
     start: Sequence[int],
     groups: int,
 ) -> Array:
-    """Return the convolution of centred bytes, FLOAT64; it and its arguments have 4 dimensions."""
+    """Return the convolution of centred bytes, FLOAT64; it, values and filter have 4 dimensions."""
     window = FilterGeometry.of(values.ndim - 2, strides, dilations, start, groups)
     sizes = (*output.Sizes, *(1,) * (values.ndim - output.DimensionCount))
     return exact_convolution(values, filter_, sizes, window)
@@ -222,7 +222,7 @@ def by_channel(tensor: Array, rank: int = 4) -> Array: ...
 @overload
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None: ...
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None:
-    """Return one element, or one for each channel, so that it broadcasts to a tensor of a rank."""
+    """Return one element, or one for each channel, in a shape that broadcasts to `rank` axes."""
     return None if tensor is None else tensor.reshape(1, -1, *(1,) * (rank - 2))
 
 

@@ -121,7 +121,7 @@ def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
 
 
 def _of_infinite_operands(result: Values, *operands: Values) -> Array:
-    """Return which results are infinite or NaN since an operand is infinite, and none is NaN."""
+    """Return which results are not finite because an operand is infinite, while none is NaN."""
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
     nan = np.logical_or.reduce([np.isnan(value) for value in each])

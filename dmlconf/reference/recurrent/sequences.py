@@ -156,8 +156,8 @@ def initial(
 
     Measured: without a tensor, the first computed step leaves out the product of the hidden nodes
     and the recurrence, so that an infinite recurrence does not give 0 times infinity, NaN. In a
-    backward direction the first computed step is the last one. Shorter sequences have no such step;
-    they begin in a later one, and their zeros are multiplied.
+    backward direction the step that is computed first is the last one of the input. Sequences that
+    are shorter lack it; for them, zeros are multiplied in the first step that they have.
 
     Args:
         tensor: the initial state, sizes {1, R, N, H}; or None.
@@ -191,8 +191,8 @@ def in_directions(
         arithmetic: computes the equations.
 
     Returns:
-        The sequence, sizes {steps, directions, batch, hidden}, and each part of the state, sizes
-        {1, directions, batch, hidden}.
+        The hidden nodes after every step, sizes {steps, directions, batch, hidden}, and each part
+        of the last state, sizes {1, directions, batch, hidden}.
     """
     directions: list[tuple[Values, ...]] = []
     for index in range(2 if direction == "BIDIRECTIONAL" else 1):
@@ -228,10 +228,10 @@ def _have_step(step: int, lengths: Array) -> Array:
 
 
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
-    """Return the last hidden nodes of forward sequences, 0 where no step has the length's number.
+    """Return the last hidden nodes of forward sequences; 0 for lengths of 0 or beyond all steps.
 
-    Measured. If there is only one step, its hidden nodes are returned whatever the length is. For a
-    length beyond the last step DirectML may write nothing, so any result is right.
+    Measured: if there is only one step, its hidden nodes are returned for every length. For a
+    length beyond the last of several steps DirectML may write nothing, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]

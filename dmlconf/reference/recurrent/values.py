@@ -26,8 +26,8 @@ class Values:
 
     Attributes:
         value: the values.
-        absent: which rows are zeros that no matrix is multiplied by, as `initial` explains, sizes
-            {rows, 1}; None for none.
+        absent: which rows are zeros whose product with a matrix is left out, as `initial` explains,
+            sizes {rows, 1}; None if no row is.
     """
 
     value: Array
@@ -59,7 +59,7 @@ class Values:
         return Values(product if self.absent is None else np.where(self.absent, 0.0, product))
 
     def where(self, chosen: Array, other: Values) -> Values:
-        """Return this where chosen, else the other."""
+        """Return these values where `chosen` is true, and the others elsewhere."""
         return Values(np.where(chosen, self.value, other.value))
 
     def nothing(self) -> Values:
@@ -67,11 +67,11 @@ class Values:
         return Values(np.zeros_like(self.value))
 
     def common(self) -> Values:
-        """Return the values; several others are computed from them, and share their errors."""
+        """Return the values, marked as ones from which several others get the same error."""
         return self
 
     def settled(self) -> Values:
-        """Return the values as those of an output, from which no others are computed."""
+        """Return the values, marked as those of an output: no others are computed from them."""
         return self
 
     def stacked(self, others: Sequence[Values], axis: int = 0) -> Values:
@@ -116,7 +116,7 @@ class Arithmetic(Protocol):
         ...
 
     def undefined(self, values: Values, where: Array) -> Values:
-        """Return values of which any is right where `where` is true."""
+        """Return the values, marked as ones for which any result is right where `where` is true."""
         ...
 
 

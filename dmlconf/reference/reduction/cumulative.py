@@ -25,8 +25,8 @@ def cumulative_summation(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
     UINT32
 
-    Return the sum of the elements up to each one along the axis, without that one if
-    HasExclusiveSum; integers wrap around.
+    Return for each element the sum of the elements up to it along the axis, without itself if
+    HasExclusiveSum; with AxisDirection DECREASING, from the end of the axis. Integers wrap around.
 
     Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
     """
@@ -43,7 +43,8 @@ def cumulative_product(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
     UINT32
 
-    Return the products up to each element, as `cumulative_summation` does sums.
+    Return for each element the product of the elements up to it, as `cumulative_summation` returns
+    the sum.
 
     Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC.
     """
@@ -53,9 +54,9 @@ def cumulative_product(
 def cumulated(
     operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
 ) -> Array:
-    """Return the operation on all elements up to each one, in the tensor's type.
+    """Return, for each element, the operation applied to all elements up to it, in their type.
 
-    Floating-point numbers are computed in FLOAT64.
+    Floating-point numbers are computed in FLOAT64 and then rounded.
     """
 
     def of_slice(part: Array) -> Array:

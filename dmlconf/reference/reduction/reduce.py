@@ -67,7 +67,7 @@ def reduce(
     Integers wrap around. MIN and MAX ignore NaN; of NaN alone, MIN is infinity and MAX -infinity.
     ARGMIN and ARGMAX return the index of the first of equal elements.
 
-    Source: the page of DML_REDUCE_OPERATOR_DESC; NaN, wrapping and no axes at all were measured.
+    Source: the page of DML_REDUCE_OPERATOR_DESC; NaN, wrapping and empty Axes were measured.
     """
     dtype = OutputTensor.DataType.dtype
     if Function in ("ARGMIN", "ARGMAX"):
@@ -125,7 +125,7 @@ def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direct
     Args:
         rows: a tensor whose last axis is reduced.
         find: argmin or argmax.
-        worst: the value that every number beats; it stands for NaN.
+        worst: what replaces NaN: the value that no number is less extreme than.
         direction: INCREASING for the first, DECREASING for the last.
     """
     indices = _index(rows, find, direction)

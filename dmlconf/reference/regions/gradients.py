@@ -75,7 +75,7 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     this to the gradient of the start, and one quarter to the gradient of the end. Scales and
     offsets have no effect on these shares.
 
-    Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
+    Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, and measurements.
     """
     outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     with np.errstate(all="ignore"):
@@ -169,9 +169,10 @@ class RoiGradients:
         return total
 
     def slope_terms(self, part: Part, axis: int, y: Array, x: Array) -> Array:
-        """Return the slopes at these coordinates times the samples' gradients, over all channels.
+        """Return the slopes at these coordinates times the samples' gradients.
 
-        The sums have the sizes {regions, samples, samples, rows, columns}; axis 0 is x, and 1 is y.
+        They are added up over all channels, and have the sizes {regions, samples, samples, rows,
+        columns}. Axis 0 is x, and 1 is y.
         """
         slope = slopes(part.reading, y, x)[axis]
         inside = part.reading.inside(y, x)

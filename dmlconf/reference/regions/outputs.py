@@ -137,7 +137,7 @@ def _of_parts(
     columns: Sequence[Array],
     lowest: np.float32,
 ) -> Array:
-    """Return the greatest element of each part: the greatest of its rows, then of these in x.
+    """Return the greatest element of each part: first that of each column, then that of these.
 
     The result has the sizes {regions, rows, columns, channels}, and `values` has {batches, height,
     width, channels}.
@@ -209,7 +209,8 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
     the input, but with AlignRegionsToCorners x < 0 or x > size - 1. NEAREST_NEIGHBOR reads the
     element floor(x + 1/2).
 
-    Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; measured.
+    Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; the formulas were
+    measured.
     """
     with np.errstate(all="ignore"):
         reading, y, x = reading_and_placements(desc)

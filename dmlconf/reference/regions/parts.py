@@ -1,6 +1,6 @@
 """Parts of ROI_ALIGN_GRAD's work: the samples of some outputs, with their shares of gradients.
 
-Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
+Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, and measurements.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Part:
 
     Attributes:
         block: the samples' coordinates.
-        reading: how they read the tensor.
-        gradient: the share of its output's gradient that each sample has, even outside the tensor,
-            sizes {regions, samples, samples, rows, columns, channels}.
+        reading: how the samples are read from the tensor.
+        gradient: each sample's share of its output's gradient, also of a sample that lies outside
+            the tensor; sizes {regions, samples, samples, rows, columns, channels}.
     """
 
     block: Block

@@ -48,7 +48,7 @@ class Placement:
         steps: the number of each sample in its region, minus the offset, sizes {regions, samples,
             outputs}.
         length: how many steps there are from begin to end, sizes {regions, 1, 1}.
-        shares: the steps divided by the length: 0 at the begin, and 1 at the end.
+        shares: the steps divided by the length: 0 where the region begins, and 1 where it ends.
         counts: how many samples an output has, sizes {regions}.
         shift, offset: the offset of the input's pixels, and the offset of the output's.
     """
@@ -64,7 +64,7 @@ class Placement:
 
     @property
     def part(self) -> Array:
-        """The distance of each sample from the begin of its region."""
+        """The distance of each sample from where its region begins."""
         part: Array = self.shares * (self.end - self.begin)
         return part
 
@@ -86,12 +86,12 @@ class Samples:
     counts: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
-        """Return the samples of some regions and outputs, cut to the most samples of an output."""
+        """Return the samples of some regions and outputs, padded to the most of these regions."""
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 
     def used(self) -> Array:
-        """Return which samples are those of a region, and do not only pad the array.
+        """Return which samples belong to a region, as others only pad the array.
 
         The result has the sizes {regions, samples, 1}.
         """
@@ -142,12 +142,12 @@ class Reading:
     edges: bool
 
     def of(self, block: Block) -> Reading:
-        """Return how the samples of a block read the tensor; the batch has sizes {regions}."""
+        """Return how the samples of a block are read; `batch` must have the sizes {regions}."""
         batch = self.batch[block.outputs[0]]
         return replace(self, batch=batch.reshape(-1, *(1,) * (block.y.ndim - 1)))
 
     def at(self, y: Array, x: Array) -> Array:
-        """Return the elements at rows and columns."""
+        """Return the samples at rows and columns: interpolated or nearest elements or `outside`."""
         inner = self._interpolated(y, x) if self.linear else self.nearest(y, x)
         samples: Array = np.where(self.inside(y, x), inner, self.outside)
         return samples
@@ -279,9 +279,9 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
 
 
 def slices(count: int, sizes: int) -> Iterator[slice]:
-    """Yield slices of `count` items with `sizes` elements each.
+    """Yield slices that cover `count` items, which have `sizes` elements each.
 
-    The elements of a slice fit into the processor's cache, unless it has one item only.
+    A slice has as many items as fit into the processor's cache, but at least one.
     """
     step = max(1, _BLOCK // sizes)
     for first in range(0, count, step):

@@ -25,5 +25,5 @@ def slopes(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
 
 
 def elements_around(reading: Reading, y: Array, x: Array) -> list[Array]:
-    """Return the elements around samples: of the row before, then of that after."""
+    """Return the elements around samples: two of the row before, then two of the row after."""
     return [reading.elements(*at) for at in product(around(y), around(x))]

@@ -1,8 +1,8 @@
 """Gradients of the operators that stretch and shrink a tensor along its axes.
 
 Source: the operators' pages. Measured: InputPixelOffsets belong to InputGradientTensor, which is
-the gradient of RESAMPLE1's output. So they have the values that RESAMPLE1 has as
-OutputPixelOffsets, and the other way round.
+the gradient of RESAMPLE1's output. So they have the values of RESAMPLE1's OutputPixelOffsets, and
+OutputPixelOffsets have the values of RESAMPLE1's InputPixelOffsets.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
     RESAMPLE2. Measured: the two are exchanged, so that the gradient of a RESAMPLE2 with the
-    InputPixelOffset 0.5 and the OutputPixelOffset -0.5 takes -0.5 and 0.5.
+    InputPixelOffset 0.5 and the OutputPixelOffset -0.5 takes an InputPixelOffset of -0.5 and an
+    OutputPixelOffset of 0.5.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
     along = element_coordinates(desc)

@@ -77,7 +77,7 @@ def coordinates_of_axes(desc: Resample3Desc) -> list[Coordinates]:
 
 
 def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
-    """Return the coordinates of each step, for each axis."""
+    """Return for each axis the coordinates of each step."""
     if not desc.Antialiased or min(desc.Scales) >= 0.5:
         return [[at] for at in coordinates_of_axes(desc)]
     offsets = list(zip(desc.InputPixelOffsets, desc.OutputPixelOffsets, strict=True))

@@ -1,4 +1,4 @@
-"""Weighted sums of elements along an axis, which the gradients of interpolation are."""
+"""Weighted sums of elements along an axis, of which the gradients of interpolation consist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 def spread(
     values: Array, axis: int, at: Coordinates, size: int, more: Array | float = 0.0
 ) -> Array:
-    """Return sums to which each element is added twice: before and after its coordinate.
+    """Return sums; each element is added, with weights, to the two before and after its coordinate.
 
     Args:
         values: the tensor.
@@ -47,9 +47,9 @@ def weighted(
     Args:
         values: the tensor.
         axis: the axis along which elements are added up; the result has `size` sums along it.
-        elements: the index of the element that each term is made of.
-        weights: the weight of each term.
-        indices: the index of the sum that each term belongs to; these ascend.
+        elements: for each term, the index of its element.
+        weights: for each term, the weight of its element.
+        indices: for each term, the index of its sum; these ascend.
         size: how many sums there are.
     """
     starts = np.flatnonzero(np.diff(indices, prepend=-1))

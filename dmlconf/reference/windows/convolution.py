@@ -82,7 +82,7 @@ class FilterGeometry:
         return FilterGeometry(strides, dilations, self.start, self.groups)
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
-        """Return a view with the filter's spatial dimensions, then those of positions."""
+        """Return a view of a tensor: elements of the filter, then positions, as spatial axes."""
         return strided_view(
             padded,
             padded.ndim - len(filter_sizes),
@@ -131,8 +131,8 @@ def convolution(desc: ConvolutionDesc) -> Array:
     FORWARD adds up the window of the input that an element of the output looks at, times the
     filter. BACKWARD is its transposition: each element of the input adds the filter, times itself,
     to its window of the output. CONVOLUTION flips the filter in every spatial dimension. The last
-    OutputPadding elements are the activation of 0, without the bias. The sizes are those of
-    FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
+    OutputPadding elements of each spatial dimension are the activation of 0, without the bias. The
+    sizes above are those of FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
@@ -218,18 +218,19 @@ def convolution_sums(
 
 
 def reached_input(values: Array, start: Sequence[int]) -> Array:
-    """Return the input, or zeros if a second padding moves the filter out of a 3D tensor.
+    """Return the input, or zeros if a second StartPadding moves the filter out of a 3D tensor.
 
-    Measured: a tensor of three dimensions has a second spatial dimension of size 1. Padding before
-    it leaves the first output element, the only one, outside of the input.
+    Measured: DirectML adds a second spatial dimension of size 1 to a tensor of three dimensions.
+    Along it there is one output element, and with padding before it, that one lies outside of the
+    input.
     """
     return np.zeros_like(values) if values.ndim == 3 and any(start[1:2]) else values
 
 
 def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ...]:
-    """Return a number for each spatial dimension; the neutral one completes a short array.
+    """Return a number for each spatial dimension; neutral ones are appended to a short array.
 
-    That DirectML does so was measured.
+    Measured: DirectML does so.
     """
     return (*numbers, *(neutral,) * rank)[:rank]
 

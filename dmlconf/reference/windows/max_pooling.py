@@ -45,7 +45,7 @@ def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     Return the greatest number in each window, and its index in the whole input.
 
     The elements of a window are Dilations apart. NaN is ignored, and no result is below the lowest
-    finite number, which a window of nothing but padding gives as well; its index is 0. Of equal
+    finite number. A window of nothing but padding gives that number, and the index 0. Of equal
     elements the first counts. The index of a window of nothing but NaN is that of its first
     element.
 

@@ -75,8 +75,8 @@ class Window:
             yield (*before, slice(first, behind, self.stride or 1))
 
     def view(self, tensor: Array) -> Array:
-        """Return a view of a tensor with `reach` elements: an axis of window elements, then one of
-        positions, in place of the axis.
+        """Return a view of a tensor that has `reach` elements along the axis: in place of the axis
+        there are two, one of the window's elements, and one of positions.
         """
         counts, steps = ((self.size,), (self.positions,)), ((self.dilation,), (self.stride,))
         return strided_view(tensor, self.axis, *counts, *steps)
@@ -145,7 +145,7 @@ def strided_view(
 
     Args:
         tensor: a tensor of any rank, which has all elements that the window reaches.
-        first: the first of the axes that the window slides over, which these replace.
+        first: the first of the axes that the window slides over; the new axes replace them.
         sizes: how many elements the window has along each of them.
         positions: how many positions it has.
         dilations: how far from one of its elements to the next.
@@ -216,7 +216,7 @@ def _reduced(
     neutral: Any,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Combine all elements in each window, and a neutral number for elements outside."""
+    """Combine all elements in each window; elements outside the tensor count as `neutral`."""
     images = _images(tensor)
     output = np.empty((*images.shape[:2], *(window.positions for window in over)), dtype)
     for block in _blocks(images):
@@ -253,7 +253,7 @@ def _first_greatest(
         numbers: the tensor, without NaN and nothing less than the lowest number.
         indices: the indices of its elements, broadcast to it.
         over: the window along each axis.
-        lowest: what padding counts as; its index is beyond all others.
+        lowest: what padding counts as; the index of padding is beyond all others.
     """
     for window in over:
         padded, padded_indices = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
