@@ -92,5 +92,5 @@ def _dtype(data_type: DataType) -> np.dtype[Any]:
 
 
 def bits_of(array: Array) -> Array:
-    """Return the bits of each element as an unsigned integer; so NaN is equal to itself."""
+    """Return the bits of each element as an unsigned integer, so that NaNs can be compared."""
     return np.ascontiguousarray(array).view(f"u{array.itemsize}").reshape(array.shape)

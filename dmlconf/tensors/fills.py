@@ -1,7 +1,8 @@
 """Named generators of tensor data, the same on every machine and NumPy version.
 
-A generator can create any part of a tensor by itself: `count` elements from the element `first` on,
-in row-major order. So tensors are created in blocks that stay in the processor's cache.
+A generator can create any part of a tensor without the rest: `count` elements from the element with
+index `first` on, in row-major order. So large tensors are created in blocks that fit into the
+processor's cache.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def _draw(seed: int, count: int, first: int) -> Array:
 # Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""The most numbers that are kept: to draw more again costs little compared with their other use."""
+"""The longest sequence of numbers that is kept for reuse. To draw a longer one again costs little
+compared with what is done with so many elements."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -64,9 +66,9 @@ def _sequence(
 ) -> Array:
     """Count from `start` by `step`, and start again after `period` elements.
 
-    The first element is the one with index `shift` in the period. By default the period ends before
-    the first value that is not exact in the data type. In 8-bit types it has at most 251 elements,
-    a prime number, so that rows whose length is a power of two differ.
+    The first element of the tensor is the one with index `shift` in the period. By default the
+    period ends before the first value that is not exact in the data type, and has at most 251
+    elements in 8-bit types: a prime number, so that rows whose length is a power of two differ.
     """
     if period is not None:
         last = start + (period - 1) * step
@@ -92,7 +94,7 @@ _LONGEST_PERIOD: Final = 1 << 32
 
 
 def _shifted(values: Array, start: int, data_type: DataType) -> Array:
-    """Return INT64 values plus `start`, which may lie beyond INT64, in the data type."""
+    """Return INT64 `values` plus `start` in the data type; `start` may be too large for INT64."""
     if data_type is DataType.UINT64:
         return values.astype(np.uint64) + np.uint64(start)
     return (values + start if start else values).astype(data_type.dtype)
@@ -151,14 +153,14 @@ def _uniform(
 
 
 _OUTLIER: Final = 60
-"""How many deviations an outlier is from the mean, as in activations of language models.
+"""How many standard deviations an outlier is from the mean, as in activations of language models.
 
 Source: Dettmers et al., "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", 2022.
 """
 
 _CELL_BITS: Final = 6
 _CELLS: Final = 1 << _CELL_BITS
-"""Pieces of the quantile function between the probabilities 2^k and 2^(k + 1)."""
+"""Linear pieces of the quantile function between the probabilities 2^k and 2^(k + 1)."""
 
 _LEAST_POWER: Final = -54
 _GRID: Final = 2.0**30
@@ -166,11 +168,11 @@ _GRID: Final = 2.0**30
 
 @cache
 def _quantiles() -> tuple[Array, Array]:
-    """Return the ends of the pieces of the normal quantile function, and their differences.
+    """Return where each linear piece of the normal quantile function begins, and its rise.
 
-    Piece number `64 * i + j` begins where a greater magnitude has the probability
-    `2^(i - 54) * (1 + j / 64)`. Ends are rounded to multiples of 2^-30, so that the last digit of a
-    machine's logarithm does not matter.
+    The piece with index `64 * i + j` begins at the number that a normally distributed one exceeds
+    in magnitude with the probability `2^(i - 54) * (1 + j / 64)`. It is rounded to a multiple of
+    2^-30, so that the last digit of a machine's logarithm does not matter.
     """
     from statistics import NormalDist  # Slow to import, and few fills need it.
 
@@ -198,10 +200,11 @@ def _normal(
 ) -> Array:
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    Each is the value of the quantile function at a pseudo-random probability; the function is
-    linear between the ends of `_quantiles`. All of that is exact or rounded once, by IEEE 754. With
-    `least: 0` they are the output of a RELU. With `outliers: N`, every Nth element is 60 deviations
-    from the mean. For weights, the deviation is divided by the square root of `fan_in`.
+    Each is the value of the quantile function, made of the linear pieces of `_quantiles`, at a
+    pseudo-random probability. Only operations that IEEE 754 defines exactly are used, so all
+    machines give the same. With `least: 0` the numbers are like the output of a RELU. With
+    `outliers: N`, every Nth element is 60 standard deviations from the mean. `deviation` is divided
+    by the square root of `fan_in`, as is usual for weights of a layer with so many inputs.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")
@@ -245,13 +248,13 @@ def _limited(values: Array, data_type: DataType) -> Array:
 def _specials(
     first: int, count: int, data_type: DataType, *, seed: int = 0, every: int = 1
 ) -> Array:
-    """Numbers that are easily mishandled, in turn, from number `seed` on.
+    """Numbers that are easily mishandled, in turn, beginning with the one at index `seed`.
 
-    There are 13 for floating-point types: signed zeros, infinities, NaN, subnormal, smallest and
-    largest numbers, 1/3, -pi, and the number after 1. There are 7 for integers: the limits, values
-    near them, 0, 1, and one with unequal bytes. With `every: N` only every Nth element is one of
-    these; the elements between are ordinary numbers, as from `uniform` between -1 and 1, or
-    integers from 0 to 7.
+    There are 13 for floating-point types: signed zeros, infinities, NaN, two subnormal numbers, the
+    least normal and the largest numbers, 1/3, -pi, and the number after 1. There are 7 for integer
+    types: the limits, values near them, 0, 1, and one with unequal bytes. With `every: N` only
+    every Nth element is one of these; those between are ordinary numbers: for floating-point types
+    from `uniform` between -1 and 1, else integers from 0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")
@@ -296,12 +299,12 @@ def _special_integers(data_type: DataType) -> Array:
 
 
 def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Array:
-    """Numbers at the limits of words, in turn, from number `seed` on.
+    """Numbers where a narrower type ends, in turn, beginning with the one at index `seed`.
 
-    Integers: 2^k and 2^k - 1 for a k of 7, 8, 15, 16, 31, 32, 53, 63 and 64, and their negatives,
-    as far as the type has them; for 64 bits also numbers that differ in their low words only.
-    Floating-point types: numbers around 2^24 in FLOAT32, from which on integers are missing, and
-    the largest.
+    Integer types: 2^k and 2^k - 1 for k = 7, 8, 15, 16, 31, 32, 53, 63 and 64, and their negatives,
+    as far as the type has them; for 64 bits also numbers that differ only in their low 32 bits.
+    Floating-point types: numbers around the one above which some integers are missing, 2^24 in
+    FLOAT32, and the lowest and highest numbers.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
     index = np.arange(first, first + count)
@@ -341,12 +344,13 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
-    """Return a fill's arguments with its data varied by a challenge, the number of a verifier.
+    """Return other arguments for a generator, so that it gives other data for each challenge.
 
-    A fill with a seed gets another one: equal seeds stay equal, since some cases need equal
-    tensors, and unequal ones stay unequal. Seeds of `specials` keep their distances, since cases
-    use them to choose which special numbers meet. A sequence without a period starts at an offset.
-    One with a period has numbers that the case needs, such as indices, and stays the same.
+    A challenge is a number that the verifier of a certificate chooses. If the generator has a seed,
+    the seed is replaced: equal seeds stay equal, since some cases need equal tensors, and unequal
+    ones stay unequal. The seeds of `specials` and `ends` are all raised by the same number, since
+    cases choose by their differences which special numbers meet. A sequence without a period gets
+    a `shift`. One with a period has numbers that the case needs, such as indices, and stays.
 
     Args:
         name: the generator.
@@ -370,7 +374,8 @@ _SHIFTS: Final = 97
 """How many offsets a sequence may have; few enough for its numbers to stay of the same size."""
 
 _SPARE_SEED_BITS: Final = 16
-"""Seeds of 48 bits can be added to any index without overflow."""
+"""Bits by which random numbers are shortened to seeds: a seed of 48 bits can be added to any index
+without overflow."""
 
 
 def fill(
@@ -380,8 +385,8 @@ def fill(
 
     Raises:
         ValueError: an argument does not fit the data type.
-        OverflowError: likewise, for integers.
-        TypeError: the generator has no such argument, or lacks one.
+        OverflowError: an integer argument does not fit the data type.
+        TypeError: the generator has no such argument, or needs one that is missing.
     """
     count, generator = math.prod(sizes), FILLS[name]
     if count <= _BLOCK:

@@ -38,7 +38,7 @@ def packed_strides(sizes: Sequence[int]) -> Strides:
 
 
 def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether strides are those of packed elements; dimensions of size 1 may have any."""
+    """Return whether elements are packed; in dimensions of size 1 the stride does not matter."""
     return all(
         size == 1 or stride == packed
         for size, stride, packed in zip(sizes, strides, packed_strides(sizes), strict=False)
@@ -46,7 +46,7 @@ def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _padded(sizes: Sequence[int]) -> Strides:
-    """Leave three elements unused after each row, and one slice in every other dimension."""
+    """Leave room for three more elements in each row, for one more slice in other dimensions."""
     padded = [size + 1 for size in sizes[:-1]] + [size + 3 for size in sizes[-1:]]
     return packed_strides(padded)
 
@@ -57,7 +57,7 @@ def _transposed(sizes: Sequence[int]) -> Strides:
 
 
 def _channels_last(sizes: Sequence[int]) -> Strides:
-    """Let the second dimension vary fastest, as in NHWC; pack tensors of less than three."""
+    """Let the second dimension vary fastest, as in NHWC; with fewer than three, pack the tensor."""
     if len(sizes) < 3:
         return packed_strides(sizes)
     order = (0, *range(2, len(sizes)), 1)
@@ -81,7 +81,7 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
     "channels-last": _channels_last,
     "broadcast": _broadcast,
 }
-"""Named layouts: functions from sizes to strides; `implicit` has none, as a null pointer."""
+"""Named layouts: functions from sizes to strides; None, by `implicit`, means a null pointer."""
 
 
 @lru_cache(maxsize=65_536)
@@ -130,7 +130,7 @@ def element_offsets(sizes: Sequence[int], strides: Sequence[int]) -> Array:
 
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two elements have the same offset in the buffer."""
+    """Return whether any two elements have the same offset in the buffer."""
     ordered = sorted(
         (stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1
     )
@@ -148,10 +148,10 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def as_stored(values: Array, strides: Sequence[int] | None) -> Array:
-    """Return the values as read back from a buffer of these strides.
+    """Return the values as they are read back after being written with these strides.
 
-    If elements share an offset, for example by a stride of 0, all of them read the last one in
-    row-major order.
+    If elements share an offset, for example by a stride of 0, all of them get the value of the last
+    one in row-major order.
     """
     if strides is None or not overlaps(values.shape, strides):
         return values

@@ -36,7 +36,7 @@ class Sample:
         shape: the shape of the array.
         digest: SHA-256 of all elements, in hexadecimal; `elements_digest` of the array.
         indices: the indices of `values` among all elements in row-major order, ascending.
-        values: some elements.
+        values: the elements at these indices.
     """
 
     dtype: np.dtype[Any]
@@ -92,7 +92,7 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
 
 
 def _blocks(seed: str, count: int) -> Iterator[Array]:
-    """Yield the pseudo-random UINT64 numbers of a seed, 4 from each of `count` digests at once."""
+    """Yield the pseudo-random UINT64 numbers of a seed without end, `4 * count` in each array."""
     for first in itertools.count(0, count):
         numbers = (f"{seed}/{block}".encode() for block in range(first, first + count))
         yield np.frombuffer(b"".join(sha256(number).digest() for number in numbers), "<u8")
@@ -101,8 +101,8 @@ def _blocks(seed: str, count: int) -> Iterator[Array]:
 def elements_digest(array: Array) -> str:
     """Return the SHA-256 of all elements, in hexadecimal, which is the same on all processors.
 
-    Every NaN counts as the same: an invalid operation gives one with a sign on x86, and one
-    without on ARM.
+    The bits of a NaN do not count: an invalid operation gives one with the sign bit on x86, and
+    one without it on ARM.
     """
     return sha256(little_endian(with_one_nan(array))).hexdigest()
 
@@ -110,7 +110,7 @@ def elements_digest(array: Array) -> str:
 def has_digest(array: Array, digest: str) -> bool:
     """Return whether a digest is that of these elements.
 
-    The digest of all NaNs with their own bits counts too, since older versions have written it.
+    A digest in which the bits of NaNs count is accepted too: older versions of dmlconf wrote those.
     """
     known = elements_digest(array)
     return digest == known or digest == sha256(little_endian(array)).hexdigest()

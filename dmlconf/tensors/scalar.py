@@ -30,7 +30,7 @@ def scalar_bytes(value: float, type_name: str | int) -> bytes:
 
 
 def scalar_value(content: bytes, data_type: DataType) -> float:
-    """Return the number of a data type at the beginning of a union; integers stay integers."""
+    """Return the number of a data type at the beginning of a union, for integer types an int."""
     if data_type in _FORMATS:
         (number,) = struct.unpack_from(_FORMATS[data_type], content)
         return float(number)
