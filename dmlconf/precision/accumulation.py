@@ -4,9 +4,9 @@ Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the er
 has up to three parts:
 
 - the additions: a multiple of 2^-24 of the error scale, which grows with the number of terms;
-- FLOAT16 values that kernels are known to store between two steps: one ULP of each;
-- the last store in FLOAT16, to nearest or toward zero: one ULP of the result, and half of one more
-  for the rounding of the expected value.
+- the stores of FLOAT16 values between two steps, in kernels known to do so: one ULP of each value;
+- the last store in FLOAT16, rounded to nearest or toward zero: one ULP of the result, and half an
+  ULP for the rounding of the expected value.
 
 docs/bounds.md derives them.
 
@@ -31,15 +31,15 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 __all__ = ["Accumulation", "float16_ulps", "roundings"]
 
 _UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
-"""The relative error of one addition, by the output's type: both are added up in FLOAT32.
+"""The relative error of one addition, by the output's type: sums of both are computed in FLOAT32.
 
-Outputs of other types, such as FLOAT64, are added up in FLOAT64.
+Sums of other types are computed in FLOAT64.
 """
 
 _ANYTHING: Final = 2.0**300
-"""The error scale of a FLOAT32 sum from which on every value is right.
+"""The error scale above which any result of a sum computed in FLOAT32 is right.
 
-For other types of sums it is their largest number; error scales of FLOAT64 sums may exceed this.
+For a sum computed in FLOAT16 or FLOAT64, it is the largest number of that type.
 """
 
 _FLOAT16_BITS: Final = 11
@@ -53,10 +53,12 @@ _OWN_STORE: Final = 1.0
 
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
-"""Random errors of n additions are about 0.41 sqrt(n) roundings, and hardly ever 3 sqrt(n)."""
+"""A sum of n terms may be off by `_CONSTANT + _PER_ROOT * sqrt(n)` roundings: random errors of n
+additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n)."""
 
 _VARIANCE: Final = 0.8
-"""The greatest mean of squared errors, in roundings, per term: twice the 0.4 that TOSA gives."""
+"""The greatest mean of the squared errors, in squared roundings, for each term: twice the 0.4 that
+TOSA gives."""
 
 _ROUNDS: Final = 3
 """Iterations to find the end of an interval whose limit depends on that end."""
@@ -71,7 +73,7 @@ class Accumulation:
 
     Attributes:
         rule: the rule, with its number of terms.
-        errors: the error scales, flat.
+        errors: the error scales and all that belongs to them, as flat arrays.
         half: whether the backend may compute sums in FLOAT16.
         varied: whether elements are many and different, so that their errors are independent.
         terms_vary: whether the terms of a sum differ, so that their errors are independent.
@@ -85,14 +87,14 @@ class Accumulation:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether some element has other right results than numbers near the expected one."""
+        """Whether an intermediate may overflow, so that results far from the expected are right."""
         if self.errors.overflows is not None:
             return True
         finite = np.isfinite(self.errors.sums)
         return bool((finite & (self.errors.sums > LARGEST_FLOAT32)).any())
 
     def part(self, block: slice) -> Accumulation:
-        """Return the limits of some elements."""
+        """Return the limits of the elements of a block."""
         if block.start == 0 and block.stop >= self.errors.sums.size:
             return self
         return replace(self, errors=self.errors.at(block))
@@ -101,11 +103,12 @@ class Accumulation:
         """Return the least and the greatest right values; infinite if every value is right.
 
         Infinities count as in `shares`. An infinity or NaN that is right only because an
-        intermediate may overflow is not between the ends.
+        intermediate may overflow need not lie between these two values.
 
         Args:
-            expected: the expected values; with `dtype`, FLOAT64 values before they are stored.
-            dtype: the output's type, for values that are not stored yet.
+            expected: the expected values in the output's type; if `dtype` is given, FLOAT64 values
+                that have not been rounded to the output's type.
+            dtype: the output's type, if `expected` has another.
         """
         stores = _STORES if dtype is None else _OWN_STORE
         dtype = dtype or expected.dtype
@@ -131,7 +134,7 @@ class Accumulation:
                     if np.array_equal(before, end):
                         break
                 ends.append(np.where(undefined, side * np.inf, end))
-            # An element that may be any finite number is not open: NaN, for instance, may be wrong.
+            # An element that may be any finite number is not open: its NaN may be wrong.
             lowest, highest = ends
             one_sided = ~((lowest <= -beyond) & (highest >= beyond))
             lowest = np.where(one_sided & (lowest <= -beyond), -np.inf, lowest)
@@ -162,14 +165,14 @@ class Accumulation:
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
         """Return each error as a share of its limit, and as a share of the permitted deviation.
 
-        The deviation is the root mean square of the errors of many elements. If a FLOAT16 output
-        is compared with expected values in FLOAT64, these are values before they are stored.
+        The permitted deviation limits the root mean square of the errors of many elements. If a
+        FLOAT16 output is compared with FLOAT64 values, these have not been rounded to FLOAT16.
 
         An infinite element counts as the power of two above the largest number. If an intermediate
-        may have overflowed, since the error scale exceeds the largest number of a sum, infinities
-        and NaN are right as well; from an error scale of 2^300 on, every value is right. If the
-        error scale is not finite, the inputs were not finite, and the expected value replaces it. A
-        sum without terms is exact.
+        may have overflowed, as when the error scale exceeds the largest number of a sum, infinities
+        and NaN are right as well; for an error scale above 2^300, every value is right. If the
+        error scale is not finite, the inputs were not finite, and the magnitude of the expected
+        value replaces it. A sum whose error scale is 0 is exact.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):
@@ -219,7 +222,7 @@ class Accumulation:
             expected: the expected values, FLOAT64.
             error_scale: the scale of their errors.
             dtype: the output's type.
-            stores: how many ULPs a FLOAT16 output may differ because of its own store.
+            stores: how many ULPs a FLOAT16 output may be off because it is itself rounded.
         """
         info, terms = np.finfo(dtype), self.rule.products
         stored = self._held(self.errors.stored)
@@ -244,7 +247,7 @@ class Accumulation:
         return _Limits(unit, additions, stores, stored, exact, lossless)
 
     def _deviation(self, limits: _Limits, ulps: Array | float, dtype: np.dtype[Any]) -> Array:
-        """Return the greatest root mean square of the errors of each element.
+        """Return for each element the greatest root mean square that its errors may have.
 
         Args:
             limits: what `_limits` returns.
@@ -266,11 +269,11 @@ class Accumulation:
 
     @staticmethod
     def _held(sizes: Array | None) -> Array | float:
-        """Return the sum of the ULPs of FLOAT16 numbers of these magnitudes."""
+        """Return the most that FLOAT16 stores may lose: 2^-10 of the stored magnitudes, `sizes`."""
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
-        """Return for each element how many errors, each 2^-24 of the error scale, may add up."""
+        """Return how many roundings, 2^-24 of the error scale each, an element may be off."""
         terms = self.rule.products
         most = 2.0 * terms
         likely = roundings(terms)
@@ -315,7 +318,7 @@ class _Limits:
     lossless: Array | None = None
 
     def ulps(self, actual: Array, expected: Array) -> Array | float:
-        """Return the FLOAT16 ULPs of the larger of two FLOAT64 values; 0 where none matters."""
+        """Return the FLOAT16 ULP at the greater magnitude of each pair; 0 if no limit needs it."""
         if not self.stores:
             return 0.0
         return float16_ulps(np.maximum(np.abs(actual), np.abs(expected)))
@@ -345,7 +348,7 @@ def roundings(terms: Array) -> Array: ...
 def roundings(terms: int | Array) -> float | Array:
     """Return the greatest likely error of a sum of `terms` terms, in roundings.
 
-    A rounding is 2^-24 of the error scale. Of 100 terms the result is 34.
+    A rounding is 2^-24 of the error scale. For 100 terms the result is 34.
     """
     likely: float | Array = np.minimum(2.0 * terms, _CONSTANT + _PER_ROOT * np.sqrt(terms))
     return likely

@@ -42,12 +42,15 @@ class SumErrors:
         deviation: the root of the sum of the squares of these products, which is less than `stored`
             for several stores, since their errors rarely add up. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
-            FLOAT32 in any order. 0 if there is none, or if it is of no use.
-        overflows: the elements for which an intermediate may overflow, so that infinities and NaN
-            are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None for none.
-        others: outputs in their data type whose elements are as right as the reference's.
+            FLOAT32 in any order. 0 if there is none, or if no rule needs it.
+        overflows: whether, for each element, an intermediate may overflow, so that infinities and
+            NaN are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None if no
+            element is.
+        others: other outputs, in the output's data type, each element of which is as right as the
+            reference's.
         terms_vary: whether each sum has many terms whose roundings are independent.
-        sums_shared: whether many elements take the errors of one sum, or of one factor.
+        sums_shared: whether many elements have the same error, that of one sum or of one factor
+            which all of them contain.
         spans: FLOAT64 intervals in which an output may lie before it is stored, if some
             intermediates are stored in FLOAT16: all numbers in them are as right as the
             reference's. The ends are NaN for an element whose span is not known; such a span
@@ -88,7 +91,7 @@ class SumErrors:
         )
 
     def stacked_spans(self) -> Iterator[Interval]:
-        """Yield the spans stacked along a new first axis, as many as stay in the cache."""
+        """Yield the spans stacked along a new first axis, as many at once as fit into the cache."""
         count = max(1, MOST_TOGETHER // max(1, self.sums.size))
         for start in range(0, len(self.spans), count):
             least, greatest = zip(*self.spans[start : start + count], strict=True)
@@ -115,7 +118,7 @@ class Allowance:
         flushed: _Lazy[tuple[Array, Array] | None] = None,
         half_precision: bool = False,
     ) -> None:
-        """Remember the parts; without any, nothing but the expected values is right."""
+        """Remember the parts; an allowance without any adds nothing to the expected values."""
         self.half_precision = half_precision
         self._right, self._errors, self._interval = right, errors, interval
         self._candidates, self._flushed = candidates, flushed
@@ -154,9 +157,9 @@ class Allowance:
 
     @cached_property
     def flushed(self) -> tuple[Array, Array] | None:
-        """The right values with subnormal inputs as they are, and with zeros for them.
+        """Two arrays: the right values for the inputs, and those with subnormal inputs set to zero.
 
-        None where no input is subnormal.
+        None if no input is subnormal.
         """
         return _value(self._flushed)
 
@@ -186,7 +189,7 @@ class Allowance:
 
 
 def _value(part: _Lazy[_Part]) -> _Part:
-    """Return a part, computed where it is a function."""
+    """Return a part; if it was given as a function, call that."""
     return part() if callable(part) else part
 
 
@@ -197,10 +200,10 @@ def elements_at(array: Array, indices: Array | slice) -> Array:
 
 
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
-    """Return intervals; each right element lies in at least one of them.
+    """Return the intervals of a rule; each right element lies in at least one of them.
 
     Args:
-        kind: the rule's kind; any other than `interval` and `one of` has none.
+        kind: the rule's kind; for others than `interval` and `one of` there are no intervals.
         allowance: the allowance of the output.
     """
     if kind == RuleKind.ONE_OF:

@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_INTERVALS", "allowed_at", "off_by"]
 
 MOST_INTERVALS: Final = 4
-"""How many of the intervals of a rule with several candidates are reported."""
+"""The most intervals that are returned for one element, of a rule with more candidates."""
 
 Ends = tuple[float | int, float | int]
 
@@ -34,7 +34,8 @@ def allowed_at(
         indices: the elements, by their indices in row-major order.
 
     Returns:
-        for each, the least and the greatest right value of every interval, without duplicates.
+        for each of these elements, the least and the greatest right value of every interval,
+        without duplicates.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -57,10 +58,10 @@ def allowed_at(
 def off_by(
     actual: float, expected: float, rule: PrecisionRule, like: Array
 ) -> tuple[float | int | None, str]:
-    """Return how far a value is from the expected one, and the unit.
+    """Return how far a value is from the expected one, and the unit of that distance.
 
     The unit is `ULP` for a rule of the kind `ulp`, `relative` for a relative rule, and otherwise
-    empty: the unit of the values themselves. There is no distance to NaN and infinity.
+    empty: the difference itself. If either value is NaN or infinite, the distance is None.
 
     Args:
         actual: the value.

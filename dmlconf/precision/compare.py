@@ -27,7 +27,7 @@ _LEAST_ELEMENTS: Final = 64
 """Number of elements from which on the variance of accumulated errors is meaningful."""
 
 _MOST_SAMPLED: Final = 1 << 12
-"""Number of elements that are examined for whether they differ."""
+"""Number of elements that are examined for whether they differ from each other."""
 
 _BLOCK: Final = 1 << 15
 """Number of elements that are compared at once."""
@@ -38,7 +38,7 @@ class Difference:
     """One element outside the rule.
 
     Attributes:
-        coordinates: its index along each axis of the output.
+        coordinates: the element's index along each axis of the output.
         expected: the expected value.
         actual: the backend's value.
     """
@@ -55,16 +55,18 @@ class Comparison:
     Attributes:
         elements: how many elements were compared.
         differing: how many of them are outside the rule.
-        worst_ulp: the greatest distance in ULP; None for integers, infinite against a NaN.
+        worst_ulp: the greatest distance in ULP; None for integers, infinite if one element of a
+            pair is NaN and the other is not.
         worst_coordinates: the coordinates of the element that uses most of its limit; None if no
             element uses any.
         first: the first elements outside the rule, in row-major order.
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
             if there are too few different values.
-        histogram: how many elements are how far away: the key 0 counts equal elements, 1 those that
-            are 1 ULP away, 2 those with 2 or 3 ULP, 4 those with 4 to 7 ULP and so on; infinity
-            counts a NaN against a number. Empty for integers and if all elements are the same.
+        histogram: the number of elements by their distance from the expected value: the key 0
+            stands for equal elements, 1 for 1 ULP, 2 for 2 or 3 ULP, 4 for 4 to 7 ULP and so on;
+            infinity for a NaN against a number. Empty for integers, and if all elements have the
+            expected bits.
     """
 
     elements: int
@@ -148,7 +150,7 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The right values with subnormal inputs as they are, and as zeros; empty without them."""
+        """The two arrays of `Allowance.flushed`, flat; empty if no input is subnormal."""
         return tuple(array.ravel() for array in self._allowance.flushed or ())
 
     def shares(
@@ -156,7 +158,8 @@ class _AppliedRule:
     ) -> tuple[Array, float]:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
-        Deviations are shares of the greatest root mean square; the sum is 0 where none is limited.
+        A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
+        if that is not limited.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
@@ -169,7 +172,7 @@ class _AppliedRule:
         return share, squares
 
     def _near_any(self, block: slice, values: Array, intervals: Sequence[Interval]) -> Array:
-        """Return which values are right for the inputs as they are, or with subnormals as zeros."""
+        """Return which values the rule permits, with subnormal inputs as they are or as zeros."""
         near = np.zeros(len(values), bool)
         for right in self.alternatives:
             target = right[block]
@@ -185,7 +188,7 @@ class _AppliedRule:
         distance: Array | None,
         intervals: Sequence[Interval],
     ) -> tuple[Array, Array | None]:
-        """Return errors as shares of their limits and, for sums, of the greatest deviation."""
+        """Return errors as shares of their limits and, for sums, of the permitted deviation."""
         shares = apart = None
         if self.accumulation is not None:
             limits = self.accumulation.part(block)
@@ -203,7 +206,7 @@ class _AppliedRule:
     ) -> tuple[Array, Array]:
         """Return the shares of the limits where other values are as right as the reference's.
 
-        If the expected value is itself none of the right values, only values near it are right.
+        If the expected value is itself not right, only values near it are permitted.
         """
         reference = self.others[0][block]
         if _same_bits(expected, reference):
@@ -223,7 +226,7 @@ class _AppliedRule:
     def _alternative_shares(
         self, limits: Accumulation, block: slice, values: Array
     ) -> tuple[Array, Array]:
-        """Return the least shares around the reference's value, the others and the spans."""
+        """Return the shares around whichever right value is nearest, of `others` and the spans."""
         shares, apart = limits.shares(values, self.others[0][block])
 
         def keep_least(more: tuple[Array, Array]) -> None:
@@ -241,7 +244,7 @@ class _AppliedRule:
 
 
 def _nearest_in(lowest: Array, highest: Array, values: Array) -> Array:
-    """Return the number in each span that is nearest to the value; for NaN the lowest one."""
+    """Return the number in each span that is nearest to the value; for a NaN the lowest number."""
     numbers: Array = np.where(np.isnan(values), lowest, values)
     return np.clip(numbers, lowest, highest)
 
@@ -272,7 +275,7 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
 
 
 class _Findings:
-    """The results of the blocks of an output so far."""
+    """What the comparisons of an output's blocks have given so far."""
 
     def __init__(self) -> None:
         self._elements = 0
@@ -345,7 +348,7 @@ def _varied(values: Array) -> bool:
 def _histogram(distance: Array) -> dict[float, int]:
     nan = int(np.count_nonzero(distance == UNORDERED[distance.itemsize]))
     bounds = [0, *(1 << power for power in range(int(distance.max()).bit_length()))]
-    # The numbers at or beyond each bound; their differences are the numbers between two bounds.
+    # How many distances are at or beyond each bound; two neighbours differ by those between them.
     beyond = [len(distance), *(int(np.count_nonzero(distance >= at)) for at in bounds[1:]), 0]
     steps = {float(at): beyond[i] - beyond[i + 1] for i, at in enumerate(bounds)}
     if nan:

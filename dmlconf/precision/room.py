@@ -23,7 +23,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["LOOSE_SHARE", "NO_ROOM", "Room", "ends_of_sums", "permitted_ends", "room"]
 
 LOOSE_SHARE: Final = 0.1
-"""An element is loose if its room exceeds this share of the output's largest finite number."""
+"""An element is loose if its room exceeds this share of the output's largest finite magnitude."""
 
 _Ends = tuple[Array, Array]
 
@@ -33,7 +33,7 @@ class Room:
     """How many elements of an output a rule hardly judges.
 
     Attributes:
-        open: elements for which any number is right.
+        open: elements for which any value is right.
         loose: elements whose lowest and highest permitted values are further apart than a tenth
             of the largest finite expected magnitude of the output; open elements are among them.
     """
@@ -71,8 +71,8 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
         loose = width > limit
     open_elements = undefined(lowest, highest)
     if rule.kind == RuleKind.ONE_OF:
-        # If one candidate is at each end of the data type, the values between them are not
-        # permitted.
+        # If one candidate is the data type's lowest number and another its highest, the values
+        # between them are still not permitted.
         candidates = permitted_intervals(rule.kind, allowance)
         open_elements = np.any([undefined(a.ravel(), b.ravel()) for a, b in candidates], axis=0)
     return Room(int(np.count_nonzero(open_elements)), int(np.count_nonzero(loose)))
@@ -134,7 +134,7 @@ def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
 
 
 def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the interval; an expected value outside of it permits nothing but itself."""
+    """Return the interval, or only the expected value where that lies outside of it."""
     interval = allowance.interval
     if interval is None:
         raise ValueError("an interval rule needs the interval")
@@ -147,7 +147,7 @@ def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 
 
 def _one_of(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the lowest and the highest of all candidates, which may be far apart."""
+    """Return the lowest and the highest of all candidates; not all between them is permitted."""
     candidates = [
         (lowest.ravel(), highest.ravel())
         for lowest, highest in permitted_intervals(rule.kind, allowance)
@@ -170,7 +170,7 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
 
 
 def _stepped(values: Array, steps: int) -> Array:
-    """Return the number that is `steps` representable numbers above; NaN and infinity stay."""
+    """Return the numbers `steps` places above in the data type; NaN stays, infinity is the last."""
     integer = np.dtype(f"i{values.itemsize}")
     turn = np.iinfo(integer).min
     bits = values.view(integer)
@@ -183,13 +183,13 @@ def _stepped(values: Array, steps: int) -> Array:
 
 
 def _around(expected: Array, error: Array) -> _Ends:
-    """Return the expected values minus and plus an error; infinite errors and NaN count as 0."""
+    """Return the expected values minus and plus an error; infinite and NaN errors count as 0."""
     error = np.where(np.isfinite(error), error, 0)
     return expected - error, expected + error
 
 
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
-    """Return `highest - lowest`; infinity counts as the largest number, and NaN has no room."""
+    """Return `highest - lowest`; infinity counts as the largest number, and NaN gives 0."""
     width = np.subtract(highest, lowest, dtype=np.float64)
     if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
         special = np.flatnonzero(~np.isfinite(width))

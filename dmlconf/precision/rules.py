@@ -23,7 +23,7 @@ def used(
     accumulated: Array | None = None,
     intervals: Sequence[Interval] = (),
 ) -> Array:
-    """Return the share of the limit that each element uses: 0 for none, above 1 for too far.
+    """Return the share of its limit that the error of each element uses; above 1 it is too large.
 
     Args:
         actual: a backend's values, flat.
@@ -77,10 +77,10 @@ def used(
 
 @np.errstate(invalid="ignore")
 def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
-    """Return 0 for the expected value itself, up to 1 within the interval, infinity outside.
+    """Return shares: 0 for the expected value, at most 1 in the interval, infinity outside.
 
-    For undefined elements all values are equally right. An expected value that is itself outside
-    the interval, such as one recorded elsewhere, permits only values equal to it.
+    Any value of an undefined element has the share 0. An expected value that is itself outside the
+    interval, such as one recorded elsewhere, permits only values equal to it.
     """
     within = (actual >= lowest) & (actual <= highest)
     within &= (expected >= lowest) & (expected <= highest)
@@ -102,10 +102,10 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
 
 
 def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
-    """Return the least share of any candidate; a value in another candidate has at most 1.
+    """Return the least of the shares that the candidates give, at most 1 in any candidate.
 
-    A driver may choose another candidate than the reference, so that choice is within the limit.
-    An expected value that is not a candidate permits only values equal to it.
+    A driver may choose another candidate than the reference did, so all are within the limit.
+    An expected value that is in no candidate permits only values equal to it.
     """
     known = np.logical_or.reduce([within(expected, *ends) for ends in candidates])
     share: Array = np.minimum.reduce([_outside(actual, expected, *ends) for ends in candidates])
@@ -116,7 +116,7 @@ def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval])
 
 @np.errstate(invalid="ignore")
 def within(values: Array, lowest: Array, highest: Array) -> Array:
-    """Return which values lie in an interval; NaN does where it is the interval's only value."""
+    """Return which values lie in an interval; NaN lies in one whose two ends are NaN."""
     within: Array = (values >= lowest) & (values <= highest)
     if values.dtype.kind == "f":
         within |= np.isnan(values) & np.isnan(lowest) & np.isnan(highest)

@@ -18,14 +18,14 @@ _UNSIGNED: Final[dict[int, type[np.unsignedinteger[Any]]]] = {
 }
 
 UNORDERED: Final = {size: int(np.iinfo(kind).max) for size, kind in _UNSIGNED.items()}
-"""The distance between a NaN and a number, by bytes of the data type; all others are less."""
+"""The distance between a NaN and a number, by bytes of the data type; other distances are less."""
 
 
 def ordered_bits(values: Array) -> Array:
     """Return unsigned integers that are ordered as the floating-point values are.
 
-    Neighbouring numbers have neighbouring integers, across zero as well; -0 comes right
-    before +0. Infinities follow the largest finite numbers, NaNs lie outside of them.
+    Neighbouring numbers have neighbouring integers, also around zero, where -0 comes right
+    before +0. Infinities follow the largest finite numbers, and NaNs lie beyond the infinities.
 
     Args:
         values: FLOAT16, FLOAT32 or FLOAT64, of any shape.
@@ -38,7 +38,7 @@ def ordered_bits(values: Array) -> Array:
 
 
 def ulp_distance(actual: Array, expected: Array) -> Array:
-    """Return how many steps between representable numbers lie between each pair.
+    """Return how far the numbers of each pair are apart: 1 for neighbours in their data type.
 
     Equal numbers are 0 apart, -0 and +0 included; so are two NaNs. A NaN and a number are
     `UNORDERED` apart.
