@@ -1,1 +1,1 @@
-"""Graphs of operators: the input of `IDMLDevice1::CompileGraph`, and how it must be wired."""
+"""Graphs of operators, which `IDMLDevice1::CompileGraph` compiles, and rules for their edges."""

@@ -1,4 +1,4 @@
-"""Possible uses of a graph's buffers: inputs owned by DirectML, outputs in place of inputs."""
+"""Which inputs of a graph DirectML may own, and which outputs may share an input's buffer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flagged(tensor: TensorDesc, *, owned: bool) -> TensorDesc:
 
 
 def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
-    """Return a node whose inputs have OWNED_BY_DML as in the mapping; others stay as they are."""
+    """Return a node, with OWNED_BY_DML set or cleared on those inputs that are in the mapping."""
     desc: dict[str, Any] = dict(node.desc)
     for name, tensor in node.inputs.items():
         if (node.name, name) not in owned:
@@ -42,7 +42,7 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
     """Return the graph inputs that DirectML may own, since the desc of every consumer permits it.
 
-    The first input is left out because an application computes it again each time.
+    The first input is left out: it is usually what an application computes anew for each execution.
     """
     consumers: dict[str, list[Slot]] = {}
     for edge in graph.input_edges:
@@ -82,10 +82,11 @@ def may_share_buffers(graph: Graph) -> bool:
     """Return whether outputs of a graph that CompileGraph compiles may share buffers of its inputs.
 
     No page permits this for graphs. A graph of one operator whose tensors are packed may do what
-    the operator's own page permits. Otherwise a copy of a tensor or an intermediate may be in the
-    memory of an output before all inputs are read. Measured on DirectML 1.15.4: all 25 graphs of
-    one operator were right in place; of 56 graphs of several operators 32 were wrong, and of 3,380
-    operators with tensors of various strides, compiled as graphs, 72: each had a transposed tensor.
+    the operator's own page permits. In other graphs, DirectML may write a copy of a tensor or an
+    intermediate to the memory of an output before all inputs are read. Measured on DirectML 1.15.4:
+    all 25 graphs of one operator with packed tensors were right in place. Of 56 graphs of several
+    operators 32 were wrong. Of 3,380 graphs of one operator with tensors of various strides 72 were
+    wrong, each of which had a transposed tensor.
     """
     nodes = graph.operator_nodes
     return len(nodes) == 1 and all(
@@ -98,9 +99,9 @@ def may_share_buffers(graph: Graph) -> bool:
 def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
     """Return outputs of a graph of one operator, each with an input whose buffer it may share.
 
-    These are the pairs that the operator's page permits and whose ends have the same layout.
-    Whether they may share a buffer if CompileGraph compiles the graph is another question: see
-    `may_share_buffers`.
+    These are the pairs that the operator's page permits and whose tensors have the same layout in
+    the graph's desc as in the operator's. This is for the operator compiled on its own; for graphs
+    that CompileGraph compiles, see also `may_share_buffers`.
     """
     [node] = graph.operator_nodes
     readers = Counter(edge.graph_input for edge in graph.input_edges)

@@ -78,7 +78,7 @@ class Constant:
 
     Attributes:
         name: the name, which is unique in its graph.
-        tensor: the layout of the data; by default, that of its first consumer.
+        tensor: the layout of the data; if a case states none, that of its first consumer.
         data: the elements, shaped like the tensor's Sizes.
     """
 
@@ -93,7 +93,7 @@ class Constant:
 
     @property
     def outputs(self) -> Mapping[str, TensorDesc]:
-        """The tensor, as `CONSTANT_TENSOR`."""
+        """The tensor, under the name `CONSTANT_TENSOR`."""
         return {CONSTANT_TENSOR: self.tensor}
 
 
@@ -171,7 +171,7 @@ class Graph:
     def sources(self) -> Mapping[Slot, str | Slot]:
         """Return the source of each input tensor: a graph input's name, or a node's output tensor.
 
-        If several edges feed a tensor, the first counts.
+        If several edges feed a tensor, the first one counts, those from graph inputs before others.
         """
         return self._sources
 
@@ -187,7 +187,7 @@ class Graph:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[str, str | Slot]]]:
-        """The tensors that each node reads, and what feeds each; by the node's name."""
+        """For each node, by its name, the input tensors that edges feed, each with its source."""
         reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in self.nodes}
         for (name, tensor), source in self.sources().items():
             if name in reads:
@@ -196,7 +196,7 @@ class Graph:
 
     @cached_property
     def producers(self) -> Mapping[str | Slot, TensorDesc]:
-        """The desc of each tensor that feeds a node, by graph input or output of a node."""
+        """The desc of whatever can feed a node: graph inputs by name, node outputs by slot."""
         producers: dict[str | Slot, TensorDesc] = {}
         producers.update(self.inputs)
         for node in self.nodes:
@@ -205,7 +205,7 @@ class Graph:
         return producers
 
     def output_sources(self) -> dict[str, Slot]:
-        """Return the node's output tensor that feeds each graph output."""
+        """Return, by the name of each graph output, the output tensor of a node that feeds it."""
         sources: dict[str, Slot] = {}
         for edge in self.output_edges:
             sources.setdefault(edge.graph_output, (edge.node, edge.tensor))
@@ -255,7 +255,7 @@ class Graph:
         return tuple(order)
 
     def content(self) -> Mapping[str, Any]:
-        """Return all that a device receives except the inputs' data, in plain values and descs."""
+        """Return all that a device receives, except the inputs' data, as plain values and descs."""
         return {
             "inputs": dict(self.inputs),
             "outputs": dict(self.outputs),
@@ -289,7 +289,7 @@ class CycleError(ValueError):
 
 
 def graph_of(node: Node) -> Graph:
-    """Return the graph of a single operator, whose tensors are the graph's, with the same names."""
+    """Return the graph of one node; its inputs and outputs have the names of the node's tensors."""
     return Graph(
         inputs=node.inputs,
         outputs=node.outputs,

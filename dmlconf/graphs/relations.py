@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Relation(StrEnum):
-    """The other form of the graph."""
+    """Which other form of a graph must give the same outputs."""
 
     EXPORTED = "exported"
     """Every intermediate is an output of the graph as well."""
@@ -45,7 +45,7 @@ class Relation(StrEnum):
     """Constant nodes become owned inputs, and owned inputs are bound for each execution."""
 
     ORDER = "order"
-    """The nodes are listed in the opposite order."""
+    """The nodes and edges are listed in the opposite order."""
 
 
 def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
@@ -54,9 +54,10 @@ def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
 
 
 def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
-    """Yield nodes with two adjacent inputs that have equal descs, and the graph with them swapped.
+    """Yield each way to swap what feeds two adjacent inputs of a node, if their descs are equal.
 
-    The graph gives other outputs, unless the operator takes its inputs in any order.
+    Each is the node, the names of the two inputs, and the graph with the swap. That graph gives
+    other outputs, unless the operator takes its inputs in any order.
     """
     for node in graph.operator_nodes:
         for first, second in pairwise(node.inputs):
@@ -80,7 +81,7 @@ def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
 
 
 def lacking(graph: Graph, relation: Relation) -> str | None:
-    """Return why a graph has no such other form; None if it has one."""
+    """Return why a graph has no other form for this relation; None if it has one."""
     if relation is Relation.OWNED:
         owned = any(tensor.Owned for tensor in graph.inputs.values())
         return None if owned or graph.constants else "it has no constant and no owned input"
@@ -138,7 +139,7 @@ def owned_otherwise(graph: Graph) -> Graph:
 
 
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the operator nodes in two halves; the first feeds the second."""
+    """Return the operator nodes' names in two halves; no node of the second feeds the first."""
     names = [node.name for node in graph.in_order() if isinstance(node, Node)]
     middle = len(names) // 2
     return tuple(names[:middle]), tuple(names[middle:])
@@ -150,8 +151,9 @@ class Part:
 
     Attributes:
         graph: the nodes, with the constants that feed them.
-        fed: for each input that another part computes, the output of a node that feeds it.
-        gives: for each output of the part, the output of a node that feeds it.
+        fed: for each input of this graph that another part computes, that part's node and its
+            output tensor.
+        gives: for each output of this graph, the node and its output tensor that feed it.
     """
 
     graph: Graph
@@ -205,7 +207,7 @@ def part(graph: Graph, names: Collection[str]) -> Part:
 
 
 def _given(graph: Graph, names: Collection[str]) -> Sequence[Slot]:
-    """Return the outputs of the named nodes that feed other nodes or outputs of the graph."""
+    """Return the outputs of the named nodes that feed unnamed nodes or outputs of the graph."""
     links = [
         (link.from_node, link.from_tensor)
         for link in graph.intermediate_edges

@@ -29,8 +29,8 @@ WIRING_RULES: Final = {
 }
 """The rules for every graph, by the name that a rejection may state.
 
-Source: the pages of DML_GRAPH_DESC and of the edges, and measured on DirectML 1.15.4, which does
-not refuse graphs that break `edge-data-type` or `single-output-source`.
+Source: the pages of DML_GRAPH_DESC and of the descs of edges, and measurements on DirectML 1.15.4,
+which does not refuse graphs that break `edge-data-type` or `single-output-source`.
 """
 
 
@@ -41,7 +41,7 @@ class WiringProblem:
     Attributes:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
         node: the node that it concerns; empty for the graph as a whole.
-        tensor: the tensor of the node, or the output of the graph; empty for all.
+        tensor: the tensor of the node, or the output of the graph; empty if no single one is wrong.
         message: what is wrong.
         hint: what to do, or None.
     """
@@ -73,11 +73,11 @@ def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 
 
 def edge_problems(graph: Graph) -> tuple[WiringProblem, ...]:
-    """Return the problems of a graph that was valid before some edges were joined to other tensors.
+    """Return the problems of a graph that was valid before some of its edges were moved.
 
     Args:
-        graph: its nodes are those of a valid graph, and each input is fed by a tensor with the same
-            desc as in that graph, apart from Flags.
+        graph: the graph. Its nodes are those of the valid one, and what feeds each input has the
+            same desc as what feeds it in the valid one, apart from Flags.
     """
     return (*_owned(graph), *_order(graph), *_idle(graph))
 
