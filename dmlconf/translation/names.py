@@ -33,8 +33,8 @@ class AmbiguousOperatorError(LookupError):
 
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return DirectML's operators for each name of a standard: `onnx` has `Conv`: (CONVOLUTION)."""
-    from dmlconf.translation.tables import TARGETS, table  # Most names are DirectML's own.
+    """Return DirectML's operators by target and by the target's names: `["onnx"]["Conv"]`."""
+    from dmlconf.translation.tables import TARGETS, table  # Names of DirectML need no tables.
 
     return {target: table(target).names() for target in TARGETS}
 
@@ -71,11 +71,11 @@ def named_operators(name: str) -> tuple[str, ...]:
 
 
 def one_operator(name: str) -> str:
-    """Return the operator that a name stands for.
+    """Return the operator that a name stands for; `named_operators` says which names there are.
 
     Raises:
         UnknownOperatorError: no operator has this name.
-        AmbiguousOperatorError: several have it.
+        AmbiguousOperatorError: several operators have it.
     """
     operators = named_operators(name)
     if len(operators) > 1:

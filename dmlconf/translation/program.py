@@ -1,4 +1,4 @@
-"""A program: what a case becomes in a target such as ONNX, a list of the target's operators."""
+"""Programs: cases as lists of operators of a target such as ONNX."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class NotExpressibleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The type of a program's input or output.
+    """The type of a program's input or output, which is always packed.
 
     Attributes:
         data_type: the data type of the elements.
-        sizes: elements along each dimension. A program's tensors are packed.
+        sizes: elements along each dimension.
     """
 
     data_type: DataType
@@ -41,7 +41,7 @@ class Step:
         outputs: names of tensors.
         attributes: the attributes, by name: numbers, text, sequences of these, or `DataType` and
             `BOOL` for types.
-        operands: optional inputs by name, for WebNN, which names them; ONNX lists all in order.
+        operands: for WebNN, the optional inputs by name; for ONNX empty, as `inputs` has all.
     """
 
     operation: str
@@ -59,8 +59,8 @@ class Program:
         inputs: the case's inputs that steps may read, by name.
         outputs: the case's outputs by name.
         constants: data that belongs to the program itself, by name.
-        steps: the steps, in an order in which each step reads only what earlier ones have made.
-        owned: inputs that never change: those with DML_TENSOR_FLAG_OWNED_BY_DML.
+        steps: the steps; each comes after those whose outputs it reads.
+        owned: the inputs that never change: those with DML_TENSOR_FLAG_OWNED_BY_DML.
     """
 
     inputs: Mapping[str, TensorType]
@@ -98,7 +98,7 @@ class Program:
 
 
 def together(programs: Iterable[Program]) -> Program:
-    """Return programs side by side as one; no name may be in two of them."""
+    """Return one program with the steps of all; no tensor's name may be in two of them."""
     every = list(programs)
     return Program(
         inputs={name: each for one in every for name, each in one.inputs.items()},

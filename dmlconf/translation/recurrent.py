@@ -22,7 +22,7 @@ _ONNX: Final = {
     "ACTIVATION_ELU": ("Elu", ("Alpha",)),
     "ACTIVATION_SOFTSIGN": ("Softsign", ()),
 }
-"""ONNX's name of an activation, and the attributes that it takes from the desc."""
+"""ONNX's name of each activation, and which fields of its desc ONNX takes as attributes."""
 
 _WEBNN: Final = {
     "ACTIVATION_RELU": "relu",
@@ -75,4 +75,4 @@ RECURRENT_VALUES: Final[Mapping[str, Callable[[Namespace], Any]]] = {
     "recurrent_betas": _betas,
     "webnn_activations": _webnn,
 }
-"""Functions of a desc that formulas may call for attributes, by name."""
+"""Functions that formulas may call for an attribute, by name; they compute it from the desc."""

@@ -26,8 +26,9 @@ class Form:
         when: the condition that a desc must meet; None if every desc does.
         statements: the formulas, each an assignment; empty if the operator cannot be expressed.
         declined: why it cannot be expressed; empty if it can.
-        wide: whether FLOAT16 tensors are FLOAT32 between the operators of the target, since one
-            operator of DirectML rounds only once. With a ScaleBias this is always so.
+        wide: whether the target's operators compute in FLOAT32 where DirectML's tensors are
+            FLOAT16: several operators would round several times, and DirectML's rounds once. With
+            a ScaleBias they do so in any case.
     """
 
     when: Expression | None
@@ -41,11 +42,11 @@ class Entry:
     """How a target expresses an operator.
 
     Attributes:
-        operator: DirectML's name of it.
+        operator: the operator's name in DirectML.
         names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
         forms: the forms, in order; the first whose condition holds is taken.
-        like: the more general operator whose forms are taken, with the fields that the catalogue
-            says under `specialises`; empty if it has its own.
+        like: the more general operator that is translated in its place, with the fields that the
+            catalogue states under `specialises`; empty if the operator has forms of its own.
     """
 
     operator: str
@@ -75,7 +76,8 @@ class Table:
         target: its name.
         title: what people call it.
         specification: where it is published.
-        domains: operators that belong to another set than the target's own, by name.
+        domains: for each operator of ONNX that is not in its default operator set, the domain of
+            the set that has it, such as `com.microsoft`.
         functions: formulas that several operators share, by name.
         entries: one for each operator of DirectML, by name.
     """

@@ -66,7 +66,7 @@ def _type(tensor: TensorDesc) -> TensorType:
 
 
 def _add_graph(builder: _Builder, case: Case) -> None:
-    """Add the nodes of a graph; each edge becomes one tensor, which both ends may reshape."""
+    """Add the nodes of a graph; a tensor is reshaped where its consumer has other Sizes."""
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
     for node in graph.in_order():
@@ -138,7 +138,7 @@ class _Builder:
         return result
 
     def seen(self, name: str, producer: TensorDesc, consumer: TensorDesc) -> str:
-        """Return the name of a tensor as its consumer sees it, after adding steps if it differs."""
+        """Return a tensor's name in the consumer's layout; add steps if the producer's differs."""
         if producer.DataType is not consumer.DataType:
             raise NotExpressibleError("an edge that reads a tensor with another data type")
         if _is_plain(producer) and _is_plain(consumer):
@@ -166,7 +166,7 @@ class _Builder:
         Args:
             operator: the operator's name.
             desc: the operator's desc.
-            slots: the names in the program of the operator's tensors.
+            slots: for each tensor of the operator, its name in the program.
 
         Raises:
             NotExpressibleError: the target has no counterpart.
@@ -346,7 +346,7 @@ class _Scope:
         return [self._tensor(node)]
 
     def _tensor(self, node: ast.expr) -> str:
-        """Return the name of the tensor that a formula gives, after adding its steps."""
+        """Add the steps of a formula, and return the name of the tensor that it gives."""
         if isinstance(node, ast.IfExp):
             return self._tensor(node.body if self._value(node.test) else node.orelse)
         if isinstance(node, ast.Constant) and node.value is None:
@@ -394,7 +394,7 @@ class _Scope:
             raise ExpressionError(f"{self._operator}: {error}") from error
 
     def int64(self, node: ast.Call) -> str:
-        """`int64(Axes)`: a constant of INT64 elements, with a dimension if there are several."""
+        """`int64(Axes)`: an INT64 constant, with one dimension if the value is a list."""
         return self._builder.constant(np.array(self._value(node.args[0]), np.int64))
 
     def scalar(self, node: ast.Call) -> str:
@@ -411,7 +411,7 @@ class _Scope:
         return self._builder.constant(_number(int(value) if _whole(value, kind) else value, kind))
 
     def wrapped(self, node: ast.Call) -> str:
-        """`wrapped(ValueDelta, 'UINT8')`: as `scalar`, with the low bits of an integer."""
+        """`wrapped(ValueDelta, 'UINT8')`: as `scalar`, but an integer keeps only its low bits."""
         value, data_type = (self._value(each) for each in node.args)
         kind = DataType(data_type)
         if not kind.is_float:
@@ -422,7 +422,7 @@ class _Scope:
         return self._builder.constant(_number(value, data_type))
 
     def declined(self, node: ast.Call) -> str:
-        """`declined('a real scale of integers')`: the target has no counterpart."""
+        """`declined('a real scale of integers')`: the case is declined for this reason."""
         raise NotExpressibleError(f"{self._operator}: {self._value(node.args[0])}")
 
     def array(self, node: ast.Call) -> str:
