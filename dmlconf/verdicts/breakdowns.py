@@ -21,9 +21,9 @@ class UnexplainedBreakdown:
         kind: how it broke down.
         message: the particulars.
         process: the number of the process.
-        sequence: the number in the process of the first of `cases`.
+        sequence: the number of the first of `cases` among all cases of the process.
         cases: the cases that had no outcome yet, in their order.
-        worker: the scheduler's worker that had the process; None if the run's own machine did.
+        worker: the worker of the fleet that had the process; None if the run's own machine did.
     """
 
     kind: ReasonKind
@@ -38,8 +38,9 @@ def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreak
     """Return the breakdowns that no case explains, in the order of processes.
 
     A case explains a breakdown if it was among the cases that may be the cause, and got the blame
-    for the breakdown of that process or of another one. Of two breakdowns with the same case, the
-    one with fewer cases counts. Time limits that cases exceeded only together are left out.
+    for the breakdown of that process or of another one. If a case may be the cause of two
+    breakdowns, only the one with fewer such cases is returned. A hang with several such cases is
+    left out: they exceeded the time limit only together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

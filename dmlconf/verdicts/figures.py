@@ -16,9 +16,9 @@ class ErrorMap:
     """The worst error in each cell of a grid over an output.
 
     Attributes:
-        rows: the levels of each row of cells, a digit each: 0 for the same bits, 1 to 9 for
-            errors by powers of ten of the largest expected number; 9 also for a NaN or an
-            infinity on one side alone.
+        rows: a text for each row of cells, with a digit for each cell: 0 if all bits are the
+            expected ones, 1 to 9 for the error by powers of ten of the largest expected number; 9
+            also if only the actual or only the expected value is a NaN or an infinity.
         axes: how many of the output's axes, from the first, the rows run over; the columns run
             over the others.
         sizes: the sizes of the output.
@@ -38,21 +38,22 @@ class Figures(Positional):
         differing: how many of them are outside the rule.
         worst_ulp: the greatest distance in ULP; None for integers.
         rule: the kind of rule, such as `ulp`.
-        limit: the largest error that the rule permits; for `accumulate`, a factor of the bound.
+        limit: the largest error that the rule permits; for `accumulate`, what its bound is
+            multiplied by.
         margin: the share of the limit that the worst element uses, above 1 for one outside the
             rule; None in logs of older versions.
         source: where the rule comes from; None in logs of older versions.
         expectation: where the expected values come from; None in logs of older versions.
-        open: elements that any number satisfies; None in logs of older versions.
-        loose: elements whose room exceeds a tenth of the output's largest number; None in logs of
-            older versions.
-        typical: the share of the limit that measured devices use at most, if it is far less.
-        typical_margin: the margin in terms of the typical share.
-        products: for `accumulate`, how many terms each element sums.
+        open: how many elements any value would satisfy; None in logs of older versions.
+        loose: how many elements have a room of more than a tenth of the output's largest number;
+            None in logs of older versions.
+        typical: the largest share of the limit that measured devices use, if that is far below 1.
+        typical_margin: `margin` divided by `typical`.
+        products: for `accumulate`, how many terms are added up for each element.
         sample: how many elements a recording has, if it does not have all.
         worst_coordinates: the coordinates of the worst element.
-        histogram: how many elements are how many ULP off, with the ULP as text: `{"0": 98, "4": 2}`
-            says that 2 elements are 4 to 7 ULP off.
+        histogram: numbers of elements by their distance in ULP, as in `Comparison`, with text as
+            keys: `{"0": 98, "4": 2}` says that 2 elements are 4 to 7 ULP off.
         same_bits: for a relation, how many elements have the same bits in both forms.
         unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
             they run one by one.

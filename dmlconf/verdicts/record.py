@@ -1,9 +1,10 @@
 """Turn dataclasses into JSON objects (records) and back, for the run log and the JSON report.
 
 A field is written if it has no default, if it is marked `ALWAYS`, or if it differs from its
-default. A field marked `PART` is a dataclass whose own fields are written in its place. A class
-whose record has another order of fields gives it as `RECORD_ORDER`. JSON lacks infinities and NaN,
-so they are text, as in `"worst_ulp": "inf"`. Reading ignores fields that the class does not have.
+default. A field marked `PART` is a dataclass whose own fields are written in its place. If a record
+has its fields in another order than the class, the class states that order as `RECORD_ORDER`. JSON
+lacks infinities and NaN, so they are text, as in `"worst_ulp": "inf"`. Reading ignores fields that
+the class does not have.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _Convert = Callable[[Any], Any]
 class Positional:
     """The base of dataclasses that are pickled as a call of the class with their values.
 
-    This is fast: workers send thousands of verdicts, and otherwise a frozen dataclass with slots
-    looks its fields up each time, and sets them one by one.
+    Workers send thousands of verdicts, so this must be fast; by default, a frozen dataclass with
+    slots looks its fields up each time it is pickled, and sets them one by one.
     """
 
     __slots__ = ()
@@ -52,7 +53,7 @@ def _all_values(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Rounded:
-    """An annotation of a number that is written with that many digits after the point."""
+    """An annotation of a number that is written with at most `digits` digits after the point."""
 
     digits: int
 
@@ -63,13 +64,13 @@ class Rounded:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is written and read; a function is None where JSON has the value itself."""
+    """How a field is written and read; `write` and `read` are None if JSON has the value itself."""
 
     name: str
     write: _Convert | None
     read: _Convert | None
     omitted: Any
-    """The value that is not written; `MISSING` for none."""
+    """The value that is not written; `MISSING` if all are."""
 
     part: type[Any] | None = None
     """The dataclass of a field that is marked `PART`; else None."""
@@ -104,7 +105,10 @@ def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _V
 
 @cache
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
-    """Return the fields of a record in order, each with the name of its part, or an empty name."""
+    """Return the fields of a record in order, each after the name of the field marked `PART`.
+
+    The name is empty for a field of the class itself.
+    """
     leaves: list[tuple[str, _Field]] = []
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is None:

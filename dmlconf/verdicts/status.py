@@ -15,8 +15,8 @@ class StatusTraits:
     Attributes:
         meaning: when a case has it, as the documentation says.
         fails_run: whether one such verdict makes the run fail.
-        judged: whether the case's outcome was compared with an expectation or a rule.
-        gravity: its rank, the most severe status highest; of several variants the highest counts.
+        judged: whether such a verdict says that the backend was right or wrong.
+        gravity: its rank: the more severe, the higher. Of a case's variants the highest counts.
         junit: the element of JUnit XML; None for a test that passed.
         style: the status's style in the terminal, as Rich takes it.
         colors: the status's colors on pages: for light pages and for dark ones.

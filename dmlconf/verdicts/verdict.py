@@ -117,10 +117,10 @@ class VariantResult:
 
 
 def failing_variants(variants: Mapping[str, VariantResult]) -> str:
-    """Return the variants that fail, as `metacommands=on`; empty where none fails, or all do.
+    """Return which variants fail, as a text; empty if none fails, or all do.
 
-    A label such as `metacommands=on,half=off` is cut to the options that all failing variants
-    have and no other has.
+    If options distinguish exactly the failing variants, the text is these options, such as
+    `metacommands=on`; otherwise it is the labels of all failing variants.
     """
     failing = [label for label, result in variants.items() if result.status.fails_run]
     if not failing or len(failing) == len(variants):
@@ -146,8 +146,8 @@ class Identity(Positional):
         example: the number or name of the documentation's example that the case is, or None.
         facts: the facts of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty
             if the run did not reach the case.
-        feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
-            which `--feature-level` chooses; None where the run did not reach the case.
+        feature_level: the lowest feature level that supports all parts of the desc, such as `5_0`;
+            `--feature-level` selects cases by it. None if the run did not reach the case.
         disputes: `reference` if the case says that the reference is wrong where it contradicts
             the case's expectation; None for nearly all cases.
     """
@@ -173,8 +173,8 @@ class Judgement(Positional):
         expectation: where the expected values come from; None if there are none.
         reason: the reason, unless the case passed.
         figures: the figures of each output tensor.
-        unchecked_outputs: outputs without independent expected values, in addition to
-            others that were compared.
+        unchecked_outputs: outputs that were not compared, since they have no independent expected
+            values, if others were.
         circumstance: the circumstance under which the case failed although it passed in the plain
             run; None for every other verdict.
         circumstances: the case's result under each circumstance: a status, or `not applicable`;
@@ -203,8 +203,8 @@ class LostProcess:
         kind: how it broke down: a crash, a hang or a removed device.
         message: the particulars.
         process: the number of the process.
-        sequence: the number that the case would have had in the process.
-        together: how many cases had no outcome yet: each may be the cause.
+        sequence: the number that the case would have had among the cases of the process.
+        together: how many cases of the process had no outcome yet: each may be the cause.
         blamed: whether the case got the blame; if not, it ran again.
     """
 
@@ -227,11 +227,13 @@ class Execution(Positional):
         output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
             for comparing the bits of two runs.
         warnings: the warnings of the driver or a debug layer; they do not fail the case.
-        worker: the scheduler's worker that ran the case; None if the run's own machine did.
-        process: the number of the worker process that ran the case; None for dmlconf's own.
-        sequence: the number of the case in that process, which may explain a result that depends
-            on earlier cases. Verdicts are equal even if these numbers differ.
-        lost_processes: the worker processes that broke down with the case, in their order.
+        worker: the worker of the fleet that ran the case; None if the run's own machine did.
+        process: the number of the worker process that ran the case; None for dmlconf's own process.
+        sequence: the number of the case among those of that process, which may explain a result
+            that depends on earlier cases. Verdicts are equal even if `process`, `sequence` and
+            `lost_processes` differ.
+        lost_processes: the worker processes that broke down while the case ran or waited in them,
+            in their order.
     """
 
     seconds: Annotated[float, Rounded(6)] = field(default=0.0, metadata=ALWAYS)
@@ -261,9 +263,9 @@ class Execution(Positional):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Positional):
-    """What a run says about one case. A line of a run log has the fields of all parts side by side.
+    """What a run says about one case. A line of a run log has the fields of all three parts.
 
-    What nearly every reader asks for can be read from the verdict itself: `verdict.status` is
+    Those that are read most often are also properties of the verdict: `verdict.status` is
     `verdict.judgement.status`.
 
     Attributes:
