@@ -75,7 +75,9 @@ class _Finding:
 def expectation_problems(
     suite: Suite, recordings: Sequence[RecordingAgainst] = (), store: Entries | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each entry of a case file with expectations that are not permitted.
+    """Yield a problem for each entry of a case file with an expectation that is a contradiction.
+
+    An entry that disputes the reference has a problem if nothing contradicts the reference.
 
     Args:
         suite: the case files, which have no other problem.
@@ -139,7 +141,7 @@ def _findings(
 
 
 def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
-    """Return the recorded outputs that the case does not state itself."""
+    """Return those recorded outputs for which the case itself states no expected values."""
     answers = (recording(case) for recording in recordings)
     answer = next((answer for answer in answers if answer is not None), None)
     if answer is None or not isinstance(answer.outcome, Outputs):
@@ -174,7 +176,7 @@ def _problem(template: CaseTemplate, finding: _Finding) -> Problem:
 
 
 def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:
-    """Return the key of a case file's result; None if data of its cases may be in other files."""
+    """Return the key of a case file's result; None if it may read data from files not digested."""
     content = path.read_bytes()
     if b"file" in content:
         return None
@@ -185,7 +187,7 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
 
 
 def fingerprint() -> bytes:
-    """Return a digest of everything, apart from the file itself, that its check depends on."""
+    """Return a digest of what the check of any case file depends on: sources, NumPy, processor."""
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
     return sources_digest(form, *_SOURCES)
 

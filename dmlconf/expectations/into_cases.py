@@ -28,7 +28,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]
 
 MOST_LISTED: Final = 256
-"""The most elements of an output that is written as a list; a larger one gets its own file."""
+"""The most elements of an output that is written as a list; a larger output gets its own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,13 @@ def changed_files(
     device: str,
     save: Callable[[Path, Array], None],
 ) -> Iterator[tuple[Path, str] | Refusal]:
-    """Yield the path and the new text of each file that changes, or why a case is not changed.
+    """Yield the path and the new text of each case file; a refusal for each case that stays as is.
 
     Args:
         recorded: cases with their outputs.
         device: what computed the outputs, as `device_name` returns it.
-        save: writes an array that is too large for a list, next to its case file.
+        save: called with the path and the content of each array that is too large for a list, to
+            write it.
     """
     by_file: dict[Path, _Additions] = {}
     for planned, outputs in recorded:
@@ -164,8 +165,8 @@ def changed_files(
 
 @dataclass(slots=True)
 class _Additions:
-    """What is to be added to one case file: lines by the index of an entry, and arrays by the name
-    of the file next to it."""
+    """What is to be added to one case file: lines by the index of their entry, and arrays by the
+    names of the files, next to the case file, that will hold them."""
 
     cases: list[PlannedCase] = field(default_factory=list)
     lines: dict[int, list[str]] = field(default_factory=dict)
@@ -175,7 +176,7 @@ class _Additions:
 def _by_field(
     planned: PlannedCase, path: Path, outputs: Mapping[str, Array], additions: _Additions
 ) -> dict[str, Array | Sequence[Array] | str]:
-    """Return the outputs by field, large ones as the names of files, which `additions` gets."""
+    """Return the outputs by field. Large ones are names of files; `additions` gets their arrays."""
     fields: dict[str, Array | Sequence[Array] | str] = {}
     members: dict[str, list[Array]] = {}
     for name, array in outputs.items():

@@ -31,7 +31,7 @@ class LeftOut:
         case: the case's identifier.
         broken: whether the backend broke down or misbehaved; false if the case is left out for
             another reason, such as a known fault or a missing feature level.
-        reason: one of a fixed set of reasons, in words.
+        reason: the kind of reason, one of a fixed set of texts.
         message: the particulars.
     """
 
@@ -46,12 +46,12 @@ def record(
     substrate: Substrate = NO_SUBSTRATE,
     on_case: Callable[[bool], None] = lambda broken: None,
 ) -> tuple[Recording, list[LeftOut]]:
-    """Run cases, and return the recording and what could not be recorded.
+    """Run cases, and return the recording and the cases that it leaves out.
 
     Args:
         engine: the engine, with a run whose outcomes are not judged.
         substrate: the layers below DirectML; failures caused by their limits are not recorded.
-        on_case: is called after every case, with whether the backend broke down or misbehaved.
+        on_case: called after every case, with True if the backend broke down or misbehaved.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

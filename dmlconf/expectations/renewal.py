@@ -1,4 +1,4 @@
-"""Update a recording with a file for each operator, after some of its cases were recorded again."""
+"""Update a recording that has a file for each operator, after some cases were recorded again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Part:
 
     Attributes:
         path: the path of the file.
-        content: its new content; None if it has the same outcomes already.
+        content: its new content; None if it holds the same outcomes already and stays.
     """
 
     path: Path
@@ -42,7 +42,7 @@ def parts_kept(
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
         plan: the cases that will be recorded.
-        source: a recording without entries, of the backend that they will be recorded on.
+        source: a recording without entries, of the backend that will run these cases.
 
     Raises:
         BackendError: entries to keep were recorded on another device.
@@ -73,8 +73,8 @@ def renewed(
 ) -> Iterator[Part]:
     """Yield the file of each operator with recorded cases.
 
-    A file that was recorded on the same device with the same outcomes is not changed: it may have
-    been written by another version of dmlconf, Python or zlib.
+    A file that was recorded on the same device with the same outcomes stays as it is: its bytes may
+    differ only because another version of dmlconf, Python or zlib wrote it.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
@@ -105,9 +105,9 @@ def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set
 
     Args:
         operator: the operator's name.
-        chosen: selected cases of the operator; the folders of their files are searched, with the
-            files that operators in these folders share.
-        folder: another folder to search, if it has case files or shares some.
+        chosen: selected cases of the operator; the folders of their files are searched, and the
+            case files that operators in these folders share.
+        folder: another folder, which is searched as well if it has case files or shares some.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if any(folder.glob("*.yaml")) or shared_files([folder]):
