@@ -30,7 +30,7 @@ class LoggedVerdict:
 
     Attributes:
         line: the number of its line, from 1.
-        place: the index of its case in the plan, from 0; None if the log does not have it.
+        place: the index of its case in the plan, from 0; None if the log does not state it.
         verdict: the verdict.
     """
 
@@ -41,10 +41,10 @@ class LoggedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A contradiction between two lines of a log.
+    """A contradiction between two lines of a log, or within one.
 
     Attributes:
-        line: the number of the line that contradicts an earlier one, from 1.
+        line: the number of the line that contradicts an earlier one or itself, from 1.
         message: what contradicts what.
     """
 
@@ -71,7 +71,7 @@ def contradiction(
         verdicts: all verdicts, in the order of the log.
         footer: the number of the footer's line, its counts of verdicts by status, and whether it
             says that the run is complete; None where the log has no footer.
-        planned: how many cases the plan has, if those of a shard were selected.
+        planned: how many cases the whole plan has, if only those of a shard were selected.
     """
     return next(_contradictions(selected, verdicts, footer, planned), None)
 
@@ -79,12 +79,12 @@ def contradiction(
 def other_cases(
     verdicts: Iterable[LoggedVerdict], line: int, expected: str
 ) -> Contradiction | None:
-    """Return the contradiction of a log with verdicts on other cases than were selected.
+    """Return the contradiction if verdicts are on other cases than were selected; else None.
 
     Args:
         verdicts: all verdicts.
         line: the footer's line, from 1.
-        expected: the digest that the footer has.
+        expected: the `cases_digest` in the footer.
     """
     if cases_digest({logged.verdict.case for logged in verdicts}) == expected:
         return None

@@ -25,17 +25,17 @@ _BEGINNING: Final = b'{"record":"header"'
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """The part of an interrupted run that is in its log.
+    """What the log of an interrupted run holds.
 
     Attributes:
         header: the header of the log.
-        places: the index in the plan of each case that has a verdict, by identifier.
+        places: for each case that has a verdict, by identifier, its index in the plan.
         summary: how many of these cases have each status.
         attempts: the attempts at cases that failed and have no verdict yet, by case.
         footer: the footer of the log; None where the run died.
         end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
         size: how many bytes the log has.
-        processes: the number of the last worker process that the log names; 0 for none.
+        processes: the highest number of a worker process that the log names; 0 if it names none.
     """
 
     header: Header
@@ -59,10 +59,10 @@ class EarlierRun:
 
 
 def read_earlier(path: Path) -> EarlierRun | None:
-    """Return the logged part of an earlier run; None if the run died before it wrote anything.
+    """Return the logged part of an earlier run; None if the log has no complete first line.
 
-    Verdicts `not run` are left out, since their cases run now. After a power cut the end of the
-    file may never have reached the disk; the log is read up to that end.
+    Verdicts `not run` are left out, since their cases will run now. After a power cut, the file may
+    end with NUL bytes for what never reached the disk; the log is read up to these.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.

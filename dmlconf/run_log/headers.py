@@ -1,4 +1,4 @@
-"""Find the differences between the headers of two logs; logs of one run have none."""
+"""Find in what the headers of two logs differ, to tell whether both logs are of one run."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ _FIELDS: Final = {
 
 
 MODELS_LEFT_OUT: Final = "models_left_out"
-"""The option that says how many cases of models the run leaves out."""
+"""The option that says how many cases with the tag `model` the run leaves out."""
 
 _COVERED: Final = ("case_list", "failed", "waivers", MODELS_LEFT_OUT)
 """Options that are not compared, since digests of the planned cases and of waivers cover them."""
 
 _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
-"""The folder of a file in a backend's name, which may differ between machines."""
+"""A folder in a backend's name, as of the file of a recording, which may differ by machine."""
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield the differences between two runs apart from environments and shards.
+    """Yield the differences between two runs, apart from those of environments and shards.
 
     Fields that one of the logs lacks because an older version wrote it are not compared.
     """
@@ -89,7 +89,7 @@ def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
 
 
 def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield the differences between the environments of two runs, apart from where they ran."""
+    """Yield the differences between two environments, apart from where and when the runs were."""
     mine, theirs = _plain(one.environment), _plain(other.environment)
     details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
     for environment in (mine, theirs):
@@ -110,7 +110,7 @@ def without_folder(backend: str) -> str:
 
 
 def _anywhere(value: Any) -> Any:
-    """Return a value without the folders in it."""
+    """Return a value; if it names a backend, without folders."""
     return without_folder(value) if isinstance(value, str) else value
 
 

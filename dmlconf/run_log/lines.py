@@ -18,7 +18,8 @@ from dmlconf.limits import LONGEST_LOG_LINE
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log"]
 
 FORMAT: Final = 1
-"""Version of the form; it increases when readers of the old form could be misled."""
+"""Version of the form of run logs. It is raised by changes that readers of the old form would
+misunderstand."""
 
 
 class InvalidLogError(ExpectedError):
@@ -30,8 +31,8 @@ class LogLine(NamedTuple):
 
     Attributes:
         number: the number of the line, from 1.
-        record: the JSON object in the line, which fits the schema, unless the log is this process's
-            own.
+        record: the JSON object in the line; it fits the schema, which is not checked for `own`
+            logs.
         end: how many bytes the file has up to the end of the line.
     """
 
@@ -46,11 +47,12 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
     Args:
         path: the log.
         own: whether this process has just written it, so that its form needs no check.
-        damaged_end: whether the log may end with bytes that never reached the disk, as after a
-            power cut: it is read up to the first line with a NUL byte, which no record has.
+        damaged_end: whether the log may lack bytes that never reached the disk, as after a power
+            cut: then it is read up to the first line with a NUL byte, which no record has.
 
     Raises:
-        InvalidLogError: the file cannot be read, or a line is not a record, or not in its place.
+        InvalidLogError: the file cannot be read, a line is not a record, or a header or footer is
+            in the wrong place.
     """
     try:
         with open_regular(path) as stream:

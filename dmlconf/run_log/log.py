@@ -1,8 +1,8 @@
 """The run log: JSON Lines, written as verdicts are reached. All reports are made from it.
 
-The first line is the header, then comes one line for each verdict, then the footer. Where failing
-cases run again, each attempt has a line (`attempt`) before the verdict. A run that dies leaves a
-log without its footer, and with every verdict that it had reached. The form is
+The first line is the header, then comes one line for each verdict, then the footer. If a failing
+case runs again, each failed attempt has a line (`attempt`) before the case's verdict. A run that
+dies leaves a log without a footer, but with every verdict that it had reached. The form is
 `schemas/run-log.schema.json`.
 """
 
@@ -72,7 +72,7 @@ class Header:
         options: the selection and limits as given on the command line.
         cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
         shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
-        workers: the environment of each worker of a scheduler; none where this machine ran all.
+        workers: the environment of each worker of a fleet; empty if this machine ran all cases.
         merged_shards: for a log that was merged although shards were missing, the `count` of all
             and the `numbers` of those present; None for other logs.
     """
@@ -94,7 +94,7 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """How many cases the plan has from which these were selected: each place is less."""
+        """How many cases the whole plan has, also if a shard was selected; all places are below."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property
@@ -225,7 +225,7 @@ def read_log(
         path: the log.
         own: whether this process has just written it, so that neither its form nor its
             consistency needs a check.
-        keep: returns what to keep of each verdict.
+        keep: returns the part of a verdict that is to be kept in memory.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
@@ -280,7 +280,7 @@ def _check_consistency(
 
 
 def read_back(header: Header) -> Header:
-    """Return a header as it would be read from its log: its options are plain values."""
+    """Return a header as it would be read from its log, where its options are plain values."""
     return header_of(json.loads(_ENCODER.encode(record_of(header))))
 
 

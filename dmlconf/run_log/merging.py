@@ -50,13 +50,14 @@ class Merger:
 
     Attributes:
         parts: the logs.
-        owners: for each case that ran, the number of the first log that has a verdict on it.
-        unreached: for each case that ran in no log, the number of the first log whose verdict on it
+        owners: for each case that ran, the index of the first log that has a verdict on it.
+        unreached: for each case that ran in no log, the index of the first log whose verdict on it
             is `not run`.
         shared: the cases that ran in several logs.
-        named: whether each verdict names its log, because the environments differ.
-        missing: how many cases no log has a verdict on.
-        processes: the number of the last worker process that each log names.
+        named: whether each merged verdict names the log that it is from, as its worker, because the
+            environments differ.
+        missing: how many cases have a verdict in no log.
+        processes: for each log, the highest number of a worker process that it names.
     """
 
     parts: list[_Part] = field(default_factory=list)
@@ -217,14 +218,14 @@ class Merger:
 
 
 class _Overlap:
-    """The cases that ran in several logs; these must agree on them."""
+    """The cases that ran in several logs; all logs must have the same verdict on each of them."""
 
     def __init__(self, cases: Iterable[str]) -> None:
         self._seen: dict[str, tuple[Verdict, Path] | None] = dict.fromkeys(cases)
         self._disagreements: list[str] = []
 
     def see(self, verdict: Verdict, path: Path) -> None:
-        """Record the verdict of one of the logs."""
+        """Compare the verdict of one of the logs with that of the first log that has the case."""
         if verdict.case not in self._seen:
             return
         first = self._seen[verdict.case]

@@ -27,7 +27,7 @@ _PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
 
 
 class Packed(Mapping[str, Any]):
-    """A mapping that is kept as pickled bytes, which this process itself has made."""
+    """A mapping that is kept as bytes that this process itself has pickled."""
 
     __slots__ = ("_content",)
 
@@ -47,7 +47,7 @@ class Packed(Mapping[str, Any]):
 
 @lru_cache(maxsize=256)
 def _unpacked(content: bytes) -> Mapping[str, Any]:
-    mapping: Mapping[str, Any] = pickle.loads(content)  # It never leaves the process.
+    mapping: Mapping[str, Any] = pickle.loads(content)  # No other process made it.
     return mapping
 
 
@@ -85,7 +85,7 @@ def packing() -> Callable[[Verdict], Verdict]:
 
 
 def rounded(verdict: Verdict) -> Verdict:
-    """Return a verdict with its seconds rounded, as the log and packed verdicts have them."""
+    """Return a verdict with its seconds rounded as in the log and in packed verdicts."""
     seconds = round(verdict.execution.seconds, _DIGITS)
     return verdict if seconds == verdict.execution.seconds else verdict.ran(seconds=seconds)
 
