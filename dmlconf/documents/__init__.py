@@ -1,1 +1,1 @@
-"""Reads files of strangers within limits, checks them, and points at the line of each problem."""
+"""Read files of strangers within limits, check them, and point at the line of each problem."""

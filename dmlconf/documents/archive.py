@@ -1,4 +1,4 @@
-"""A read-only file of entries that a wheel brings: the validated case files of the bundled suite.
+"""Many entries in one read-only file: a wheel has the validated files of its suite in one.
 
 The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, followed by the
 entries, each compressed by zlib; offsets count from the end of the line. An entry has the form that

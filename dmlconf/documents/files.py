@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _MOST_AT_ONCE: Final = 1 << 20
-"""Maximum bytes to read at a time of a file that is longer than its size was."""
+"""Maximum bytes to read at a time once a file turns out to be longer than its stated size."""
 
 
 class UnreadableFileError(Exception):
@@ -124,11 +124,11 @@ def read_bytes(path: Path, limit: int) -> bytes:
         limit: the maximum number of bytes to read.
 
     Raises:
-        UnreadableFileError: it cannot be read, or is larger.
+        UnreadableFileError: it cannot be read, or is larger than the limit.
     """
     descriptor, size = _opened(path)  # A suite has a thousand files: streams take twice the time.
     try:
-        # `os.read` allocates as many bytes as it may return, so the limit would be too many.
+        # `os.read` allocates as many bytes as are asked for, so the limit would be too many.
         content = os.read(descriptor, min(size, limit) + 1)
         while len(content) <= limit and (more := os.read(descriptor, _rest(content, limit))):
             content += more
@@ -144,7 +144,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def _rest(content: bytes, limit: int) -> int:
-    """Return how many bytes to read after these, until there are more than the limit."""
+    """Return how many bytes to ask for next, so that at most one more than the limit is read."""
     return min(limit + 1 - len(content), _MOST_AT_ONCE)
 
 
@@ -156,7 +156,7 @@ def read_stream(stream: BinaryIO, limit: int) -> bytes:
         limit: the maximum number of bytes to read.
 
     Raises:
-        UnreadableFileError: it has more.
+        UnreadableFileError: it has more bytes than that.
         OSError: it cannot be read.
     """
     content = stream.read(limit + 1)

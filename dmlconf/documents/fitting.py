@@ -1,9 +1,9 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 Nearly all files fit, and jsonschema, which can explain, takes many times as long to find that out.
-Here a schema is compiled to functions, once. They know the keywords of `_MAKERS`, which the schema
-of case files has. For a schema with any other keyword they never report a fit, so that jsonschema
-decides.
+Here a schema is compiled to functions, once. These check the keywords of `_MAKERS`, which are all
+that the schema of case files uses. For a schema with any other keyword they never report a fit, so
+that jsonschema decides.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _max_items(most: int, schema: _Schema, definitions: _Definitions) -> Fits:
 
 
 def _unique_items(value: bool, schema: _Schema, definitions: _Definitions) -> Fits:
-    """Return a check that a list of strings has no duplicates; jsonschema decides other lists."""
+    """Return a check that a list of strings has no duplicates; it is False for other lists."""
     if not value:
         return lambda data: True
     return lambda data: (
@@ -239,7 +239,7 @@ def _dependent_required(
 
 
 def _refuse_guesses(part: Any) -> None:
-    """Raise for a schema whose check may return False for data that fits: negated, it is True."""
+    """Raise if the check of this part may wrongly return False, which `not` would make True."""
     if isinstance(part, Mapping):
         if "uniqueItems" in part:
             raise _UnknownError("uniqueItems under a condition")

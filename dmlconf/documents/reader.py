@@ -1,4 +1,4 @@
-"""Read a YAML file strictly into plain values, and find the line of any of them.
+"""Read a YAML file strictly into plain values, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
 number. It rejects duplicate keys, tags, aliases that would expand without limit, and
@@ -44,7 +44,7 @@ _NAMED: Final[dict[str, Any]] = {
 }
 
 
-@lru_cache(maxsize=4096)  # Most of a suite is names of fields and types, and small numbers.
+@lru_cache(maxsize=4096)  # The same names and small numbers recur in a suite.
 def _scalar(text: str) -> Any:
     if text in _NAMED:
         return _NAMED[text]
@@ -61,8 +61,8 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# What the parser treats as a line break, and a character that it rejects. The latter pattern takes
-# long to compile, and hardly any file needs it.
+# What the parser treats as a line break, and the pattern of a character that it rejects, which is
+# not compiled here since that takes long and hardly any file needs it.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
@@ -160,7 +160,7 @@ class _Builder:
                 )
             if depth == 0:
                 self._section = key.value
-            event, name = self._next(), intern(key.value)  # A suite has few names, many times.
+            event, name = self._next(), intern(key.value)  # The same names recur in a suite.
             if _is_simple(event):
                 values[name] = _text_or_plain(event)
                 count = self._counted(count + 1, event)
@@ -237,7 +237,7 @@ class Document:
         return _problem(self.path, self.text, message, mark, hint, width)
 
     def repeated_names(self, key: str) -> Iterator[Problem]:
-        """Yield a problem for each entry of a top-level list whose `name` an earlier one has."""
+        """Yield a problem for each entry of the list under `key` with an earlier entry's `name`."""
         names: set[str] = set()
         for index, entry in enumerate(self.data[key]):
             if entry["name"] in names:
@@ -311,7 +311,7 @@ def read_document(path: Path) -> Document:
     """Read a YAML file.
 
     Raises:
-        InvalidFilesError: the file cannot be read or breaks the rules above.
+        InvalidFilesError: the file cannot be read or breaks the rules of this module's docstring.
     """
     text = _decoded(path)
     try:

@@ -15,7 +15,7 @@ RECORDING: Final = "a recording"
 CERTIFICATE: Final = "a certificate"
 
 _BEGINNING: Final = 1 << 16
-"""Bytes that are looked at; of a longer file the rest says nothing new."""
+"""Bytes of a file that are looked at, which are enough to recognise its kind."""
 
 _CONTENTS: Final = (
     (RUN_LOG, re.compile(rb'\{"record": ?"header"')),

@@ -11,16 +11,16 @@ from typing import Any, Final
 __all__ = ["with_repeats", "without_repeats"]
 
 _NEAR: Final = 10
-"""A list or object among the last parts, up to this many, has a negative index, which compresses
+"""Lists and objects among this many last parts are referred to by negative indices, which compress
 best."""
 
 
 def without_repeats(tree: Any) -> list[Any]:
     """Return the different parts of a tree, the tree itself last.
 
-    A plain value is a part as it is. A list or an object has in place of each value its index among
-    the parts before, from behind if it is negative: `[[1, 2], [1, 2]]` is
-    `[1, 2, [0, 1], [-1, -1]]`.
+    A plain value is a part as it is. In a list or an object, each value is replaced by its index
+    among the parts before the list or object; a negative index counts from the last of these.
+    `[[1, 2], [1, 2]]` becomes `[1, 2, [0, 1], [-1, -1]]`.
 
     Args:
         tree: lists, tuples, dictionaries and plain values.
@@ -54,11 +54,13 @@ def without_repeats(tree: Any) -> list[Any]:
 
 
 def with_repeats(parts: list[Any]) -> Any:
-    """Return the tree that `without_repeats` took, with lists for tuples; nothing may change it.
+    """Return the tree that `without_repeats` took, with lists for tuples.
+
+    It must not be changed, since equal parts of it are one object.
 
     Raises:
         LookupError: the parts are damaged.
-        TypeError: likewise.
+        TypeError: the parts are damaged.
     """
     values: list[Any] = []
     for part in parts:

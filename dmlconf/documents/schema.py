@@ -54,7 +54,7 @@ _DEMANDS = {
     "minimum": "must be at least {}",
     "uniqueItems": "must have each item once",
 }
-"""The demands of rules with one value, by the rule."""
+"""What keywords of JSON Schema demand, in words; `{}` is the keyword's value."""
 
 _SINGULARS = {
     "must have at least 1 items": "must have at least one item",
@@ -210,7 +210,7 @@ def _explained(
 
 
 def _demand(error: _ValidationError) -> str | None:
-    """Return the demand of a rule with one value, and the value found; None for other rules."""
+    """Return in words what was demanded and what was found; None for keywords not in `_DEMANDS`."""
     if error.validator not in _DEMANDS:
         return None
     demand = _DEMANDS[error.validator].format(_shown(error.validator_value))
@@ -218,7 +218,10 @@ def _demand(error: _ValidationError) -> str | None:
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
-    """Return the errors of the alternative that got furthest, if all failed."""
+    """Return the errors of the alternative of `oneOf` and the like whose errors lie deepest.
+
+    Of several such alternatives it is the one with the fewest errors.
+    """
     by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:
         by_branch.setdefault(error.relative_schema_path[0], []).append(error)
@@ -238,7 +241,7 @@ def _unknown_keys(
         hint = name_hint(key, absent, f"known here: {', '.join(known)}", mark="`")
         fill = error.instance.get("fill")
         if isinstance(fill, str) and "(" in fill and str(key).endswith(")"):
-            # YAML ends the value at its comma.
+            # Of `fill: uniform(low: -1, high: 1)` in braces, YAML ends the value at the comma.
             hint = "a fill has no parentheses: write `fill: {uniform: {low: -1, high: 1}}`"
         yield document.problem([*path, key], f"unknown field `{key}` in {owner}", hint, key=True)
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 MOST_BYTES: Final = 1 << 26
-"""Maximum bytes of all entries of a folder unless it has another maximum."""
+"""Maximum bytes of all entries of a folder, unless its `Store` is given another maximum."""
 
 LARGEST_ENTRY: Final = 1 << 22
 """Maximum bytes of one entry; larger ones are not kept."""
@@ -85,7 +85,7 @@ class Store:
         """Set the folder, which is created when the first entry is stored.
 
         Args:
-            folder: owned by this user only.
+            folder: not used unless this user owns it and no other user can write to it.
             most_bytes: the maximum size of all entries; `prune` removes the oldest beyond that.
         """
         self.folder = folder
@@ -136,7 +136,7 @@ class Store:
                 Path(name).unlink(missing_ok=True)
 
     def prune(self, most_bytes: int | None = None) -> None:
-        """Remove the oldest entries until the rest fit into this many bytes, or the store's."""
+        """Remove the oldest entries until the rest fit into `most_bytes` or the store's maximum."""
         with suppress(OSError):
             if not self._is_usable():
                 return

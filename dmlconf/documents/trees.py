@@ -1,4 +1,4 @@
-"""Read JSON and TOML from strangers into plain values, with limited depth and numbers.
+"""Read JSON and TOML from strangers into plain values; depth and length of numbers are limited.
 
 YAML has a reader of its own, `dmlconf.documents.reader`, with the same limits.
 """
@@ -127,7 +127,7 @@ def require_shallow(value: Any, levels: int) -> None:
     """Raise an error for a tree that is too deep or has an integer that is too long.
 
     Raises:
-        TreeError: it has more levels of lists and mappings than these, or such an integer.
+        TreeError: it has more than `levels` levels of lists and mappings, or such an integer.
     """
     level = [value]
     for depth in itertools.count():

@@ -96,14 +96,14 @@ class ZipMembers:
 
 @contextmanager
 def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
-    """Open an archive; what goes wrong inside with its members is a `DamagedArchiveError`.
+    """Open an archive for a `with` statement.
 
     Args:
         path: the file.
         largest: the maximum uncompressed bytes of a member.
 
     Raises:
-        DamagedArchiveError: it is damaged.
+        DamagedArchiveError: it is damaged, as found on opening or within the `with` statement.
         UnreadableFileError: it cannot be opened, or is not a regular file.
     """
     with open_regular(path) as stream:
