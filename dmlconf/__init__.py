@@ -1,7 +1,7 @@
 """dmlconf: the conformance test runner for DirectML operators.
 
-The command line is the public interface; `docs/architecture.md` maps the
-packages below for those who write backends.
+The command line is the public interface. For those who write backends,
+`docs/architecture.md` says what each package in this folder holds.
 """
 
 __all__ = ["__version__"]

@@ -1,9 +1,9 @@
-"""The small expression language of the catalogue's constraints and of matrix cases.
+"""The expression language of constraints, matrices, and conditions such as those of `--where`.
 
 An expression is a restricted Python expression over named values, such as
-`OutputTensor.Sizes[Axis] == 1`. It can read fields and compute with numbers, sizes and
-names; it can call only the functions listed in `FUNCTIONS`, and reach nothing else. Work, memory
-and results are bounded (`dmlconf.limits`), so that no expression hangs or exhausts memory.
+`OutputTensor.Sizes[Axis] == 1`. It can compute with numbers, tuples and text, read the fields of
+tensors, and call the functions of `FUNCTIONS`, but nothing else. Its steps, its memory and its
+result are limited (`dmlconf.limits`), so that no expression hangs or exhausts memory.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class ExpressionError(ValueError):
 
 
 class BudgetError(ExpressionError):
-    """Expressions that need more steps or memory than they may."""
+    """An expression, or several together, need more steps or memory than is permitted."""
 
 
 class Budget:
     """The steps that one or more expressions may take together.
 
-    An evaluation takes a step, each item that a generator visits takes one, and so do every 16
-    items of a tuple that is made: `any(a == 1 for a in range(4096))` takes up to 4,353 steps. If
+    An evaluation takes one step, each item that a generator visits takes one, and every 16 items of
+    a tuple that is made take one: `any(a == 1 for a in range(4096))` takes up to 4,353 steps. Where
     names stand for tuples, the evaluation and each visit take one more for every 16 of their items.
     """
 
@@ -117,7 +117,7 @@ class _Evaluation:
             yield value
 
     def made(self, value: Any) -> Any:
-        """Return a value that was just made, and charge its items and its memory."""
+        """Return a value that was just made; take steps for its items and count its memory."""
         if isinstance(value, tuple | list):
             items = len(value)
             if items <= _ITEMS_PER_STEP:
@@ -128,7 +128,7 @@ class _Evaluation:
         return value
 
     def range(self, *bounds: int) -> tuple[int, ...]:
-        """Return the numbers of `range()`, as the same tuple each time."""
+        """Return the numbers of `range(*bounds)`, for equal bounds the same tuple each time."""
         values = self._ranges.get(bounds)
         if values is None:
             values = self._ranges[bounds] = _range(*bounds)
@@ -208,7 +208,7 @@ _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
 
 def _count(value: Any, limit: int) -> int:
-    """Return the number of values that a result holds, or some number above the limit."""
+    """Return how many values a result holds, counting itself; above the limit, any such number."""
     if isinstance(value, str):
         return len(value)
     count = 1
@@ -356,11 +356,12 @@ _NODES: Final = (
 )
 
 
-# On text and tuples these operators could exhaust memory, so the functions replace them.
+# On text and tuples these operators could exhaust memory, so calls of these functions replace them.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
-# `helpers` replaces the first functions by its own; what the others return is charged afterwards.
+# `_Evaluation.helpers` has versions of the first functions that count as they run; what the others
+# return is counted afterwards.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
 _MAKING: Final = frozenset(
     {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
@@ -371,11 +372,11 @@ class _Checked(ast.NodeTransformer):
     """Reject what is not in the language, and guard operations whose results could grow."""
 
     def __init__(self, *, budgeted: bool) -> None:
-        """Take whether the values that the expression makes are charged to a budget."""
+        """State whether the steps and the memory of the values that are made will be counted."""
         self._budgeted = budgeted
 
     def _charged(self, node: ast.expr) -> ast.expr:
-        """Return an expression that charges the value of this one and returns it."""
+        """Return an expression with the same value whose evaluation counts that value, if asked."""
         if not self._budgeted:
             return node
         return ast.copy_location(ast.Call(ast.Name("_made", ast.Load()), [node], []), node)
@@ -468,8 +469,8 @@ class Expression:
 
         Args:
             names: the values.
-            budget: the steps that this and other expressions may take together; by default those
-                of the namespace, or for this expression alone `MOST_CONDITION_STEPS`.
+            budget: the steps that this and other expressions may take together; by default the
+                namespace's budget or, if it has none, `MOST_CONDITION_STEPS` for this evaluation.
 
         Raises:
             BudgetError: the expression needs too many steps or too much memory.
@@ -490,7 +491,7 @@ class Expression:
         except NameError as error:
             near = suggestion(str(error.name), names.keys())
             raise ExpressionError(f"{self}: {error}{near}") from error
-        except ZeroDivisionError as error:  # Pythons word it differently.
+        except ZeroDivisionError as error:  # Its text depends on Python's version.
             raise ExpressionError(f"{self}: division by zero") from error
         except Exception as error:
             raise ExpressionError(f"{self}: {error or type(error).__name__}") from error
@@ -549,7 +550,7 @@ class _Compiled(NamedTuple):
     Attributes:
         code: the code that Python evaluates.
         uses: how often the expression reads each name, by name.
-        budgeted: whether values that it makes are charged: it has generators, or makes long tuples.
+        budgeted: whether what it makes is counted: it has a generator or a function of `_LONG`.
     """
 
     code: CodeType
@@ -557,7 +558,7 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many items the expression reads in tuples that names stand for."""
+        """Return how many items the tuples have that the expression reads, each time it does."""
         items = 0
         for name, count in self.uses.items():
             value = names.get(name)

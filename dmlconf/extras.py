@@ -30,7 +30,7 @@ def install_command_from(origin: str | None, extra: str) -> str:
     """Return the command that adds an extra to an installation of dmlconf.
 
     Args:
-        origin: the installation's `direct_url.json`, by PEP 610; None if it has none.
+        origin: the text of the installation's `direct_url.json` (PEP 610); None if it has none.
         extra: the name of the extra.
     """
     source = None if origin is None else _source(origin)
@@ -42,7 +42,10 @@ def install_command_from(origin: str | None, extra: str) -> str:
 
 
 def _source(origin: str) -> tuple[Path, bool] | None:
-    """Return the path of the checkout or wheel, and whether it is editable; None if it is gone."""
+    """Return the path of the checkout or wheel, and whether the installation is editable.
+
+    None if `origin` names neither, or one that no longer exists.
+    """
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 

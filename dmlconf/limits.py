@@ -1,8 +1,8 @@
-"""The limits of every reader: how much input from outside dmlconf reads and computes.
+"""The limits of every reader: how much of what comes from outside is read and computed.
 
 Files, logs, recordings, certificates and expressions may come from strangers. None of them may
 cost more than about a gigabyte or ten seconds, so each kind has limits, far above what real files
-need. A file that exceeds a limit is refused with a message that names the limit.
+need. What exceeds a limit is refused with a message that names the limit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LARGEST_DOCUMENT: Final = 4 * _MIB
 """A YAML file: cases, waivers, substrates, statements."""
 
 LARGEST_CASE_SET: Final = 64 * _MIB
-"""The ids of the cases of a run in a history, uncompressed: 16 million cases."""
+"""The ids of the cases of a run in a history, uncompressed: 4 bytes each of 16 million cases."""
 
 LARGEST_CONFIGURATION: Final = 1 * _MIB
 """A file `dmlconf.toml` or `pyproject.toml`."""
@@ -63,11 +63,11 @@ LARGEST_EDITED_MODEL: Final = 512 * _MIB
 """An ONNX model whose intermediate tensors `capture --model` compares."""
 
 LARGEST_INTERMEDIATES: Final = 256 * _MIB
-"""The intermediate tensors of such a model that one run returns, by the sizes that ONNX infers; a
-single tensor may be larger."""
+"""The intermediate tensors that one run of such a model returns, by the sizes that ONNX infers; if
+one node's are larger, a run returns these alone."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
-"""All inputs of an ONNX model that `capture --model` runs or makes."""
+"""All inputs of an ONNX model for `capture --model`, whether they are read or made."""
 
 LARGEST_PARTITION: Final = 64 * _MIB
 """A file with a graph of ONNX Runtime."""
@@ -79,10 +79,10 @@ LARGEST_JOURNAL: Final = 256 * _MIB
 """The journal: the file with the calls that `capture` has seen."""
 
 LONGEST_JOURNAL_LINE: Final = 16 * _MIB
-"""A line of the journal, with one operator or graph; graphs of 656 nodes took 400 KiB."""
+"""A line of the journal, with one operator or graph; a graph of 656 nodes took 400 KiB."""
 
 LARGEST_RECORDING_MEMBER: Final = 256 * _MIB
-"""The manifest of a recording, and its outputs, uncompressed."""
+"""The manifest of a recording, uncompressed, and as much for its outputs."""
 
 # The most levels, characters and values in YAML, TOML and JSON.
 
@@ -107,19 +107,20 @@ LONGEST_KEYWORDS: Final = 100_000
 """Characters of an expression of `-k`."""
 
 LONGEST_RANGE: Final = 4096
-"""Numbers of one `range()` or `ones()`."""
+"""Numbers that one call of `range()` or `ones()` returns."""
 
 LONGEST_VALUE: Final = 65_536
 """Numbers and characters that a result holds, including those of nested tuples."""
 
 MOST_BITS: Final = 1024
-"""Bits of a number."""
+"""Bits of an integer."""
 
 MOST_EXPRESSION_BYTES: Final = 128 * _MIB
 """Memory of all values that one evaluation makes."""
 
 MOST_CONDITION_STEPS: Final = 200_000
-"""Steps of one evaluation, except in a matrix; `dmlconf.expressions.Budget` says what a step is."""
+"""Steps of one evaluation where none of the limits below applies; `dmlconf.expressions.Budget` says
+what a step is."""
 
 MOST_CASE_STEPS: Final = 2_000_000
 """Steps of all expressions of one case together."""

@@ -28,13 +28,17 @@ def _directory(name: str) -> Path:
 
 
 def sources(*names: str) -> list[Path]:
-    """Return the source files of these packages and modules of dmlconf, in a fixed order."""
+    """Return the source files of packages and modules in a fixed order.
+
+    Args:
+        names: their paths in the folder `dmlconf`, such as `precision` and `limits.py`.
+    """
     paths = (_PACKAGE / name for name in names)
     return [file for path in paths for file in (_files(path) if path.is_dir() else [path])]
 
 
 def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
-    """Return the files of a folder and those below it with these suffixes, sorted."""
+    """Return the files with these suffixes in a folder and in all folders below it, sorted."""
     found = ((above, name) for above, _, names in os.walk(folder) for name in names)
     return sorted(Path(above, name) for above, name in found if name.endswith(suffixes))
 
