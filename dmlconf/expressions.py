@@ -53,8 +53,8 @@ class Budget:
     """The steps that one or more expressions may take together.
 
     An evaluation takes one step, each item that a generator visits takes one, and every 16 items of
-    a tuple that is made take one: `any(a == 1 for a in range(4096))` takes up to 4,353 steps. Where
-    names stand for tuples, the evaluation and each visit take one more for every 16 of their items.
+    a tuple that is made take one: `any(a == 1 for a in range(4096))` takes up to 4,353 steps. If
+    names stand for tuples, the evaluation and each visit take one more per 16 items of the tuples.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -208,7 +208,7 @@ _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
 
 def _count(value: Any, limit: int) -> int:
-    """Return how many values a result holds, counting itself; above the limit, any such number."""
+    """Return how many values a result holds, itself included, or some number above the limit."""
     if isinstance(value, str):
         return len(value)
     count = 1
@@ -360,8 +360,8 @@ _NODES: Final = (
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
-# `_Evaluation.helpers` has versions of the first functions that count as they run; what the others
-# return is counted afterwards.
+# `_Evaluation.helpers` replaces the functions of `_COLLECTING` by some that count as they run; what
+# those of `_MAKING` return is counted afterwards.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
 _MAKING: Final = frozenset(
     {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
@@ -376,7 +376,7 @@ class _Checked(ast.NodeTransformer):
         self._budgeted = budgeted
 
     def _charged(self, node: ast.expr) -> ast.expr:
-        """Return an expression with the same value whose evaluation counts that value, if asked."""
+        """Return an expression with the same value; if budgeted, evaluating it counts the value."""
         if not self._budgeted:
             return node
         return ast.copy_location(ast.Call(ast.Name("_made", ast.Load()), [node], []), node)
@@ -558,7 +558,7 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many items the tuples have that the expression reads, each time it does."""
+        """Return how many items the tuples behind names have, counted once for each use."""
         items = 0
         for name, count in self.uses.items():
             value = names.get(name)

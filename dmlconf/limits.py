@@ -82,7 +82,7 @@ LONGEST_JOURNAL_LINE: Final = 16 * _MIB
 """A line of the journal, with one operator or graph; a graph of 656 nodes took 400 KiB."""
 
 LARGEST_RECORDING_MEMBER: Final = 256 * _MIB
-"""The manifest of a recording, uncompressed, and as much for its outputs."""
+"""Each of the two members of a recording, the manifest and the outputs, uncompressed."""
 
 # The most levels, characters and values in YAML, TOML and JSON.
 

@@ -1,8 +1,8 @@
-"""Many entries in one read-only file: a wheel has the validated files of its suite in one.
+"""Archives of entries, each one read-only file; a wheel has one of its suite's checked files.
 
 The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, followed by the
 entries, each compressed by zlib; offsets count from the end of the line. An entry has the form that
-`dmlconf.documents.store` describes: it executes nothing, and a damaged one is ignored.
+`dmlconf.documents.store` describes: it holds nothing executable, and a damaged one is ignored.
 """
 
 from __future__ import annotations

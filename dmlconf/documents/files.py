@@ -52,7 +52,8 @@ def resolved(path: Path) -> Path:
 def is_folder(path: Path) -> bool:
     """Return whether a path is a folder; False if it cannot be looked up.
 
-    The name may be too long, or, before Python 3.14, the folder above may not be searched.
+    The name may be too long. Before Python 3.14, permission to search the folder above may also be
+    missing.
     """
     try:
         return path.is_dir()

@@ -51,7 +51,7 @@ def _scalar(text: str) -> Any:
     if len(text) > LONGEST_NUMBER and (_FLOAT.match(text) or _OTHER_BASE.match(text)):
         raise ValueError(f"a number of more than {LONGEST_NUMBER} characters")
     if _INTEGER.match(text):
-        # A tensor's -0 is the negative zero that its author meant.
+        # Whoever writes -0 among a tensor's elements means the negative zero.
         return int(text) if int(text) or text[0] != "-" else -0.0
     if _FLOAT.match(text):
         number = float(text)
@@ -232,7 +232,7 @@ class Document:
         *,
         key: bool = False,
     ) -> Problem:
-        """Return a problem that points at the value under `where`, or at its key."""
+        """Return a problem that points at the value under `where`, or with `key` at its key."""
         mark, width = self._mark(tuple(where), key)
         return _problem(self.path, self.text, message, mark, hint, width)
 
@@ -324,7 +324,7 @@ def read_document(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         message = ": ".join(filter(None, (error.context, error.problem))) or "is not YAML"
         mark = error.problem_mark or error.context_mark
-        if "nesting depth" in message:  # LibYAML reads ahead as far as its own limit.
+        if "nesting depth" in message:  # LibYAML reads ahead and has its own limit.
             message = _TOO_DEEP
         raise InvalidFilesError([_problem(path, text, message, mark, None)]) from error
     except yaml.YAMLError as error:

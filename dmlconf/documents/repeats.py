@@ -1,7 +1,7 @@
 """Trees of JSON values in which equal parts are written once.
 
 A case file repeats its tensors, sizes and names again and again. Written once, they take less
-space and time, and those that read them share one object.
+space and time, and when they are read, equal parts become one object.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         TreeError: it is not JSON, is nested too deeply, or has a number too long or too large.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
-    if _LARGE_NUMBER.search(content):  # It may be within a string, so each number is checked.
+    if _LARGE_NUMBER.search(content):  # Or text within a string: so each number is checked.
         more |= {"parse_int": _integer, "parse_float": _float}
     if whole:
         more["parse_float"] = _fraction

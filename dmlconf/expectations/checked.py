@@ -176,7 +176,7 @@ def _problem(template: CaseTemplate, finding: _Finding) -> Problem:
 
 
 def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:
-    """Return the key of a case file's result; None if it may read data from files not digested."""
+    """Return the key of a case file's result; None if other files may hold data of its cases."""
     content = path.read_bytes()
     if b"file" in content:
         return None

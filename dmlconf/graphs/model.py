@@ -58,23 +58,23 @@ class Node:
         return catalogue.operator(self.operator_name)
 
     def tensors(self, kind: FieldKind) -> Mapping[str, TensorDesc]:
-        """Return the present inputs or outputs by name, in struct order."""
+        """Return the inputs or outputs that the desc has, by name, in struct order."""
         return {name: tensor for name, _, tensor in tensors_of(self.operator, self.desc, kind)}
 
     @cached_property
     def inputs(self) -> Mapping[str, TensorDesc]:
-        """The present input tensors by name."""
+        """The input tensors that the desc has, by name."""
         return self.tensors(FieldKind.INPUT)
 
     @cached_property
     def outputs(self) -> Mapping[str, TensorDesc]:
-        """The present output tensors by name."""
+        """The output tensors that the desc has, by name."""
         return self.tensors(FieldKind.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, since 6_2.
+    """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, feature level 6_2.
 
     Attributes:
         name: the name, which is unique in its graph.

@@ -98,7 +98,7 @@ def _unexported(graph: Graph) -> list[Slot]:
 
 
 def exported(graph: Graph) -> Graph:
-    """Return the graph with all intermediates as outputs, after its own."""
+    """Return the graph with all intermediates as further outputs, after its own outputs."""
     outputs, edges = dict(graph.outputs), list(graph.output_edges)
     nodes = graph.by_name
     for node, tensor in _unexported(graph):
@@ -120,7 +120,7 @@ def reversed_nodes(graph: Graph) -> Graph:
 
 
 def owned_otherwise(graph: Graph) -> Graph:
-    """Return the graph with owned inputs instead of constants, and its owned inputs not owned."""
+    """Return the graph with owned inputs instead of constants, and its other inputs not owned."""
     constants = {node.name: node for node in graph.constants}
     inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
     inputs |= {name: flagged(node.tensor, owned=True) for name, node in constants.items()}

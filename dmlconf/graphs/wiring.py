@@ -164,7 +164,7 @@ def _edge(
         hint = "convert it with a CAST node"
         yield WiringProblem("edge-data-type", node, tensor, message, hint)
     if not (_has_bytes(consumer) and _has_bytes(producer)):
-        return  # A constraint of the node reports it.
+        return  # The node breaks a constraint, which `_nodes` reports.
     consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
     if consumed != produced:
         message = (

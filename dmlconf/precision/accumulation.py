@@ -39,7 +39,7 @@ Sums of other types are computed in FLOAT64.
 _ANYTHING: Final = 2.0**300
 """The error scale above which any result of a sum computed in FLOAT32 is right.
 
-For a sum computed in FLOAT16 or FLOAT64, it is the largest number of that type.
+For a sum computed in FLOAT16 or FLOAT64, that error scale is the largest number of the type.
 """
 
 _FLOAT16_BITS: Final = 11
@@ -134,7 +134,7 @@ class Accumulation:
                     if np.array_equal(before, end):
                         break
                 ends.append(np.where(undefined, side * np.inf, end))
-            # An element that may be any finite number is not open: its NaN may be wrong.
+            # An element that may be any finite number is not open: NaN may still be wrong.
             lowest, highest = ends
             one_sided = ~((lowest <= -beyond) & (highest >= beyond))
             lowest = np.where(one_sided & (lowest <= -beyond), -np.inf, lowest)

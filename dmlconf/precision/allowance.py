@@ -30,8 +30,8 @@ _Lazy: TypeAlias = _Part | Callable[[], _Part]
 class SumErrors:
     """The scale of the errors of an output that consists of sums; arrays have the output's sizes.
 
-    Derived in docs/bounds.md, The error scale. Of the sum 1 + 2 - 3 in FLOAT32, which is 0, `sums`
-    is 6, and each of its roundings is at most 6 * 2^-24.
+    The section "The error scale" of docs/bounds.md derives it. For the sum 1 + 2 - 3 in FLOAT32,
+    which is 0, `sums` is 6, and each rounding has an error of at most 6 * 2^-24.
 
     Attributes:
         sums: the sums of the absolute values that a kernel adds up in FLOAT32; each rounding has an
@@ -157,7 +157,7 @@ class Allowance:
 
     @cached_property
     def flushed(self) -> tuple[Array, Array] | None:
-        """Two arrays: the right values for the inputs, and those with subnormal inputs set to zero.
+        """The right values for the inputs as they are, and those with subnormal inputs as zeros.
 
         None if no input is subnormal.
         """

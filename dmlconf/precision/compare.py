@@ -303,7 +303,7 @@ class _Findings:
             farthest = int(distance.argmax())
             if int(distance[farthest]) > self._farthest:
                 self._farthest, self._farthest_at = int(distance[farthest]), start + farthest
-            self._steps.update(_histogram(distance))  # Counter.update adds.
+            self._steps.update(_histogram(distance))  # `update` of a Counter adds.
             self._elements += len(distance)
 
     def comparison(

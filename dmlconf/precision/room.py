@@ -67,7 +67,7 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
         limit = LOOSE_SHARE * _largest(flat)
         most = float(width.max(initial=0))
         if most <= limit:
-            return NO_ROOM  # The usual case: open elements are loose too.
+            return NO_ROOM  # Without loose elements none is open.
         loose = width > limit
     open_elements = undefined(lowest, highest)
     if rule.kind == RuleKind.ONE_OF:

@@ -110,7 +110,7 @@ def without_folder(backend: str) -> str:
 
 
 def _anywhere(value: Any) -> Any:
-    """Return a value; if it names a backend, without folders."""
+    """Return a value; a text, such as a backend's name, without the folders in it."""
     return without_folder(value) if isinstance(value, str) else value
 
 

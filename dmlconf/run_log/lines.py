@@ -31,8 +31,8 @@ class LogLine(NamedTuple):
 
     Attributes:
         number: the number of the line, from 1.
-        record: the JSON object in the line; it fits the schema, which is not checked for `own`
-            logs.
+        record: the JSON object in the line; `log_lines` has checked it against the schema, unless
+            the log is `own`.
         end: how many bytes the file has up to the end of the line.
     """
 

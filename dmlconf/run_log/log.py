@@ -70,7 +70,7 @@ class Header:
         catalogue_digest: SHA-256 of the catalogue.
         selected: how many cases were selected.
         options: the selection and limits as given on the command line.
-        cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
+        cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
         shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
         workers: the environment of each worker of a fleet; empty if this machine ran all cases.
         merged_shards: for a log that was merged although shards were missing, the `count` of all
@@ -94,12 +94,12 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """How many cases the whole plan has, also if a shard was selected; all places are below."""
+        """How many cases the whole plan has, of which a shard is a part; every place is less."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property
     def plan_digest(self) -> str | None:
-        """`cases_digest` of the plan from which cases were selected; None in older logs."""
+        """The digest of all identifiers of the whole plan; None in logs of older versions."""
         return self.cases_digest if self.shard is None else str(self.shard["plan_digest"])
 
 
@@ -112,7 +112,7 @@ class Footer:
         seconds: how long the run took.
         complete: whether every selected case was run.
         summary: number of verdicts by status.
-        cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
+        cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
         kept_verdicts: how many verdicts the log had when the run was resumed; None if it was not
             resumed.
     """
@@ -172,7 +172,7 @@ class LogWriter:
 
         Args:
             verdict: the verdict.
-            place: the index of its case in the plan, from 0: verdicts are reached in any order.
+            place: the index of its case in the plan, from 0; verdicts may be written in any order.
         """
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 

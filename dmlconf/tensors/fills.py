@@ -110,7 +110,7 @@ _ALL: Final = 2**64
 def _integers(
     first: int, count: int, data_type: DataType, *, low: int, high: int, seed: int = 0
 ) -> Array:
-    """Integers from `low` to `high`, inclusive, in pseudo-random order."""
+    """Pseudo-random integers from `low` to `high`, inclusive."""
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
     spread = high - low + 1
@@ -137,7 +137,7 @@ def _uniform(
     seed: int = 0,
     step: float = 0,
 ) -> Array:
-    """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type.
+    """Pseudo-random real numbers from `low` to `high`, rounded to the data type.
 
     With a `step` they are rounded to multiples of it, so that their sums may be exact.
     """
@@ -168,7 +168,7 @@ _GRID: Final = 2.0**30
 
 @cache
 def _quantiles() -> tuple[Array, Array]:
-    """Return where each linear piece of the normal quantile function begins, and its rise.
+    """Return where each linear piece of the normal quantile function begins, and how far it rises.
 
     The piece with index `64 * i + j` begins at the number that a normally distributed one exceeds
     in magnitude with the probability `2^(i - 54) * (1 + j / 64)`. It is rounded to a multiple of
@@ -201,7 +201,7 @@ def _normal(
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
     Each is the value of the quantile function, made of the linear pieces of `_quantiles`, at a
-    pseudo-random probability. Only operations that IEEE 754 defines exactly are used, so all
+    pseudo-random probability. Only operations whose results IEEE 754 defines are used, so that all
     machines give the same. With `least: 0` the numbers are like the output of a RELU. With
     `outliers: N`, every Nth element is 60 standard deviations from the mean. `deviation` is divided
     by the square root of `fan_in`, as is usual for weights of a layer with so many inputs.

@@ -33,8 +33,8 @@ class AmbiguousOperatorError(LookupError):
 
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return DirectML's operators by target and by the target's names: `["onnx"]["Conv"]`."""
-    from dmlconf.translation.tables import TARGETS, table  # Names of DirectML need no tables.
+    """Return DirectML's operators by target and by name there: (CONVOLUTION,) for onnx, Conv."""
+    from dmlconf.translation.tables import TARGETS, table  # DirectML's names need no tables.
 
     return {target: table(target).names() for target in TARGETS}
 

@@ -73,9 +73,9 @@ class Table:
     """The table of one target.
 
     Attributes:
-        target: its name.
-        title: what people call it.
-        specification: where it is published.
+        target: the target's name, such as `webnn`.
+        title: what people call the target.
+        specification: where the target's specification is published.
         domains: for each operator of ONNX that is not in its default operator set, the domain of
             the set that has it, such as `com.microsoft`.
         functions: formulas that several operators share, by name.

@@ -13,7 +13,7 @@ class StatusTraits:
     """What follows from a status.
 
     Attributes:
-        meaning: when a case has it, as the documentation says.
+        meaning: when a case has the status, in the words of the documentation.
         fails_run: whether one such verdict makes the run fail.
         judged: whether such a verdict says that the backend was right or wrong.
         gravity: its rank: the more severe, the higher. Of a case's variants the highest counts.

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class ReasonKind(StrEnum):
-    """Why a verdict is not simply `passed`."""
+    """Why a verdict is not `passed`. The texts are part of logs and reports and must not change."""
 
     WRONG_VALUES = "wrong values"
     WRONG_SIZES = "wrong sizes"
@@ -174,7 +174,7 @@ class Judgement(Positional):
         reason: the reason, unless the case passed.
         figures: the figures of each output tensor.
         unchecked_outputs: outputs that were not compared, since they have no independent expected
-            values, if others were.
+            values, although other outputs were.
         circumstance: the circumstance under which the case failed although it passed in the plain
             run; None for every other verdict.
         circumstances: the case's result under each circumstance: a status, or `not applicable`;

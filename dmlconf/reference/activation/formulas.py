@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["FORMULAS", "attributes_of"]
 
 _LARGE_EXPONENT: Final = 80.0
-"""Beyond this kernels return `x` for `log(1 + exp(x))`, which is the same in FLOAT32."""
+"""Above this x, kernels return `x` for `log(1 + exp(x))`, which is the same in FLOAT32."""
 
 
 def _celu(x: Array, Alpha: float) -> Array:

@@ -40,7 +40,7 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
-    """Return the shares of FLOAT64 values, as the SOFTMAX that is fused into an operator does."""
+    """Return the shares of FLOAT64 values, as a SOFTMAX fused into an operator computes them."""
     return in_slices(
         lambda tensor: row_shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
     )

@@ -188,7 +188,7 @@ def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
 
 
 _OF_NAN: Final = {"int32": -(2**31), "int64": -(2**63), "uint64": 2**63}
-"""What NaN becomes in an integer type, as on x86-64: measured; in types not listed, 0."""
+"""What a NaN bound was measured to become in an integer type, on x86-64; in types not listed, 0."""
 
 
 def _function(

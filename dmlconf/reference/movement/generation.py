@@ -35,8 +35,8 @@ def diagonal_matrix1(
     before DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its right.
 
     If begin is greater than end, Value is on all diagonals except those from end to the one before
-    begin. For an integer tensor a FLOAT32 value is truncated; a value that the type does not hold
-    is converted as x86-64 does.
+    begin. For an integer tensor a FLOAT32 value is truncated; one that the type does not hold is
+    converted as x86-64 converts it.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """

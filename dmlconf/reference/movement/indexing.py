@@ -81,7 +81,7 @@ def _gathered_offsets(
 
     Args:
         sizes: the sizes of the input.
-        axis: the axis along which the indices count.
+        axis: the axis of the input that the indices refer to.
         indices: the indices, counted from the start of the axis.
         batch: sizes of the leading dimensions that have indices of their own.
         used: sizes of the other dimensions of the indices.

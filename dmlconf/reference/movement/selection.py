@@ -111,7 +111,7 @@ def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
 
 
 def _order(tensor: Array) -> Array:
-    """Return INT64 numbers of 32 bits, ordered as the elements; NaN is the largest, -0 is +0."""
+    """Return INT64 numbers in the INT32 range, ordered as the elements; NaN is last, -0 is +0."""
     if tensor.dtype.kind != "f":
         least = np.iinfo(np.int32).min if tensor.dtype == np.uint32 else 0
         return tensor.astype(np.int64) + least

@@ -55,6 +55,6 @@ def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
 
 
 def low_bits(number: int, dtype: np.dtype[Any]) -> Array:
-    """Return the low bits of a number, as many as an integer type has, as an integer of it."""
+    """Return the integer of a type whose bits are the lowest bits of a number."""
     bits = number & (1 << 8 * dtype.itemsize) - 1
     return np.array(bits, f"u{dtype.itemsize}").view(dtype)

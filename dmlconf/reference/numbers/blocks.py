@@ -41,7 +41,7 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
 
 
 def _single(tensor: Array) -> Array:
-    """Return the element that a tensor whose strides are all 0 repeats, as one of sizes {1}."""
+    """Return the first element of a tensor, which all others equal, with sizes {1}."""
     return tensor[(slice(1),) * tensor.ndim].reshape(1)
 
 

@@ -20,7 +20,10 @@ _NEAR_ZERO: Final = 2.0**-12
 
 
 def sine(values: Array) -> Array:
-    """Return `2 t / (1 + t^2)`, where t is the tangent of half the angle, to 2^-50."""
+    """Return the sine as `2 t / (1 + t^2)`, where t is the tangent of half the angle.
+
+    Its relative error is at most 2^-50.
+    """
     with np.errstate(all="ignore"):
         half = values * 0.5
         np.tan(half, out=half)
@@ -32,7 +35,10 @@ def sine(values: Array) -> Array:
 
 
 def cosine(values: Array) -> Array:
-    """Return `(1 - t^2) / (1 + t^2)`, where t is the tangent of half the angle, to 2^-40."""
+    """Return the cosine as `(1 - t^2) / (1 + t^2)`, where t is the tangent of half the angle.
+
+    Its relative error is at most 2^-40.
+    """
     with np.errstate(all="ignore"):
         square = values * 0.5
         np.tan(square, out=square)

@@ -125,7 +125,7 @@ def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direct
     Args:
         rows: a tensor whose last axis is reduced.
         find: argmin or argmax.
-        worst: what replaces NaN: the value that no number is less extreme than.
+        worst: what replaces NaN, so that it is not found: infinity for argmin, else -infinity.
         direction: INCREASING for the first, DECREASING for the last.
     """
     indices = _index(rows, find, direction)

@@ -137,7 +137,7 @@ def _of_parts(
     columns: Sequence[Array],
     lowest: np.float32,
 ) -> Array:
-    """Return the greatest element of each part: first that of each column, then that of these.
+    """Return the greatest element of each part, found along y first and then along x.
 
     The result has the sizes {regions, rows, columns, channels}, and `values` has {batches, height,
     width, channels}.

@@ -86,7 +86,10 @@ class Samples:
     counts: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
-        """Return the samples of some regions and outputs, padded to the most of these regions."""
+        """Return the samples of some regions and outputs.
+
+        All regions are padded to the largest number of samples among them.
+        """
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 

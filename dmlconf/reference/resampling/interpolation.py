@@ -65,7 +65,7 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
-    """Return the index of the element at each coordinate; beyond an end, that of the end.
+    """Return the index of the element at each coordinate; beyond an end, of the outermost element.
 
     Args:
         values: the coordinates.
@@ -81,7 +81,7 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
     growth = [len(to) / size for to, size in zip(indices, tensor.shape, strict=True)]
 
     def cost(axis: int) -> tuple[float, int]:
-        """Return a sort key: axes that shrink come first, as whole rows are copied fastest."""
+        """Return a sort key: axes that shrink come first and those that grow last, to copy less."""
         return growth[axis], axis if growth[axis] < 1 else -axis
 
     taken = tensor

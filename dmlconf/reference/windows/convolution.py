@@ -82,7 +82,7 @@ class FilterGeometry:
         return FilterGeometry(strides, dilations, self.start, self.groups)
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
-        """Return a view of a tensor: elements of the filter, then positions, as spatial axes."""
+        """Return a view whose spatial axes are replaced by the filter's, then the positions'."""
         return strided_view(
             padded,
             padded.ndim - len(filter_sizes),
