@@ -46,7 +46,7 @@ class ExpressionError(ValueError):
 
 
 class BudgetError(ExpressionError):
-    """An expression, or several together, need more steps or memory than is permitted."""
+    """An expression, or several together, needs more steps or memory than is permitted."""
 
 
 class Budget:

@@ -127,9 +127,9 @@ def read_bytes(path: Path, limit: int) -> bytes:
     Raises:
         UnreadableFileError: it cannot be read, or is larger than the limit.
     """
-    descriptor, size = _opened(path)  # A suite has a thousand files: streams take twice the time.
+    descriptor, size = _opened(path)  # Streams take twice the time for a whole suite.
     try:
-        # `os.read` allocates as many bytes as are asked for, so the limit would be too many.
+        # `os.read` allocates as many bytes as are asked for, so the limit is not asked for at once.
         content = os.read(descriptor, min(size, limit) + 1)
         while len(content) <= limit and (more := os.read(descriptor, _rest(content, limit))):
             content += more

@@ -324,7 +324,7 @@ def read_document(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         message = ": ".join(filter(None, (error.context, error.problem))) or "is not YAML"
         mark = error.problem_mark or error.context_mark
-        if "nesting depth" in message:  # LibYAML reads ahead and has its own limit.
+        if "nesting depth" in message:  # LibYAML reads ahead and has such a limit too.
             message = _TOO_DEEP
         raise InvalidFilesError([_problem(path, text, message, mark, None)]) from error
     except yaml.YAMLError as error:

@@ -1,4 +1,4 @@
-"""Recognise files that nobody wants overwritten: cases, keys, source code, and dmlconf's own."""
+"""Recognise files that nobody wants overwritten, such as keys, source code, cases and run logs."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class ValidFiles:
 def _key(path: Path, content: bytes) -> str:
     """Return the key of a file.
 
-    The file's name decides the tags of its cases, and the limit of memory in the environment which
-    cases can be judged.
+    The file's name decides the tags of its cases; the limit of memory, an environment variable,
+    decides which cases can be judged.
     """
     path = path.absolute()
     about = f"valid\0{path.parent.name}/{path.name}\0{os.environ.get(LIMIT_VARIABLE)}\0"

@@ -216,7 +216,7 @@ class Accumulation:
     def _limits(
         self, expected: Array, error_scale: Array, dtype: np.dtype[Any], stores: float
     ) -> _Limits:
-        """Return the greatest error of each element.
+        """Return the greatest permitted error of each element.
 
         Args:
             expected: the expected values, FLOAT64.
@@ -298,11 +298,11 @@ class Accumulation:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """The greatest error of each element, as a function of the ULP of the value that is stored.
+    """The greatest permitted errors, as a function of the ULP of the value that is stored.
 
     Attributes:
         unit: the error of one rounding.
-        additions: the greatest error of all additions.
+        additions: the greatest error of all additions together.
         stores: ULPs that the last store may add; 0 where no error depends on a ULP.
         stored: the errors of intermediates that are stored in FLOAT16.
         exact: where additions are exact, so that a store is off by one ULP at most; None for
@@ -324,7 +324,7 @@ class _Limits:
         return float16_ulps(np.maximum(np.abs(actual), np.abs(expected)))
 
     def at(self, ulps: Array | float) -> Array:
-        """Return the greatest error of elements with these ULPs."""
+        """Return the greatest permitted error of elements with these ULPs."""
         limit = self.additions
         if self.stores:
             limit = limit + self.stores * ulps

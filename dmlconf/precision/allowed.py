@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_INTERVALS", "allowed_at", "off_by"]
 
 MOST_INTERVALS: Final = 4
-"""The most intervals that are returned for one element, of a rule with more candidates."""
+"""The most intervals that are returned for one element, however many candidates a rule has."""
 
 Ends = tuple[float | int, float | int]
 
@@ -61,7 +61,7 @@ def off_by(
     """Return how far a value is from the expected one, and the unit of that distance.
 
     The unit is `ULP` for a rule of the kind `ulp`, `relative` for a relative rule, and otherwise
-    empty: the difference itself. If either value is NaN or infinite, the distance is None.
+    empty, for the difference itself. If either value is NaN or infinite, the distance is None.
 
     Args:
         actual: the value.

@@ -94,7 +94,7 @@ def compare(
 
     Under the rule `exact` floating-point numbers must have the same bits; -0 is not +0. Any NaN
     equals any NaN under every rule. What a rule permits besides values near the expected one, such
-    as another candidate, counts only where the expected value is itself one that it permits.
+    as another candidate, counts only where the rule permits the expected value itself.
 
     Args:
         actual: a backend's values.
@@ -204,7 +204,7 @@ class _AppliedRule:
     def _shares_with_others(
         self, limits: Accumulation, block: slice, actual: Array, expected: Array
     ) -> tuple[Array, Array]:
-        """Return the shares of the limits where other values are as right as the reference's.
+        """Return shares where other values are as right as the reference's.
 
         If the expected value is itself not right, only values near it are permitted.
         """

@@ -95,7 +95,7 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
         same = a == e
         if a.dtype.kind == "f":
             same |= np.isnan(a) & np.isnan(e)
-        # Infinite ends of an interval have no meaningful share.
+        # Toward an infinite end of an interval, shares have no meaning.
         share[special] = np.where(same, 0.0, np.where(within[special], 1.0, math.inf))
     share[undefined(lowest, highest)] = 0
     return share

@@ -54,7 +54,8 @@ def ulp_distance(actual: Array, expected: Array) -> Array:
     signed, unsigned = _SIGNED[size], _UNSIGNED[size]
     a = np.ascontiguousarray(actual).view(signed)
     e = np.ascontiguousarray(expected).view(signed)
-    # For equal signs, bits count the steps; across zero, the steps to zero on both sides add up.
+    # With equal signs, the bits differ by the steps between the numbers. With different signs, the
+    # steps from each number to zero add up.
     distance: Array = np.abs(a - e).view(unsigned)
     opposite = (a ^ e) < 0
     if opposite.any():

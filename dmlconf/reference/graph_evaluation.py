@@ -1,4 +1,4 @@
-"""Evaluate a graph with the reference: node by node, each edge rounded to its data type."""
+"""Evaluate a graph with the reference, node by node; what edges hold is rounded to their types."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _COVERED: Final = ("case_list", "failed", "waivers", MODELS_LEFT_OUT)
 """Options that are not compared, since digests of the planned cases and of waivers cover them."""
 
 _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
-"""A folder in a backend's name, as of the file of a recording, which may differ by machine."""
+"""In a backend's name, the folder of a file such as a recording, which may differ by machine."""
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:

@@ -47,7 +47,7 @@ class Packed(Mapping[str, Any]):
 
 @lru_cache(maxsize=256)
 def _unpacked(content: bytes) -> Mapping[str, Any]:
-    mapping: Mapping[str, Any] = pickle.loads(content)  # No other process made it.
+    mapping: Mapping[str, Any] = pickle.loads(content)  # Safe: this process made it.
     return mapping
 
 

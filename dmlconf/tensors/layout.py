@@ -46,7 +46,7 @@ def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _padded(sizes: Sequence[int]) -> Strides:
-    """Leave room for three more elements in each row, for one more slice in other dimensions."""
+    """Leave room for 3 more elements in each row, and for 1 more slice in other dimensions."""
     padded = [size + 1 for size in sizes[:-1]] + [size + 3 for size in sizes[-1:]]
     return packed_strides(padded)
 
@@ -81,7 +81,7 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
     "channels-last": _channels_last,
     "broadcast": _broadcast,
 }
-"""Named layouts: functions from sizes to strides; None, by `implicit`, means a null pointer."""
+"""Named layouts: functions from sizes to strides; that of `implicit` gives None, a null pointer."""
 
 
 @lru_cache(maxsize=65_536)

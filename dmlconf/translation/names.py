@@ -33,7 +33,7 @@ class AmbiguousOperatorError(LookupError):
 
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return DirectML's operators by target and by name there: (CONVOLUTION,) for onnx, Conv."""
+    """Return DirectML's operators by target, then by name: `["onnx"]["Conv"]` is (CONVOLUTION,)."""
     from dmlconf.translation.tables import TARGETS, table  # DirectML's names need no tables.
 
     return {target: table(target).names() for target in TARGETS}

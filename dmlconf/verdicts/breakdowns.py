@@ -1,4 +1,4 @@
-"""Find the breakdowns of worker processes in a log for which no case got the blame."""
+"""Find in a log the breakdowns of worker processes for which no case got the blame."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: Te
 
     Return the bits of `a` moved by `b` toward the highest bit.
 
-    Only the lowest 5 bits of `b` count, or the lowest 6 of UINT64.
+    Only the lowest 5 bits of `b` count, for UINT64 the lowest 6.
 
     Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC; which bits count was
     measured.
@@ -101,7 +101,7 @@ def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: T
 
     Return the bits of `a` moved by `b` toward the lowest bit.
 
-    Only the lowest 5 bits of `b` count, or the lowest 6 of UINT64.
+    Only the lowest 5 bits of `b` count, for UINT64 the lowest 6.
 
     Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC; which bits count was
     measured.

@@ -2,8 +2,8 @@
 
 Bounds are converted to the tensor's type. For an integer type they are truncated and clamped. For a
 narrower floating-point type they are rounded to nearest, and those beyond its range, including
-infinities, become its largest number. A bound of the tensor's own type stays as it is, and so does
-the FLOAT32 bound of THRESHOLD for a floating-point tensor.
+infinities, become its lowest or largest number. A bound of the tensor's own type stays as it is,
+and so does the FLOAT32 bound of THRESHOLD for a floating-point tensor.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.

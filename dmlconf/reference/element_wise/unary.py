@@ -145,7 +145,7 @@ def element_wise_is_infinity(
 ) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; UINT8; InputTensor: FLOAT32, FLOAT16
 
-    Return 1 for infinities of the sign that the mode asks for, else 0.
+    Return 1 for infinities of the sign that InfinityMode asks for, else 0.
 
     Source: the page of DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC.
     """

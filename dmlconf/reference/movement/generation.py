@@ -62,7 +62,7 @@ def with_diagonals(
 def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: float) -> Array:
     """-> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return a tensor of one value.
+    Return a tensor whose elements are all Value.
 
     Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC.
     """

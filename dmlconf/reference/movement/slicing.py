@@ -23,7 +23,8 @@ def slice1(
     """InputTensor {D0, D1, ...} -> OutputTensor {S0, S1, ...}; FLOAT64 to FLOAT16, INT64 to INT8,
     UINT64 to UINT8
 
-    Return the elements of a window at every stride; a negative stride begins at the window's end.
+    Return the elements of a window that are InputWindowStrides apart, from the window's start on,
+    or from its end back along dimensions with a negative stride.
 
     The output may be smaller than the window allows.
 

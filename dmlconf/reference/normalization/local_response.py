@@ -152,14 +152,14 @@ def power_base(desc: AnyLocalResponseDesc, values: Array, store: Store | None = 
 
 
 def window_sums(desc: AnyLocalResponseDesc, values: Array) -> Array:
-    """Return for each element the sum of the window around it."""
+    """Return for each element the sum of the values in the window around it."""
     for axis in _axes(desc):
         values = values + _neighbours(values, axis, desc.LocalSize)
     return values
 
 
 def _sums_of_others(desc: AnyLocalResponseDesc, values: Array) -> Array:
-    """Return for each element the sum of the window around it, without the element itself."""
+    """Return for each element the sum of the other values in the window around it."""
     sums = np.zeros_like(values)
     for axis in _axes(desc):
         neighbours = _neighbours(values, axis, desc.LocalSize)
@@ -169,7 +169,7 @@ def _sums_of_others(desc: AnyLocalResponseDesc, values: Array) -> Array:
 
 
 def _neighbours(values: Array, axis: int, local_size: int) -> Array:
-    """Return for each element the sum of a window along an axis, without the element itself."""
+    """Return for each element the sum of the other values in a window along an axis."""
     count = values.shape[axis]
     before, after = min((local_size - 1) // 2, count - 1), min(local_size // 2, count - 1)
     padding = [(0, 0)] * values.ndim

@@ -50,7 +50,7 @@ def multihead_attention1(
 
     There are B batches of S queries, L keys and P past keys, with N heads of queries and M of keys
     and values; H and V are the sizes of a head of keys and of values. For each batch and head, with
-    queries q, keys k and values v, to each of which its part of BiasTensor was added:
+    its queries q, keys k and values v, which include their parts of BiasTensor:
 
         softmax(q @ k^T * Scale + RelativePositionBias + Mask) @ v
 
@@ -159,7 +159,7 @@ def _split(tensor: Array, heads: int) -> Array:
 
 
 def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
-    """Return present keys or values: zeros, with new ones written after the past lengths."""
+    """Return present keys or values: zeros, with new ones from each batch's past length on."""
     whole = np.zeros(present.Sizes[-4:])
     positions = lengths[:, None] + np.arange(tensor.shape[2])
     batch, new = np.nonzero((positions >= 0) & (positions < whole.shape[2]))

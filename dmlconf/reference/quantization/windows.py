@@ -200,7 +200,7 @@ def convolved(
     start: Sequence[int],
     groups: int,
 ) -> Array:
-    """Return the convolution of centred bytes, FLOAT64; it, values and filter have 4 dimensions."""
+    """Return the convolution of centred bytes, FLOAT64, from tensors with 4 dimensions."""
     window = FilterGeometry.of(values.ndim - 2, strides, dilations, start, groups)
     sizes = (*output.Sizes, *(1,) * (values.ndim - output.DimensionCount))
     return exact_convolution(values, filter_, sizes, window)

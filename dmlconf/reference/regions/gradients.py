@@ -121,7 +121,7 @@ class RoiGradients:
     """The samples and incoming gradients from which the gradients are computed.
 
     Attributes:
-        reading: the access to the input.
+        reading: how the input is read.
         y, x: the coordinates of the samples.
         gradients: the outputs' gradients, sizes {regions, rows, columns, channels}.
         greatest: whether only the first of an output's greatest samples gets the output's gradient.

@@ -32,8 +32,8 @@ _DOUBLE: Final = np.dtype(np.float64)
 
 ROWS: Final = np.s_[:, :, np.newaxis, :, np.newaxis]
 COLUMNS: Final = np.s_[:, np.newaxis, :, np.newaxis]
-"""These indices give the coordinates {regions, samples, outputs} of rows and of columns the sizes
-that `y` and `x` of a `Block` have."""
+"""Indexed with these, the coordinates {regions, samples, outputs} of rows and of columns get the
+sizes of `y` and of `x` of a `Block`."""
 
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once."""

@@ -1,7 +1,7 @@
 """Operators that stretch and shrink a tensor along its axes.
 
 Source: the operators' pages. Measured: coordinates outside the input, the nearest neighbour at
-halves and in integer tensors, Antialiased, and that gradients exchange the offsets.
+halves and in integer tensors, and Antialiased.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ __all__ = [
 def spread(
     values: Array, axis: int, at: Coordinates, size: int, more: Array | float = 0.0
 ) -> Array:
-    """Return sums; each element is added, with weights, to those before and after its coordinate.
+    """Return sums: each element, weighted, is added to the sums before and after its coordinate.
 
     Args:
         values: the tensor.

@@ -46,7 +46,7 @@ class FilterGeometry:
 
     Args:
         strides: how far from one position to the next.
-        dilations: how far apart neighbours of the filter are.
+        dilations: how far apart neighbouring elements of the filter are.
         start: how far before the first element the first position begins.
         groups: how many parts the channels are divided into.
     """
@@ -164,7 +164,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     views = window.over(padded, kernel, positions)
     weights = parts.reshape(*parts.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions), filter_.dtype)
-    # Each block reads all weights of a group again, so it has at least as many elements.
+    # Each block reads all weights of a group again, so it has at least as many elements as these.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
         patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]

@@ -1,7 +1,7 @@
 """UNFOLD, which copies windows of a tensor to columns, and FOLD, which adds columns up again.
 
-A tensor {N, C, ...} corresponds to columns {N, C * window, blocks}: each column holds what the
-window covers at one position, the channels one after the other.
+A tensor {N, C, ...} corresponds to columns {N, C * W0 * ..., L} for a window {W0, ...} with L
+positions: each column holds what the window covers at one position, one channel after the other.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def folded(desc: FoldDesc, columns: Array) -> Array:
 
 
 def _windows(desc: FoldDesc, padded: Array) -> Array:
-    """Return a view {N, C, window ..., blocks ...} of a tensor {N, C, ...}."""
+    """Return a view of a tensor {N, C, ...} with axes N, C, those of the window, and positions."""
     window, strides, dilations = desc.WindowSizes, desc.Strides, desc.Dilations
     spatial = list(zip(padded.shape[2:], window, strides, dilations, strict=True))
     blocks = [

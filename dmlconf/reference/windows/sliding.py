@@ -173,10 +173,10 @@ def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
 
 
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
-    """Return the greatest elements, as `greatest` does, and the index of the first of each.
+    """Return the greatest numbers, as `greatest` does, and the index where each occurs first.
 
-    NaN and numbers below `lowest` count as equal to it. The index is -1 where the window has
-    nothing but padding.
+    NaN and numbers below `lowest` count as `lowest`. The index is -1 where the window has nothing
+    but padding.
     """
     images = _images(tensor)
     inside = np.arange(prod(images.shape[2:])).reshape(1, 1, *images.shape[2:])
