@@ -1,4 +1,4 @@
-"""Find the elements of an output that have the values of a known wrong formula."""
+"""Find the elements of an output at which a runtime returned what a known wrong formula gives."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def computed_elements(
     relative: float = 0.0,
     absolute: float = 0.0,
 ) -> Array:
-    """Return which elements have the bits that a formula gives, or are within an error of it.
+    """Return a mask of the elements that a formula computes, bit by bit or within an error.
 
-    All NaN count as equal. In a graph, the formula gives what single nodes compute.
+    All NaN count as equal. In a graph, the formula may take the whole graph or each of its nodes.
 
     Args:
         case: an operator or a graph.
         output: the name of its output.
         formula: computes what the runtime gives.
         actual: what the runtime gave.
-        relative: the error as a share of the computed number.
-        absolute: the error that is permitted in addition, in the output's unit.
+        relative: the permitted error as a share of the computed number.
+        absolute: an error that is permitted in addition, the same for all elements.
     """
     mask = np.zeros(actual.shape, bool)
     for prediction in predictions(case, formula):
@@ -42,12 +42,12 @@ def computed_elements(
             with np.errstate(invalid="ignore"):
                 limit = absolute + relative * np.abs(computed.astype(np.float64))
                 near = _difference(actual, computed) <= limit
-            mask |= near & np.isfinite(computed)  # All numbers are within a share of infinity.
+            mask |= near & np.isfinite(computed)  # Every number is within a share of infinity.
     return mask
 
 
 def _difference(actual: Array, computed: Array) -> Array:
-    """Return how far numbers are apart; integers of 64 bits exactly."""
+    """Return how far numbers are apart; for integers, also of 64 bits, exactly."""
     if actual.dtype.kind == "f":
         return np.abs(actual.astype(np.float64) - computed.astype(np.float64))
     high, low = np.maximum(actual, computed), np.minimum(actual, computed)

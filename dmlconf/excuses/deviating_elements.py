@@ -1,7 +1,7 @@
-"""Find the elements of an output that a deviation of a target, such as WebNN, concerns.
+"""Find the elements of an output that a deviation or a finding, such as one of WebNN, concerns.
 
 Each function takes the case, its inputs, the right output and the actual one, and returns a mask of
-the output's sizes. Its docstring says which elements the mask has.
+the output's sizes. Its docstring says at which elements the mask is True.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _near(
     relative: float,
     absolute: float,
 ) -> Array:
-    """Numbers within a relative and an absolute error: 1.001 for 1 with 1e-3."""
+    """Numbers within a relative plus an absolute error: 1.001 for 1 if `relative` is 1e-3."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     with np.errstate(invalid="ignore"):
@@ -46,7 +46,7 @@ def _ulp(
     float32: float,
     float16: float,
 ) -> Array:
-    """Numbers within a number of units in the last place, by data type."""
+    """Numbers that are off by at most `float32` or, as FLOAT16, `float16` ULP."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     limit = float16 if right.dtype == np.float16 else float32
@@ -58,7 +58,10 @@ def _ulp(
 def _sigmoid(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
-    """Sigmoids within an absolute error, and products of a number and such a sigmoid."""
+    """Products x * sigmoid(a * x) of an activation, and fused sigmoids, if sigmoids are inexact.
+
+    A sigmoid may be off by `absolute`; with it a product is off by |x| times as much.
+    """
     before = activation_of(case)[1]
     if right.dtype.kind != "f" or before is None:
         return np.zeros(right.shape, bool)
@@ -74,7 +77,7 @@ def _sigmoid(
 def _nan_before_activation(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Elements that are NaN before or after a fused activation: infinity minus infinity in RELU."""
+    """Elements that are NaN before or after an activation, such as infinity - infinity in GEMM."""
     before = activation_of(case)[1]
     if before is None:
         return np.zeros(right.shape, bool)
@@ -83,23 +86,23 @@ def _nan_before_activation(
 
 
 def _all(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements: for deviations that name cases in which memory beyond a tensor is read."""
+    """All elements: for findings whose scope names each case, as any element may be wrong."""
     return np.ones(right.shape, bool)
 
 
 def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements with the coordinates of a NaN in an input; all, if the output has other sizes."""
+    """Elements at whose coordinates an input is NaN; all, if an input of other sizes has NaN."""
     return _reached(inputs, right, np.isnan)
 
 
 def _nan_anywhere(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements where an input has NaN somewhere, as in a row that is searched."""
+    """All elements, if any input has NaN: an operator that compares may then give any of them."""
     found = any(a.dtype.kind == "f" and bool(np.isnan(a).any()) for a in inputs.values())
     return np.full(right.shape, found)
 
 
 def _nan_along_axes(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements of ARGMAX and ARGMIN whose line or plane of the input has NaN."""
+    """Elements of ARGMAX and ARGMIN for which NaN is among the elements that are compared."""
     nan = np.isnan(inputs["InputTensor"]).any(axis=tuple(case.desc["Axes"]), keepdims=True)
     return np.broadcast_to(nan, right.shape)
 
@@ -113,7 +116,7 @@ def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _infinite(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that an infinity in an input can change."""
+    """Elements at whose coordinates an input is infinite; all, if one of other sizes has any."""
     return _reached(inputs, right, np.isinf)
 
 
@@ -130,18 +133,18 @@ def _reached(inputs: Mapping[str, Array], right: Array, special: Callable[[Array
 
 
 def _special(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that a NaN or an infinity in an input can change."""
+    """Elements that `_nan` or `_infinite` finds."""
     return _reached(inputs, right, lambda array: ~np.isfinite(array))
 
 
 def _signed_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Zeros with the other sign."""
+    """Elements that are 0 in both outputs, whatever their signs."""
     zeros: Array = (right == 0) & (actual == 0)
     return zeros
 
 
 def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Numbers that are smaller than the least normal one, in the right and in the actual output."""
+    """Elements that are subnormal or 0; the actual one may also be the least normal number."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     tiny = np.finfo(right.dtype).tiny
@@ -150,7 +153,7 @@ def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Ar
 
 
 def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Integers of real numbers that their type does not hold: 300 as UINT8."""
+    """Integers converted from floating-point numbers that their type lacks: 300 as UINT8."""
     out = np.zeros(right.shape, bool)
     if right.dtype.kind not in "iu":
         return out
@@ -174,7 +177,7 @@ def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) 
 def _quotient_by_zero(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integers that are divided by 0."""
+    """Quotients of integers and 0."""
     divisor = inputs["BTensor"]
     zero: Array = (divisor == 0) & (divisor.dtype.kind in "iu")
     return zero
@@ -191,7 +194,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integers of real powers that their type does not hold: (-8) ^ 0.5, 2 ^ 31.5 as INT32."""
+    """Integer powers with a fractional exponent that their type lacks: (-8) ^ 0.5, 2 ^ 31.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":
@@ -221,7 +224,7 @@ def _empty_sequence(case: Case, inputs: Mapping[str, Array], right: Array, actua
 
 
 def _halfway_region(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements of regions with a coordinate halfway between two elements: 10 * 0.25."""
+    """Outputs of regions with a scaled coordinate halfway between two elements: 10 * 0.25."""
     corners = inputs["ROITensor"].reshape(-1, 5)[:, 1:].astype(np.float64)
     halfway = np.abs(corners * case.desc["SpatialScale"]) % 1 == 0.5
     shape = (-1,) + (1,) * (right.ndim - 1)
@@ -230,7 +233,7 @@ def _halfway_region(case: Case, inputs: Mapping[str, Array], right: Array, actua
 
 
 def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Integers that are one more or one less: 16 for 17."""
+    """Integers that are one more or one less than the right one: 16 for 17."""
     if right.dtype.kind not in "iu":
         return np.zeros(right.shape, bool)
     low, high = np.minimum(right, actual), np.maximum(right, actual)
@@ -239,10 +242,10 @@ def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Indices of elements that equal the right ones, unless an index occurs twice in its line."""
+    """Indices that TOP_K gives of elements equal to the right ones, if it gives each only once."""
     tensor, axis = inputs["InputTensor"], case.desc["Axis"]
     if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
-        return np.zeros(right.shape, bool)  # These are the numbers themselves.
+        return np.zeros(right.shape, bool)  # This output has elements, not indices.
     within = actual < tensor.shape[axis]
     taken = np.where(within, actual, right).astype(np.int64)
     found = np.take_along_axis(tensor, taken, axis)
@@ -259,7 +262,7 @@ def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actua
 
 
 def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Shifts by all bits or more: a UINT8 by 8."""
+    """Results of shifts by all bits of the type or more: a UINT8 by 8."""
     wide: Array = inputs["BTensor"].astype(np.uint64) >= 8 * right.dtype.itemsize
     return wide
 
@@ -267,7 +270,7 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
 def _large_angle(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, beyond: float
 ) -> Array:
-    """Elements whose scaled input exceeds a limit, such as an angle of 1e10 for cos."""
+    """Elements whose input after ScaleBias exceeds a limit, such as an angle of 1e10 for cos."""
     angle, by = inputs["InputTensor"].astype(np.float64), case.desc["ScaleBias"]
     if by is not None:
         angle = angle * by["Scale"] + by["Bias"]
@@ -276,7 +279,7 @@ def _large_angle(
 
 
 def _nan_quotient(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements whose quotient by the scale is NaN: of NaN, or of infinity by infinity."""
+    """Elements whose input divided by the scale is NaN: NaN / 2, infinity / infinity."""
     scale = inputs["ScaleTensor" if "ScaleTensor" in inputs else "QuantizationTensors[0]"]
     for axis, size in enumerate(right.shape):
         scale = np.repeat(scale, size // scale.shape[axis], axis)
@@ -286,7 +289,7 @@ def _nan_quotient(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that a kind of GATHER takes by an index beyond its axis: 4 of 4 rows."""
+    """Elements that GATHER and its kin take by an index beyond the axis: index 4 of 4 rows."""
     tensor, indices, desc = inputs["InputTensor"], inputs["IndicesTensor"], case.desc
     wide = indices.astype(object) if indices.dtype == np.uint64 else indices.astype(np.int64)
     if "Axis" not in desc:
@@ -336,4 +339,4 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "quotient that is not a number": _nan_quotient,
     "gathered beyond the axis": _gathered_beyond,
 }
-"""The functions by their names in `schemas/targets/*.yaml`."""
+"""The functions by their names in `schemas/targets/*.yaml` and `schemas/findings/*.yaml`."""

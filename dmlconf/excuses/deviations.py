@@ -1,8 +1,8 @@
 """Deviations: where the specification of ONNX or WebNN differs from DirectML's documentation.
 
-Each has the sentence of the target's specification and its link. To see whether deviations explain
-a failure, the elements that they concern are replaced with the right ones: if the case passes then,
-the failure is waived.
+Each quotes a sentence of the target's specification, with a link. To see whether deviations explain
+wrong values, the elements that they concern are replaced with the right ones: if the case passes
+then, the failure is waived.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
-# What a deviation permits is only needed where a case fails.
+# Runs on DirectML do not import formulas.
 if TYPE_CHECKING:
     from dmlconf.faults.computed import Formula
 
@@ -47,13 +47,13 @@ class Deviation:
     """A statement of a target's specification that differs from DirectML's documentation.
 
     Attributes:
-        name: the name, as verdicts have it.
+        name: the name that verdicts give.
         scope: the cases that it may concern.
-        elements: names of `ELEMENTS`; elements of outputs to which all of them apply may differ.
-            Empty if the target may only refuse the case.
-        arguments: the arguments of the functions of `ELEMENTS`, such as the permitted error.
-        formula: computes the outputs of the target, if `elements` names none; else None.
-        refuses: the inputs for which the target may refuse the case: a name of `REFUSALS`.
+        elements: names of functions in `ELEMENTS`; an element that all of these find may differ.
+            Empty if there is a formula, or if the target may only refuse the case.
+        arguments: further arguments of these functions, or the errors that `formula` may have.
+        formula: computes the elements that the target may give instead; None if there is none.
+        refuses: the inputs for which the target may refuse the case: a name in `REFUSALS`, or "".
         says: the sentence of the target's specification, and what it leaves open.
         link: the address of the sentence.
     """
@@ -70,7 +70,7 @@ class Deviation:
     def concerned(
         self, case: Case, output: str, inputs: Mapping[str, Array], right: Array, actual: Array
     ) -> Array:
-        """Return the elements of an output that may differ from DirectML's."""
+        """Return a mask of the elements of an output that may differ from the right ones."""
         from dmlconf.excuses.computed_elements import computed_elements
         from dmlconf.excuses.deviating_elements import ELEMENTS
 
@@ -82,7 +82,7 @@ class Deviation:
         return concerned
 
     def permits_refusal(self, case: Case, inputs: Mapping[str, Array]) -> bool:
-        """Return whether the target may refuse a case for its inputs."""
+        """Return whether the target may refuse a case because of its inputs."""
         from dmlconf.excuses.permitted_refusals import REFUSALS
 
         return bool(self.refuses) and REFUSALS[self.refuses](case, inputs)
@@ -142,7 +142,9 @@ NO_DEVIATIONS: Final = Deviations()
 def patched(
     case: Case, outcome: Outputs, deviations: list[Deviation]
 ) -> tuple[list[Deviation], Outputs]:
-    """Return the deviations that concern wrong elements, and the outcome with these elements right.
+    """Return the deviations that concern elements unlike the reference's, and a patched outcome.
+
+    In the patched outcome, the reference's elements take the place of these.
 
     Args:
         case: the case.
@@ -182,7 +184,7 @@ def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
     """Return the deviations of the target that a backend's environment names, if it names one."""
     tested = tested_environment(environment)
     if tested["backend"] == _DIRECTML:
-        return NO_DEVIATIONS  # Its documentation is what it is tested against.
+        return NO_DEVIATIONS  # DirectML is tested against its own documentation.
     target = tested["details"].get("target")
     known = {path.stem for path in (schemas_directory() / "targets").glob("*.yaml")}
     return read_deviations(str(target)) if target in known else NO_DEVIATIONS
@@ -200,7 +202,7 @@ def read_deviations(target: str) -> Deviations:
 
 
 def formula_of(data: Mapping[str, Any]) -> Formula | None:
-    """Return the formula that an entry of a target or of findings names; None if it names none."""
+    """Return the formula that a deviation's or a finding's entry names; None if it names none."""
     if "computed_by" not in data:
         return None
     from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS  # Only other runtimes need them.

@@ -1,4 +1,4 @@
-"""Findings: known mistakes of other runtimes than DirectML, by their own specifications.
+"""Findings: results of runtimes other than DirectML that contradict their own specification.
 
 A finding explains a failure and excuses nothing: the case stays failed, and its reason begins with
 the finding's name. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
@@ -35,7 +35,7 @@ class Finding:
         wrong: the finding's name, the cases that it concerns and, for wrong values, which elements.
         title: what the runtime does.
         fails: the kind of the failure.
-        message: a pattern that the message of the failure contains.
+        message: a regular expression that matches some part of the failure's message.
         example: the smallest case that fails in this way.
         code: the same mistake in a few lines of the runtime's own API.
     """
@@ -61,9 +61,9 @@ class Findings:
         runtime: the backend's name; empty if there is no list for it.
         version: the version of the runtime in which the findings were seen.
         details: entries that the environment's details must have.
-        title: the runtime as people call it.
+        title: the name of the runtime in texts.
         findings: the findings, in the order of the file.
-        runs: the runs from which the findings come, and how many cases had each outcome.
+        runs: the runs from which the findings come, and how many cases had each status.
         note: further remarks.
     """
 
@@ -89,7 +89,7 @@ class Findings:
             case: the case.
             outcome: the outcome of the backend.
             verdict: the verdict on it.
-            deviations: the deviations of the target, which may explain some of the elements.
+            deviations: the deviations of the target, which may explain some of the wrong elements.
             judge: judges another outcome of the case.
         """
         reason = verdict.reason
@@ -124,7 +124,7 @@ def _of_values(
     deviations: Deviations,
     judge: Callable[[Case, Outcome], Verdict],
 ) -> list[Finding]:
-    """Return the findings that explain all wrong elements; none if others are wrong, too."""
+    """Return the findings that, with deviations, explain all wrong elements; else none."""
     if not isinstance(outcome, Outputs):
         return []
     together = [*deviations.covering(case), *(each.wrong for each in covering)]
@@ -138,7 +138,7 @@ def findings_of(environment: Environment | Mapping[str, Any]) -> Findings:
     """Return the findings in the runtime that an environment describes, in any version of it."""
     tested = tested_environment(environment)
     if tested["backend"] in _NO_OTHER_RUNTIME:
-        return NO_FINDINGS  # The files of all others need not be read.
+        return NO_FINDINGS  # No file needs to be read for these.
     for each in all_findings():
         if each.runtime == tested["backend"] and all(
             tested["details"].get(name) == value for name, value in each.details.items()

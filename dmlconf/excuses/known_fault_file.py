@@ -53,12 +53,13 @@ def known_faults(environment: Environment) -> KnownFaults:
 def faults_of_version(version: Version, path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the known faults of a version of DirectML.
 
-    A version that was not tested may have the faults of its neighbours: 1.14.0 those of 1.13.1 and
-    of 1.14.1. A version newer than all tested ones has no known faults, as it may have fixed them.
+    A version that was not tested counts as having the faults of the tested versions before and
+    after it: 1.14.0 those of 1.13.1 and of 1.14.1. One newer than all tested versions counts as
+    having none, as it may have fixed them.
 
     Args:
         version: the version.
-        path: another list than dmlconf's own.
+        path: a list to read instead of dmlconf's own.
 
     Raises:
         InvalidFilesError: the list cannot be read.
@@ -76,10 +77,10 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
 
 @cache
 def measured_versions(path: Path | None = None) -> tuple[Version, ...]:
-    """Return the versions on which the example of each fault ran, the oldest first.
+    """Return the versions of DirectML on which each fault's example was run, the oldest first.
 
     Args:
-        path: another list than dmlconf's own.
+        path: a list to read instead of dmlconf's own.
 
     Raises:
         InvalidFilesError: the list cannot be read.
@@ -93,7 +94,7 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the list of DirectML's known faults.
 
     Args:
-        path: another file than dmlconf's own.
+        path: a list to read instead of dmlconf's own.
 
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
@@ -105,7 +106,7 @@ def lint_known_faults(path: Path | None = None) -> list[Problem]:
     """Return every problem of the list.
 
     Args:
-        path: another file than dmlconf's own.
+        path: a list to read instead of dmlconf's own.
     """
     return problems_in(lambda: _document(path))
 
@@ -144,7 +145,7 @@ def _problems(document: Document) -> Iterator[Problem]:
 def _condition_problems(
     document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
 ) -> Iterator[Problem]:
-    """Yield the problems of the operators and the condition of a fault or of a node."""
+    """Yield problems of operators and conditions of a fault, or of its `node` or `constant`."""
     for index, name in enumerate(data.get("operators", ())):
         try:
             operator_name(name)

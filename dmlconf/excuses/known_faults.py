@@ -1,10 +1,10 @@
-"""DirectML's own known faults: what fails because of one is waived, in any case and on any device.
+"""Waive failures that known faults of DirectML explain, whatever the device.
 
-The list is `schemas/known-faults.yaml`, by version of DirectML. It holds for the backend `directml`
-and for recordings of it. A wrong value is waived if it is the one that the fault's function
-computes (`dmlconf.faults`); a crash or a refusal, if the desc meets the fault's condition. Both
-also hold for nodes of graphs. A case that passes despite a listed fault has passed: a driver's
-metacommand may replace the kernel that is wrong.
+The list of faults is `schemas/known-faults.yaml`, by version of DirectML. It is used for the
+backend `directml` and for recordings of it. A wrong value is waived if it is the one that the
+fault's function computes (`dmlconf.faults`); a crash or a refusal, if the desc meets the fault's
+condition. The same is true of nodes of graphs. A case that passes despite a listed fault has
+passed: a driver's metacommand may replace the kernel that is wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dmlconf.precision.rules import undefined
 from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
-# What a fault computes is only needed where DirectML is tested.
+# Only runs on DirectML import `faults`.
 if TYPE_CHECKING:
     from dmlconf.faults.computed import Computed, Formula
     from dmlconf.faults.prediction import Prediction
@@ -62,8 +62,8 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Reasons of failures about unwritten or foreign bytes. A known fault explains them only if its
-formula leaves these elements unwritten or writes to them; `_is_undefined` checks that."""
+"""Failures at elements that were not written or vary, or beyond an output's end. A known fault
+explains one only if its formula leaves these elements open or spills; `_is_undefined` checks it."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -78,11 +78,11 @@ class NodeCondition:
     """A condition on the nodes of a graph.
 
     Attributes:
-        operators: the names of operators, one of which the node has.
+        operators: the operators of which the node is one.
         when: a condition over the node's desc and three further names. `Consumers` is how many
-            nodes read it; `OutputNumbers` are the graph's outputs that it gives, counted from 0;
-            `NumbersWritten` are the outputs to which DirectML writes the nodes of this operator
-            (`numbers_written`).
+            nodes read its outputs; `OutputNumbers` has the indices of the graph's outputs that it
+            feeds; `NumbersWritten` has the indices of those to which DirectML wrongly writes the
+            nodes of this operator (`numbers_written`).
     """
 
     operators: frozenset[str]
@@ -101,7 +101,7 @@ class NodeCondition:
 
 
 def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
-    """Return the names by which a condition reads how a node is connected."""
+    """Return the three names that a condition has besides the node's desc, with their values."""
     from dmlconf.faults.sequences import numbers_written
 
     edges = graph.intermediate_edges
@@ -120,7 +120,7 @@ class ConstantCondition:
 
     Attributes:
         when: a condition over `ByteCount`, `ElementCount` and `DataType` of the constant, and
-            `BytesRead`, the most bytes that a consumer reads of it.
+            `BytesRead`, the most bytes that any one node reads of it.
     """
 
     when: Expression
@@ -155,16 +155,16 @@ class KnownFault:
     Attributes:
         name: what to call it.
         reason: what DirectML does, as a sentence.
-        first: the first version that has it, of those tested.
-        last: the last one.
+        first: the first tested version that has it.
+        last: the last tested version that has it.
         operators: names of the operators that have it, alone or as nodes of a graph.
         outcome: how it shows: `outputs` if the case runs and its outputs are wrong, `accepted` if a
             case runs that must be refused, `output not written`, `crash`, `device removed`, or a
             refusal such as `E_INVALIDARG by CreateOperator`.
-        cases: identifiers of the affected cases; None for all.
+        cases: identifiers of the affected cases, or patterns of these; None for all.
         when: a condition on the desc that these cases meet; None for all.
-        node: a condition: these cases are graphs with such a node; None for any.
-        constant: a condition: these cases are graphs with such a constant; None for any.
+        node: a condition on nodes; these cases are graphs with a node that meets it; None for any.
+        constant: the same for the constants of graphs.
         breaks: the constraints of which these cases break at least one, and no other constraint;
             None for any.
         formula: computes the wrong outputs; None if they are not known.
@@ -173,7 +173,7 @@ class KnownFault:
         nodes: whether it shows in nodes of graphs as well.
         alone: whether its cases may harm others in the same process.
         title: what DirectML does, in a few words that fit after its version.
-        kernels: whose kernels have it: the devices on which it was seen.
+        kernels: the devices on whose kernels it was seen.
         instead: what an application can do to get right results.
         example: the identifier of a small case that shows it.
         not_computed: why the wrong outputs are not known, if they are not.
@@ -322,11 +322,11 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
 
 
 def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
-    """Return whether an observed fault is at elements that the known fault leaves open.
+    """Return whether the known fault explains a fault that the backend observed.
 
-    These are elements that the right or the wrong outputs leave undefined, and the guard band if
-    the wrong outputs are longer than the buffer. For example, with one nonzero element fewer
-    NONZERO_COORDINATES writes one row less.
+    It explains elements that vary or were not written, if the right or the wrong outputs leave them
+    undefined, and a changed guard band, if the wrong outputs are longer than the buffer. For
+    example, NONZERO_COORDINATES leaves a row unwritten if it overlooks a nonzero element.
     """
     if fault.kind is FaultKind.GUARD_BAND:
         return prediction.spills
@@ -347,7 +347,7 @@ def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
 
 
 def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:
-    """Return whether an output is what a prediction says."""
+    """Return whether an output is the predicted one, within what its rule permits around that."""
     actual = outcome.arrays.get(name, outcome.samples.get(name))
     target = prediction.outputs[name]
     if actual is None or actual.dtype != target.dtype or actual.shape != target.shape:

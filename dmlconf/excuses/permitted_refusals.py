@@ -1,4 +1,4 @@
-"""Inputs for which a target may refuse a case, one small function for each kind."""
+"""Inputs for which a target may refuse a case; each function tells whether its docstring holds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
 
 
 def _batch_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """A region is of a batch that the input does not have, such as -1 or 4 of 4."""
+    """A region names a batch that the input does not have: -1, or 4 if it has four."""
     batches = inputs["ROITensor"].reshape(-1, 5)[:, 0]
     return not bool(((batches > -1) & (batches < case.desc["InputTensor"].Sizes[0])).all())
 
@@ -44,7 +44,7 @@ def _outside(indices: Array, size: int) -> bool:
 
 
 def _sequence_too_long(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """A length of a sequence is beyond the input's."""
+    """A length in SequenceLengthsTensor exceeds the size of the input's axis of sequences."""
     desc: Mapping[str, Any] = case.desc
     lengths = inputs.get("SequenceLengthsTensor")
     longest = desc["InputTensor"].Sizes[desc.get("Axis", 1)]

@@ -50,7 +50,7 @@ class Scope:
 
         Args:
             case: the case.
-            facts: the facts of the case, for callers with several scopes.
+            facts: the facts of the case, which several scopes can share; None to derive them.
         """
         if self.operators is not None and case.operator_name not in self.operators:
             return False
@@ -63,7 +63,7 @@ _matcher = cache(identifier_matcher)
 
 
 class Facts:
-    """The facts that conditions on a case read; all conditions share one budget."""
+    """The facts that conditions on a case read; all conditions share one budget of computation."""
 
     def __init__(self, case: Case) -> None:
         """Take the case; its facts are derived when the first condition needs them."""

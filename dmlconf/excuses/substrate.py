@@ -39,9 +39,9 @@ class Limit:
             CompileOperator does not compile is not compiled by CompileGraph either.
         hresult: name of the HRESULT; `S_OK` for wrong values.
         operators: names of the affected operators; None for any.
-        data_types: the affected data types, by tensor; None for any.
+        data_types: the affected data types, by the tensor's field; None for any.
         cases: identifiers of the affected cases; None for all.
-        where: a condition that the affected cases meet; None for all.
+        where: a condition on descs that the affected cases meet; None for all.
         circumstance: the only circumstance under which it shows; None for any, and for plain runs.
     """
 

@@ -44,8 +44,9 @@ def draft(
 ) -> str | None:
     """Return a waiver file for failed and broken cases; None if there are none.
 
-    There is a waiver for each operator and kind of failure. It names the cases, and holds on the
-    adapter, driver and DirectML of the run, for errors no larger than those of the run.
+    There is a waiver for each operator and kind of failure, and for each HRESULT and call if these
+    refuse a case. It names the cases, and holds on the adapter, driver and DirectML of the run, for
+    errors no larger than those of the run.
 
     Args:
         log: the run's log.
@@ -125,7 +126,7 @@ def _waiver(
 
 
 def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Return the maximum of each figure, without maximums that are infinite."""
+    """Return the largest of each figure; errors and shares that are infinite or 0 are left out."""
     figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
     bound: dict[str, Any] = {"elements": max([1, *(each.differing for each in figures)])}
     ulp = max(map(_ulp, figures), default=0)

@@ -1,6 +1,6 @@
 """Read files of waivers, and check that the operators, cases and fields in them exist.
 
-Their form is `schemas/waivers.schema.json`.
+Their JSON Schema is `schemas/waivers.schema.json`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNEXPLAINED: Final = "TODO: say why these cases fail."
 """How the reason of a drafted waiver begins, until a person has written one."""
 
 REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
-"""Reasons with an HRESULT, which a waiver may name."""
+"""The kinds of failure that have an HRESULT; a waiver may name it."""
 
 _MOST_PATTERNS: Final = 1000
 
@@ -54,7 +54,7 @@ class WaiverFile:
     waivers: tuple[Waiver, ...]
 
     def require_cases(self, paths: Sequence[Path], store: Entries | None) -> None:
-        """Raise an error for names of cases neither under the paths nor in the bundled suite.
+        """Raise an error if waivers name cases neither under the paths nor in the bundled suite.
 
         Args:
             paths: files and folders of cases.
@@ -93,7 +93,7 @@ def _identifiers(
         if is_pattern(first):
             operators.clear()
             break
-        if slash:  # Each identifier has one.
+        if slash:  # Each identifier has a slash.
             with suppress(UnknownOperatorError):
                 operators.add(operator_name(first))
     else:

@@ -81,7 +81,7 @@ class Devices:
     directml: VersionRange | None = None
 
     def include(self, environment: Environment) -> bool:
-        """Return whether a backend, or the recorded one of a replay, runs on one of these."""
+        """Return whether an environment is one of these; for a recording, the recorded one."""
         tested = tested_environment(environment)
         if self.adapters and not self._adapter_fits(tested):
             return False
@@ -253,7 +253,7 @@ NO_WAIVERS: Final = Waivers()
 
 
 def today() -> date:
-    """Return the day in UTC."""
+    """Return today's date in UTC."""
     return datetime.now(UTC).date()
 
 
@@ -264,7 +264,7 @@ def effective_waivers(
 
     Args:
         waivers: all of a file.
-        environment: the environment of the backend, or of the recorded one in a replay.
+        environment: the environment of the backend; a recording's holds that of what it recorded.
         day: the day of the run, in UTC; None for today.
     """
     concerned = tuple(waiver for waiver in waivers if waiver.devices.include(environment))
