@@ -1,8 +1,8 @@
 """Judge a case's outcomes under circumstances, and decide whether a circumstance is to blame.
 
-Each dispatch is judged as a plain run is: by what the case expects, or by the reference if it
-had other inputs. Outputs with the same bits as the plain run's are not judged again. If a dispatch
-is wrong, the circumstance is to blame only if a plain run with the same inputs is right.
+Each dispatch is judged as a plain run is: by what the case expects or, if the dispatch had other
+inputs, by the reference. Outputs with the same bits as the plain run's are not judged again. If a
+dispatch is wrong, the circumstance is to blame only if a plain run with the same inputs is right.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class _Finding:
     Attributes:
         verdict: the judgement on it.
         outcome: what was judged.
-        variation: which inputs the dispatch had: the number that `varied` takes.
-        in_place: the outputs that shared the buffer of an input; None if that is as in the case.
+        variation: which inputs the dispatch had, as `varied` numbers them; 0 for the case's own.
+        in_place: the outputs that shared the buffer of an input; None if they are the case's own.
     """
 
     verdict: Verdict
@@ -78,7 +78,8 @@ def judge_circumstances(
         verdict: the verdict on its plain run.
         exercises: the results of the case under each circumstance.
         judge: judges an outcome of a case.
-        excuse: returns a verdict, or another if a known fault, deviation or limit explains it.
+        excuse: returns the verdict that it is given, or another one if a known fault, a deviation
+            or a limit explains the failure.
     """
     results: dict[str, str] = {}
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict] = {}
@@ -172,7 +173,8 @@ def _with_other_inputs(
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
     """Yield a case, and then the case under each circumstance; the caller runs each by itself.
 
-    Each runs in its own process, so that a crash tells which circumstance caused it.
+    Each runs in its own process, so that a crash tells which circumstance caused it. The
+    circumstances after one that broke down do not run.
 
     Args:
         case: the case.

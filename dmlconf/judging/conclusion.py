@@ -1,4 +1,7 @@
-"""Draw the verdict on a case: from its outcome, circumstances, other forms, and excuses."""
+"""Draw the verdict on a case from its plain run, its runs in other ways, and what excuses failures.
+
+An exercise is a case with circumstances under which it runs too; a graph may run in other forms.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 __all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "alone_on", "verdict_of"]
 
 Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
-"""Yields each case or exercise with its result."""
+"""Runs cases and exercises, and yields each with its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class JudgeOptions:
         compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
         circumstances: those under which each case runs as well; the backend must support them.
         known_faults: whether a known fault of DirectML waives a failure.
-        cache: the figures of earlier comparisons; None compares all outputs.
+        cache: the figures of earlier comparisons; if it is None, all outputs are compared.
     """
 
     substrate: Substrate = NO_SUBSTRATE
@@ -164,7 +167,7 @@ class Conclusion:
 
 
 def _disputed(verdict: Verdict) -> Verdict:
-    """Return the reference's own verdict on a case that says that the reference is wrong."""
+    """Return the verdict on the reference's own outputs for a case that says they are wrong."""
     if verdict.reason is None or verdict.reason.kind is not ReasonKind.WRONG_VALUES:
         return verdict
     message = f"the case says that the reference is wrong: {verdict.reason.message}"
@@ -178,7 +181,7 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
     Args:
         item: the case or exercise; an `Exercise` runs plainly first, and the verdict names the
             first circumstance under which it fails.
-        execute: runs the item, as in `OpenBackend`; nothing else may be running.
+        execute: runs the item, as `OpenBackend.execute` does; nothing else may be running.
         conclusion: judges the outcome.
     """
     run_one = alone_on(execute)

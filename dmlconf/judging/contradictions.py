@@ -58,8 +58,8 @@ def contradiction_of(
     Args:
         case: the case.
         output: the tensor.
-        expected: its expected values, which the case states or which were recorded, of its data
-            type and sizes.
+        expected: its expected values, which the case states or which were recorded; they have the
+            output's data type and sizes.
         allowances: what the case's rules permit.
     """
     if allowances.permitted.get(output) is expected:
@@ -97,7 +97,7 @@ def _contradiction(
 
 
 def spread_text(output: str, comparison: Comparison) -> str:
-    """Return what is wrong with an output each of whose elements is right by itself."""
+    """Return the message for an output whose errors are each permitted, but not their mean."""
     return (
         f"each element of {output} is near enough, but the mean of their squared errors is "
         f"{comparison.spread:,.1f} times what rounding can explain"
@@ -128,7 +128,7 @@ def _within(intervals: Sequence[str]) -> str:
 
 
 def _spelled(value: float | int, intervals: Sequence[Ends]) -> tuple[str, list[str]]:
-    """Return a value and intervals that it is not in, with as many digits as that takes."""
+    """Return a value and intervals as text, with so many digits that it is seen to be outside."""
     for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
         text = _number(value, digits)
         spelled = [f"[{_number(low, digits)}, {_number(high, digits)}]" for low, high in intervals]

@@ -36,7 +36,10 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
 
 
 def _split(sizes: Sequence[int]) -> int:
-    """Return how many leading axes make up the rows, so that the last long axis is visible."""
+    """Return how many leading axes make up the rows.
+
+    The others make up the columns: the last axis and, while it has one element, those before it.
+    """
     axes = max(0, len(sizes) - 1)
     while axes > 1 and int(np.prod(sizes[axes:])) < 2:
         axes -= 1
@@ -44,7 +47,7 @@ def _split(sizes: Sequence[int]) -> int:
 
 
 def _levels(actual: Array, expected: Array) -> Array:
-    with np.errstate(all="ignore"):  # Signalling NaN included.
+    with np.errstate(all="ignore"):  # Also where signalling NaN is converted.
         a, e = actual.astype(np.float64), expected.astype(np.float64)
         error = np.abs(a - e)
         finite = np.isfinite(e)

@@ -10,8 +10,8 @@ For a case with right outputs the cache has three records:
 
 - `cases`: values that follow from its entry in the file alone, such as its facts
 - `figures`: the figures of the comparison; the key depends on everything that was compared
-- `judged`: the key of the figures for an entry, outputs and the digest of a recording, so that
-  neither expected values nor the entry need to be read
+- `judged`: where those figures are, found by digests of the case's entry, of the outputs and of the
+  source of expected values, so that expected values need not be read or computed
 
 The key is no secret: whoever can write to the user's cache folder can make a wrong output pass.
 docs/security.md says when to turn the cache off. Certificates are judged without it.
@@ -46,7 +46,7 @@ from dmlconf.workers.memory import sizes_of
 __all__ = ["JUDGING_SOURCES", "CachedRecord", "FigureCache", "KnownJudgement"]
 
 _FORM: Final = "2"
-"""Version of the format of entries."""
+"""Version of the format of the store's entries."""
 
 JUDGING_SOURCES: Final = (
     "backends/protocol.py",
@@ -88,15 +88,15 @@ _CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
 """The parts of a group."""
 
 _Group = dict[str, dict[str, Any]]
-"""Records by their key, by part of the group."""
+"""The records of a group of cases (those of an operator in a file): by part, then by key."""
 
 
 class CachedRecord(NamedTuple):
     """A new record about one case, for the process that writes to the cache.
 
     Attributes:
-        group: the group of cases that are one entry of the store.
-        part: the name of the part of the group.
+        group: the group of cases, such as `gather/gather/boundary`: one entry of the store.
+        part: the part of the group that gets the record: `cases`, `figures` or `judged`.
         key: the key of the record.
         record: the record, made of JSON values.
     """
@@ -161,13 +161,13 @@ class FigureCache:
     def judgement_key(
         self, case: Case, outcome: Outputs, digests: Mapping[str, str], source: str, *, half: bool
     ) -> str | None:
-        """Return the key of the judgement on outputs; None for a case that has been changed.
+        """Return the key of the judgement on outputs; None for a case changed since it was built.
 
         Args:
             case: the case.
             outcome: the outcome of the backend.
             digests: the digests of the elements, by output.
-            source: a digest of the source of expected values that the case does not state.
+            source: a digest of what gives the expected values that the case does not state.
             half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         """
         if case.source is None:
@@ -206,7 +206,7 @@ class FigureCache:
     def key(
         self, case: Case, outcome: Outputs, expected: ExpectedOutputs, *, half: bool
     ) -> str | None:
-        """Return the key of a case with its values; None if it has no stable form.
+        """Return the key of a case's figures; None if the case cannot be written as JSON.
 
         Args:
             case: the case.
@@ -239,7 +239,7 @@ class FigureCache:
         return _key_of(text)
 
     def get(self, case: Case, key: str, outputs: Collection[str]) -> dict[str, Figures] | None:
-        """Return the figures by output; None unless there are right ones of each of the outputs."""
+        """Return the figures by output; None unless each of the outputs has some, and is right."""
         record = self._group(_group_of(case))[_FIGURES].get(key)
         if record is None:
             return None
@@ -304,7 +304,7 @@ def _data_types(text: str) -> frozenset[DataType]:
 
 
 def _case_key(case: Case) -> str:
-    """Return a digest of a case's entry and its data files; empty for one that has been changed."""
+    """Return a digest of a case's entry and data files; empty for a case changed after building."""
     if case.source is None:
         return ""
     files = "\0".join(f"{name}={digest}" for name, digest in case.files.items())
@@ -357,7 +357,7 @@ def _sources_digest() -> bytes:
 
 
 def _digest_of(array: Array | Sample) -> list[Any]:
-    """Return the form of an array and a digest of its bits."""
+    """Return the data type and the shape of an array, and a digest of its bits."""
     if isinstance(array, Sample):
         known = [_digest_of(array.indices), _digest_of(array.values)]
         return ["sample", array.dtype.str, array.shape, array.digest, known]
@@ -366,7 +366,7 @@ def _digest_of(array: Array | Sample) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, with its type."""
+    """Return a form that JSON can write of a value that it cannot write."""
     if isinstance(value, np.ndarray):
         return _digest_of(value)
     if is_dataclass(value) and not isinstance(value, type):

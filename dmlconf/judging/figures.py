@@ -56,7 +56,7 @@ def figures_of(
 
 
 def _margin(comparison: Comparison) -> float:
-    """Return the share of a limit that is used: by the worst element, or by the mean of all."""
+    """Return the share of a limit that is used: by the worst element or by the mean, if larger."""
     return _rounded(max(comparison.margin, comparison.spread))
 
 

@@ -115,7 +115,7 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     """Return why the backend need not run the case; None if it must.
 
-    The documentation lets it decline the case, or memory is insufficient.
+    It may lack the feature level or, for a case that must not be refused, a data type or memory.
     """
     if case.lowest_level > capabilities.feature_level:
         needs = spoken_level(case.level_needs)
@@ -155,7 +155,7 @@ def judge(
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         allowances: the allowances of the case, for a caller that judges many outcomes of it.
         expected: an expectation in place of those of the case and of `against`.
-        cache: the figures of earlier comparisons; None compares all outputs.
+        cache: the figures of earlier comparisons; if it is None, all outputs are compared.
         source_of: returns a digest of all that `against` gives for an operator's cases; None if
             that is unknown.
     """
@@ -186,7 +186,7 @@ def judge(
             permitted = allowances or CaseAllowances(
                 case, half_precision=half_precision, right=outputs.right
             )
-            # If the look-up of the case has changed the source's digest, the key does not hold.
+            # If calling `against` has changed the digest of its source, the key does not hold.
             key = key if source_of(case.operator_name) == source else None
             return _judge_outputs(case, outcome, outputs, permitted, cache, key)
 
@@ -296,7 +296,7 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
 
 
 def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
-    """Judge a case without expected outcome: only the backend's conduct can be wrong."""
+    """Judge a case without expected outcome: faults and refusals by a constraint are wrong."""
     match outcome:
         case Outputs() if outcome.faults:
             return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))

@@ -1,4 +1,4 @@
-"""Outputs that meet their rule, but look as if the operator had not run.
+"""Find outputs that meet their rule, but look as if the operator had not run.
 
 A rule that is wide for small values would pass an output of nothing but zeros, or one that is
 still a copy of an input.
@@ -23,13 +23,13 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["suspicions"]
 
 _LEAST_ELEMENTS: Final = 8
-"""The least number of elements at which such a similarity is no coincidence."""
+"""Fewer elements may all be zeros, or equal to those of an input, by coincidence."""
 
 _NEAR_ULP: Final = 16
-"""Distance in ULP up to which a right value may equal an input by rounding."""
+"""A right value that is at most so many ULP from an input's value may be rounded to it."""
 
 _CANCELLED: Final = 2.0**-10
-"""A right value may be 0 if it is below this share of its terms or of its interval's length."""
+"""A kernel may give 0 for a value below this share of its error scale or its interval's length."""
 
 
 def suspicions(
@@ -41,8 +41,8 @@ def suspicions(
         case: the case.
         name: the output tensor.
         actual: the backend's values.
-        allowance: what the rule permits, and what the reference computes. An expected value
-            that was recorded elsewhere may itself be off by as much as the rule permits.
+        allowance: what the rule permits, and what the reference computes. That is used, since an
+            expected value that was recorded may itself be off by as much as the rule permits.
     """
     if actual.size < _LEAST_ELEMENTS:
         return

@@ -1,4 +1,4 @@
-"""Judging that may need another run: it returns the run as a value, and gets the result back."""
+"""Judgements that may need another run: they yield what must run, and get the result back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NeedsRun(Generic[_Result]):
 
 
 Steps = Generator[Case | Exercise, Any, _Result]
-"""A judgement in steps: it yields what must run, gets the result, and returns in the end."""
+"""A judgement in steps: it yields what must run, gets the results, and at last returns its own."""
 
 
 def begun(steps: Steps[_Result]) -> _Result | NeedsRun[_Result]:

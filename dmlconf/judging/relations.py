@@ -52,7 +52,7 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.ANY_VALUE_PERMITTED,
     }
 )
-"""Reasons about values, in spite of which the relation is judged; with others it is not."""
+"""Reasons about values: a graph whose own verdict has another reason is not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Stopped:
 
     Attributes:
         step: what did not run, for messages: the other form, one of its nodes or one of its parts.
-        outcome: the outcome of that.
+        outcome: the outcome of what did not run.
     """
 
     step: str
@@ -69,7 +69,7 @@ class Stopped:
 
     @property
     def unknown(self) -> bool:
-        """Whether the backend is a recording, which has only the graph's own form."""
+        """Whether the backend is a recording that does not hold this form."""
         return isinstance(self.outcome, Breakdown) and self.outcome.message == Mismatch.MISSING
 
     def __str__(self) -> str:
@@ -82,7 +82,9 @@ class Stopped:
 
 
 def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
-    """Return the graph's outputs by name, computed in another form; yield the cases to run for it.
+    """Return the graph's outputs by name, computed in another form, or why that form did not run.
+
+    The cases to run for the form are yielded, and their outcomes must be sent.
 
     Args:
         case: the graph.
@@ -250,7 +252,7 @@ def with_unfused(
     """Return a graph's verdict with the results of its unfused run; yield the cases of that run.
 
     Each output's figures get `unfused_same_bits`, and the reason of a failure says whether the
-    nodes are right one by one, so that the graph compiler is at fault.
+    graph compiler is at fault, since the nodes are right one by one.
 
     Args:
         case: the graph.

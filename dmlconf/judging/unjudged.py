@@ -1,4 +1,4 @@
-"""Cases that judge nothing: their rules permit any value of every element."""
+"""Find cases that judge nothing, since their rules permit any value of every element."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def may_judge_nothing(operator: Entry) -> bool:
 
 
 def judges_nothing(case: Case) -> bool:
-    """Return whether all outputs of the right form pass, so that every verdict is `unchecked`.
+    """Return whether all outputs of the right sizes and types pass: each verdict is `unchecked`.
 
     Args:
-        case: any case; one that must be rejected, or breaks a constraint, judges that.
+        case: any case; False for one that must be rejected or that breaks a constraint.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False
@@ -53,7 +53,7 @@ def judges_nothing(case: Case) -> bool:
     def is_open(name: str, expected: Array) -> bool:
         return room(expected, rules[name], allowances.of(name)).open == expected.size
 
-    # Whether an element is open hardly depends on its value, and zeros rarely need the reference.
+    # Zeros are tried first: they rarely need the reference, and are open where other values are.
     tensors = case.outputs()
     if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
         return False
