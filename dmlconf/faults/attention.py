@@ -1,4 +1,4 @@
-"""A fault of MULTIHEAD_ATTENTION: a mask with a bias of positions is divided by Scale."""
+"""A fault of MULTIHEAD_ATTENTION: with a bias of positions, the mask is divided by Scale."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _OUTPUT = "OutputTensor"
 def mask_divided_by_scale(case: Case) -> Computed | None:
     """Return outputs of NaN for a BOOLEAN mask with a bias of positions and a Scale of 0.
 
-    The products, the bias and the mask divided by Scale are added up and multiplied by Scale, so
-    that with a Scale of 0 each score is 0 / 0. A subnormal Scale counts as 0.
+    A score is Scale * (product + bias + mask / Scale), which is NaN for a Scale of 0. A subnormal
+    Scale counts as 0.
     """
     desc = case.desc
     if desc["MaskType"] != "BOOLEAN" or desc["RelativePositionBiasTensor"] is None:

@@ -20,11 +20,12 @@ _FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 def clipped(
     case: Case, held: Callable[[str, Array], Array], key: Callable[[Array], Array]
 ) -> Array:
-    """Return clipped integers of a kernel with other bounds, or with another order of numbers.
+    """Return the integers that CLIP gives with other bounds or another order of numbers.
 
     Args:
         case: the operator.
-        held: returns the bound, `Min` or `Max`, that the kernel uses instead of the right one.
+        held: takes the name of a bound, `Min` or `Max`, and its right value, and returns the value
+            that the kernel uses.
         key: maps numbers to numbers whose order is that of the kernel; it is its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
@@ -68,9 +69,9 @@ def _bound(case: Case, name: str) -> Array:
 
 
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
-    """Return the outputs of CLIP for integers if a bound above all of them overflows.
+    """Return the outputs of CLIP for integers if a bound above the greatest integer overflows.
 
-    The bound is then 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
+    The bound becomes 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
     types. That happens to bounds of a floating-point type as wide as the integers and, with
     integers of 64 bits, to FLOAT32 bounds. Infinity is such a bound, and so is 2147483647 for
     INT32, which FLOAT32 rounds to 2147483648.

@@ -1,4 +1,4 @@
-"""The formula of a known fault of VALUE_SCALE_2D, which adds its bias by a matrix product."""
+"""A fault of VALUE_SCALE_2D: it adds its biases by a matrix product."""
 
 from __future__ import annotations
 

@@ -23,8 +23,9 @@ class Computed:
         around: another case whose right outputs are these; its rules say how far the runtime's
             outputs may be from them. None if every bit is known, or if `terms` or `allowance` say
             how far.
-        terms: the error scales of the outputs, FLOAT64, by tensor, for sums that no case computes.
-        allowance: gives the allowance of each output that has neither `around` nor `terms`.
+        terms: the error scales of the outputs, FLOAT64, by tensor, for sums that are not the right
+            outputs of any case.
+        allowance: gives the allowance of each output, if `around` and `terms` do not.
         unknown: which elements may have any value, by tensor; tensors without such elements are
             left out.
         spills: whether something is written past the end of an output.
@@ -51,7 +52,7 @@ nodes together takes the whole graph.
 
 
 def activation_of(case: Case) -> tuple[str, Array | None]:
-    """Return the activation that an operator is, or has fused, and the activation's input."""
+    """Return the activation that an operator is or has fused, "" if none, and its input."""
     if case.operator_name.startswith("ACTIVATION_"):
         return case.operator_name, case.inputs().get("InputTensor")
     fused = case.desc.get("FusedActivation")

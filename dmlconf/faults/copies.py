@@ -21,7 +21,7 @@ __all__ = [
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
-    """Return the outputs of SLICE1 if the output is smaller than the window.
+    """Return the outputs of SLICE1 if the output holds only a part of the window.
 
     If the window spans a whole axis with a stride of 1, and the axis before it has a stride of 1
     too, the kernel merges both into one axis. It then copies consecutive elements: from
@@ -39,7 +39,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 
 
 def window_written_without_gaps(case: Case) -> Computed | None:
-    """Return the outputs of SLICE_GRAD if its gradient leaves out elements of a whole axis.
+    """Return the outputs of SLICE_GRAD if the gradient is shorter than an axis that it reads whole.
 
     Axes are merged as in `window_read_without_gaps`: the gradient [[1], [5]] of a window that is
     all of a 2x4 tensor becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]].
@@ -74,7 +74,10 @@ class _Axis:
 def _merged_axes(
     sizes: Sequence[int], desc: Mapping[str, Any], counts: Sequence[int]
 ) -> list[_Axis]:
-    """Return the axes; each axis that the window covers whole is merged with the axis before it."""
+    """Return the axes; one that the window covers whole is merged with the one before it.
+
+    Both must have a stride of 1.
+    """
     windows = zip(
         sizes,
         desc["InputWindowOffsets"],
@@ -105,8 +108,8 @@ def _merged_axes(
 def lengths_not_clamped(case: Case) -> Computed | None:
     """Return the outputs of REVERSE_SUBSEQUENCES if lengths beyond the axis are not clamped.
 
-    For [4, 5, 6, 7] with a length of 9, the elements are read at the indices 8, 7, 6 and 5. There
-    are the next rows of the tensor, and zeros after its last element.
+    For [4, 5, 6, 7] with a length of 9, elements are read at the indices 8, 7, 6 and 5, which are
+    in the tensor's next rows; after its last element, zeros are read.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
     tensor, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]

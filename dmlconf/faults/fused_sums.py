@@ -17,7 +17,7 @@ _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
 
 
 def sum_before_the_activation(case: Case) -> Computed | None:
-    """Return the outputs of a graph if C is added to a GEMM before its FusedActivation.
+    """Return the outputs of a graph if a sum is moved before the FusedActivation of its GEMM.
 
     DirectML makes one node of a GEMM with RELU and of the ELEMENT_WISE_ADD after it: a GEMM whose
     CTensor is the other operand. If the product is -2 and the other operand 3, the graph should
@@ -33,7 +33,10 @@ def sum_before_the_activation(case: Case) -> Computed | None:
 
 
 def _with_one_node(graph: Graph, edge: IntermediateEdge) -> Graph:
-    """Return a graph with one node for the GEMM at an edge's beginning and the sum at its end."""
+    """Return a graph with one node for the GEMM at an edge's beginning and the sum at its end.
+
+    If the edge does not join such nodes, this is the graph itself.
+    """
     product, sums = graph.by_name.get(edge.from_node), graph.by_name.get(edge.to_node)
     if not (isinstance(product, Node) and isinstance(sums, Node)):
         return graph

@@ -30,7 +30,7 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     epsilon = single(desc["Epsilon"])
     without_root = np.isfinite(tensor) & (tensor.astype(np.float64) + epsilon <= 0)
     if epsilon == 0 or (epsilon > 0 and not without_root.any()):
-        return None  # Without Epsilon the right result is that of 0 / 0.
+        return None  # If Epsilon is 0, the right result is 0 / 0.
     inputs["InputTensor"] = np.where(without_root, np.nan, tensor).astype(tensor.dtype)
     # Elsewhere 0 is divided by the wrong root, and any other root gives 0 as well.
     wrong = replace(case, desc={**desc, "Epsilon": 1.0}).with_data(inputs)

@@ -55,9 +55,9 @@ def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]
 
 
 def first_value_in_place_of_the_second(case: Case) -> Computed | None:
-    """Return the outputs of ONE_HOT as a graph if ValuesTensor has a last dimension of 1 element.
+    """Return ONE_HOT's outputs in a graph if the last dimension of ValuesTensor has 1 element.
 
-    The second value is read as if the values lay along the last dimension.
+    The second value is looked for along that dimension, so the first is read again.
     """
     if case.desc["ValuesTensor"].Sizes[-1] != 1:
         return None
@@ -69,8 +69,8 @@ def first_value_in_place_of_the_second(case: Case) -> Computed | None:
 def second_value_after_the_first(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs if it steps from the first value by the last dimension's stride.
 
-    Where the last dimension has 1 element, its stride need not lead to the second element, but
-    between elements, where anything may lie, or beyond the buffer, where zeros are read.
+    If the last dimension has 1 element, its stride may lead to another place than the second value:
+    between elements, where anything may be, or beyond the buffer, where zeros are read.
     """
     tensor = case.desc["ValuesTensor"]
     if tensor.Sizes[-1] != 1 or tensor.Strides is None:

@@ -1,4 +1,4 @@
-"""A fault of ROI_POOLING: it computes the ends of parts in 32 bits."""
+"""A fault of ROI_POOLING: it computes the ends of a region's parts in 32 bits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ __all__ = ["parts_beyond_32_bits_left_out"]
 def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
     """Return the outputs of ROI_POOLING if a part whose end wraps around in 32 bits gives 0.
 
-    The end of part i of a region is ((i + 1) * width + PooledSize.Width - 1) / PooledSize.Width. If
-    the dividend wraps around, DirectML takes the part for one outside the tensor.
+    Each output is the maximum of a part of a region. Along a row, part i ends at
+    ((i + 1) * width + PooledSize.Width - 1) / PooledSize.Width. If the dividend wraps around,
+    DirectML takes the part for one outside the tensor.
     """
     desc = case.desc
     regions = case.inputs()["ROITensor"].reshape(-1, 5).astype(np.float32)

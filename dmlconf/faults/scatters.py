@@ -26,17 +26,18 @@ _KNOWN_DIMENSIONS: Final = 4
 def scattered_by_other_tuples(case: Case) -> Computed | None:
     """Return the outputs of SCATTER_ND if the input has at most 4 dimensions, and the updates more.
 
+    An index tuple selects one block of the input: an element, or a tensor of its last dimensions.
     The kernel addresses only the last 4 dimensions of the updates. If the updates are 3 rows of
     2x2x2 blocks, with sizes {3, 1, 2, 2, 2}, it writes only the first row. With the sizes
     {1, 3, 2, 2, 2} it is right.
 
     If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element with the
-    coordinate c along the first dimension of its block takes the tuple that begins at index c of
-    all indices; without blocks it takes the first tuple. Beyond the last index, the last one is
-    read again. For the indices [2, 0], both rows {10, 20} and {30, 40} are written to column 0 of
-    row 2 and column 1 of row 0, so that 30 and 40 stay there. The stride between two indices is the
-    last one, and what lies between two indices may be read as an index. Without blocks, updates
-    with strides are read at wrong addresses too.
+    coordinate c along the first dimension of its block takes the tuple that begins at number c of
+    the flattened IndicesTensor; if blocks are single elements, each takes the first tuple. Past the
+    end, the last number is read again. For the indices [2, 0], both rows {10, 20} and {30, 40} are
+    written to column 0 of row 2 and column 1 of row 0, so that 30 and 40 stay there. Numbers are
+    read at multiples of the last stride, so what lies in gaps may be read as one. If blocks are
+    single elements, updates with strides are read at wrong addresses too.
     """
     scatter = _Scatter.of(case, compiled_as_graph=False)
     if scatter is None:
@@ -59,8 +60,8 @@ def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
     They are those of `scattered_by_other_tuples`, except that dimensions of size 1 have a stride of
     0. If each tuple is one number, the last dimension of the indices has size 1, so every element
     takes the first tuple: for the indices [2, 0], both rows are written to row 2. Along a dimension
-    of size 1 of the input, every index is taken for 0. CompileGraph packs some indices and updates
-    with strides before the kernel reads them; which of them is not known.
+    of size 1 of the input, every index is taken for 0. CompileGraph may pack indices or updates
+    with strides before the kernel reads them; when it does so is not known.
     """
     if case.desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:
         return None
@@ -80,7 +81,7 @@ class _Scatter:
 
     Attributes:
         tensor: the input.
-        indices: the indices; the last dimension counts the numbers of a tuple.
+        indices: the indices; along the last dimension lie the numbers of a tuple.
         updates: the updates.
         indices_desc: the desc of the indices.
         updates_desc: the desc of the updates.
@@ -125,11 +126,11 @@ class _Scatter:
 
     @property
     def known(self) -> int:
-        """How many updates the kernel writes: the last 4 dimensions of them."""
+        """How many updates the kernel writes: as many as their last 4 dimensions have."""
         return math.prod(self.updates.shape[-_KNOWN_DIMENSIONS:])
 
     def by_other_tuples(self, *, indices_packed: bool, updates_in_order: bool) -> Computed:
-        """Return the outputs if each element takes a tuple by its place in its block.
+        """Return the outputs if each element takes a tuple by its coordinate in its block.
 
         Args:
             indices_packed: whether the indices are packed before the kernel reads them.
@@ -166,7 +167,7 @@ class _Scatter:
         """Return the outputs; of several values for one element, the last one stays.
 
         Args:
-            numbers: for each dimension that an index tuple counts, the index of each value.
+            numbers: for each number of an index tuple, this number of every value's tuple.
             values: the values, in the order of the updates.
             anything: which of the values are unknown; None for none of them.
             anywhere: which of the values have an unknown index; None for none of them.
@@ -222,7 +223,7 @@ class _Scatter:
 
 
 def _memory(tensor: Array, desc: TensorDesc) -> tuple[Array, Array]:
-    """Return the elements in a tensor's memory, and which of them lie between or behind its own."""
+    """Return what a tensor's memory holds, and what of it lies between or behind its elements."""
     size = desc.TotalTensorSizeInBytes // tensor.itemsize
     memory, is_gap = np.zeros(size, tensor.dtype), np.ones(size, bool)
     addresses = element_offsets(desc.Sizes, desc.Strides or packed_strides(desc.Sizes))

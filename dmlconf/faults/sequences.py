@@ -110,8 +110,8 @@ class _Image:
         """Return the elements of the output; zeros where the sequence writes nothing.
 
         Args:
-            values: the sequence; if it is the end of an interval, its type may be wider than the
-                tensor's.
+            values: the sequence, or one end of its elements' intervals, whose type may be wider
+                than the tensor's.
         """
         wide = values.dtype.itemsize * 8 // self.tensor.DataType.bits
         tensors = (self.tensor, self.seen_as)
@@ -130,7 +130,7 @@ class _Image:
         return unwritten
 
     def intervals(self, ends: Interval, right: Array) -> Iterator[Interval]:
-        """Yield intervals of the output's elements; each element lies in at least one of them.
+        """Yield intervals for the output's elements; one that is permitted lies in at least one.
 
         Args:
             ends: the least and the greatest right values of the sequence.

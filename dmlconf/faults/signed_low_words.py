@@ -86,10 +86,10 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return the number from which a kernel's comparison starts, and the comparison; None for none.
+    """Return the comparison of a kernel, and the number that it compares first; None without one.
 
     In the wrong order some elements are beyond that number: 0x7fffffff00000000 is more than the
-    greatest INT64, whose low word is -1.
+    greatest INT64, whose low word is -1 if it is signed.
     """
     limits = np.iinfo(np.int64)
     if case.operator_name in _POOLING or case.desc.get("Function") == "MAX":

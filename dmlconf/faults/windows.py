@@ -90,10 +90,10 @@ _SLICE = 16
 def squares_left_out(case: Case) -> Computed | None:
     """Return the gradient of a local response normalization that adds up one slice of the squares.
 
-    DirectML adds up the LocalSize * LocalSize squares of each window in slices, row by row and with
-    those outside the tensor, and uses only the first slice. This slice often holds no element of
-    the tensor; then the base of the power is Bias. How large a slice is depends on the kernel,
-    which is not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
+    DirectML adds up the LocalSize * LocalSize squares of each window in slices, row by row,
+    including those outside the tensor, and uses only the first slice. This slice often holds no
+    element of the tensor; then the base of the power is Bias. How large a slice is depends on the
+    kernel, which is not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
 
     With `g` for the gradient, `x` for the input, `b` for the base and a sum over the window, this
     is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
@@ -105,7 +105,10 @@ def squares_left_out(case: Case) -> Computed | None:
 
 
 def _gradients(case: Case) -> Iterator[Computed]:
-    """Yield the gradient for each slice; FLOAT16 may hold squares, their sums and the base."""
+    """Yield the gradient for each size of the first slice.
+
+    If the tensors are FLOAT16, squares, their sums and the base may be stored in it.
+    """
     desc = case.desc
     x = case.inputs()["InputTensor"].astype(np.float64)
     stores: Iterable[Store | None] = (None,)

@@ -1,1 +1,1 @@
-"""Formulas of wrong results of other runtimes than DirectML."""
+"""Formulas of wrong or deviating results of runtimes other than DirectML."""

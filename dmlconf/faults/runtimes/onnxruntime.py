@@ -57,8 +57,8 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
 
     Column k of a channel belongs to element k of the window. With WindowSizes {2, 2, 2} and
     Dilations {2, 2, 2}, columns are counted as if the window had 3 x 3 x 3 elements: column 3 is at
-    (0, 1, 0), not (0, 1, 1). Columns beyond the output are left out. With two dimensions all is
-    right.
+    (0, 1, 0), not (0, 1, 1). Columns beyond the output are left out. With two spatial dimensions
+    all is right.
     """
     desc = case.desc
     rank = desc["DimensionCount"]
@@ -119,7 +119,7 @@ def zero_points_subtracted_in_32_bits(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def integer_powers_in_float64(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_POW if powers beyond INT32 are its lowest integer."""
+    """Return ELEMENT_WISE_POW's outputs if powers beyond INT32 become the lowest INT32."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:
@@ -132,7 +132,7 @@ def integer_powers_in_float64(case: Case) -> Computed | None:
 
 @of_operators("GEMM")
 def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
-    """Return the outputs of GEMM if Beta is 0 and NaN in C counts for nothing."""
+    """Return the outputs of GEMM if C is left out where Beta is 0, also its NaN."""
     if case.desc["Beta"] != 0 or case.desc["CTensor"] is None:
         return None
     data = {name: each for name, each in case.data.items() if name != "CTensor"}
@@ -171,8 +171,8 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
 def running_sums_of_squares(case: Case) -> Computed | None:
     """Return LOCAL_RESPONSE_NORMALIZATION's outputs if squares are subtracted from a running sum.
 
-    After an infinite square, the sum is infinity minus infinity: of [1e20, 2, -3] with LocalSize 3
-    the last is NaN.
+    After an infinite square, the sum is infinity minus infinity: for the channels [1e20, 2, -3] and
+    LocalSize 3, the last output is NaN.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["CrossChannel"]:
@@ -196,7 +196,7 @@ def running_sums_of_squares(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_RECIP")
 def sums_with_0_left_out(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_RECIP if a Bias of 0 is not added: -infinity of -0."""
+    """Return ELEMENT_WISE_RECIP's outputs if a Bias of 0 is not added: -infinity for -0."""
     scale = case.desc["ScaleBias"]
     if scale is None or scale["Bias"] != 0:
         return None
@@ -211,8 +211,9 @@ def sums_with_0_left_out(case: Case) -> Computed | None:
 def parts_bounded_in_float32(case: Case) -> Computed | None:
     """Return the outputs of ROI_POOLING if the bounds of parts are FLOAT32 numbers.
 
-    Part i of a region begins at floor(i (extent / parts)), not at floor(i extent / parts): of 7,525
-    columns in 8,209 parts, part 8,185 begins at 7,503, not at 7,502.
+    An output is the maximum of a part of a region. Part i begins at floor(i (extent / parts)), not
+    at floor(i extent / parts): of 7,525 columns in 8,209 parts, part 8,185 begins at 7,503, not at
+    7,502.
     """
     desc, inputs = case.desc, case.inputs()
     regions = inputs["InputTensor"], inputs["ROITensor"], desc["SpatialScale"], desc["PooledSize"]

@@ -61,8 +61,8 @@ def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
     """Return quantized elements that wrap to the greatest integer where the scale is negative.
 
     Elements below the least integer become the greatest one: 5 with the scale -1 and the zero
-    point 0 becomes 255 as UINT8, not 0. Some models compare before they round, so that -0.1
-    becomes 255, too.
+    point 0 becomes 255 as UINT8, not 0. In some models, numbers are compared before they are
+    rounded, so that a quotient of -0.1 becomes 255, too.
     """
     scale, zero_point = _scales_and_zero_points(case)
     quotient = single_quotient(case.input("InputTensor"), scale)
@@ -98,8 +98,8 @@ def halves_rounded_up(case: Case) -> Computed | None:
 def unsigned_without_zero_points(case: Case) -> Computed | None:
     """Return INT8 elements that a model without a zero point quantizes as UINT8.
 
-    In ONNX the zero point says which of both types an output has. -9 becomes 0, and 200 becomes
-    the INT8 number with the same bits, -56.
+    In ONNX an output has the type of the zero point; without one it is UINT8. -9 becomes 0, and 200
+    becomes the INT8 number with the same bits, -56.
     """
     quotient, zero_point = _single_quotient(case)
     if zero_point is not None or case.desc["OutputTensor"].DataType != DataType.INT8:

@@ -74,8 +74,8 @@ def recurrent_parts_left_out(case: Case) -> Computed | None:
 def interleaved_blocks(case: Case) -> Computed | None:
     """Return the output of DEQUANTIZE if element i of n blocks belongs to block i modulo n.
 
-    That is so along the second axis: with two blocks of three elements, elements 0, 2 and 4 belong
-    to the first block.
+    It does so only along the second axis: with two blocks of three elements, elements 0, 2 and 4
+    belong to the first block.
     """
     inputs = case.inputs()
     sizes = inputs["InputTensor"].shape

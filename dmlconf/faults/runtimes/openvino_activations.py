@@ -22,7 +22,7 @@ __all__ = [
 
 @of_operators("ACTIVATION_HARD_SIGMOID")
 def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_HARD_SIGMOID with ONNX's defaults, 0.2 and 0.5, for 0."""
+    """Return ACTIVATION_HARD_SIGMOID's output with ONNX's defaults for an Alpha or Beta of 0."""
     alpha, beta = case.desc["Alpha"] or 0.2, case.desc["Beta"] or 0.5
     other = replace(case, desc={**case.desc, "Alpha": alpha, "Beta": beta})
     return Computed(evaluate(other), around=other)
@@ -30,7 +30,7 @@ def default_for_attributes_of_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_EXP")
 def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
-    """Return the output of ELEMENT_WISE_EXP with infinity beyond 2^127.5 and for NaN."""
+    """Return ELEMENT_WISE_EXP's output with infinity for powers beyond 2^127.5 and for NaN."""
     tensor, by = case.inputs()["InputTensor"].astype(np.float32), case.desc["ScaleBias"]
     if by is not None:
         tensor = tensor * np.float32(by["Scale"]) + np.float32(by["Bias"])
@@ -40,7 +40,7 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
 
 
 def infinite_gelu_as_nan(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_GELU, alone or fused, with NaN for infinity."""
+    """Return the output of ACTIVATION_GELU, alone or fused, if infinity gives NaN."""
     activation, before = activation_of(case)
     if activation != "ACTIVATION_GELU" or before is None:
         return None
@@ -70,7 +70,7 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_ELU")
 def products_of_0_and_infinity(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_ELU with NaN for 0 where Alpha is infinite."""
+    """Return the output of ACTIVATION_ELU if 0 gives NaN, as an infinite Alpha times 0 is."""
     if np.isfinite(case.desc["Alpha"]):
         return None
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]

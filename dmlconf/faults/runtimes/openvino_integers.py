@@ -58,7 +58,7 @@ _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
     *("ELEMENT_WISE_LOGICAL_LESS_THAN", "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "REDUCE"),
 )
 def integers_in_float32(case: Case) -> Computed | None:
-    """Return the outputs of integers that are computed in FLOAT32 from their low 32 bits, signed.
+    """Return outputs that are computed in FLOAT32 from the low 32 bits of integers, as signed ones.
 
     16777217 becomes 16777216, and a sum that INT32 does not hold becomes the lowest INT32. UINT32
     numbers from 2^31 on are negative, so that they are no maximum.
@@ -97,7 +97,7 @@ def integers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return powers of INT32 in FLOAT32; the lowest INT32 where INT32 does not hold one."""
+    """Return INT32 powers, computed in FLOAT32; those that INT32 lacks become the lowest INT32."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:
@@ -109,7 +109,7 @@ def powers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_DIVIDE")
 def quotients_in_float32(case: Case) -> Computed | None:
-    """Return quotients of integers whose low 32 bits, signed, are divided in FLOAT32.
+    """Return quotients of integers, computed in FLOAT32 from their low 32 bits as signed numbers.
 
     A quotient that INT32 does not hold becomes its lowest integer. Quotients of 8-bit integers are
     rounded to nearest in some layouts, and truncated in others.
@@ -182,7 +182,7 @@ def _word(array: Array, *, held: bool) -> Array:
 
 @of_operators("ELEMENT_WISE_BIT_SHIFT_LEFT", "ELEMENT_WISE_BIT_SHIFT_RIGHT")
 def shifts_by_arithmetic(case: Case) -> Computed | None:
-    """Return the outputs of shifts that are computed as products with powers of 2, or quotients.
+    """Return the outputs of shifts that multiply or divide by powers of 2.
 
     Products of UINT8 saturate: 255 for 200 shifted left by 1. Quotients of UINT32 go through INT32
     and FLOAT32.
@@ -226,7 +226,7 @@ def saturating_integers(case: Case) -> Computed | None:
 
 
 def _int32(real: Array) -> Array:
-    """Return whole numbers as INT32, and its lowest for what it does not hold."""
+    """Return whole numbers as INT32; those that it does not hold become its lowest number."""
     wide = real.astype(np.float64)
     held = (wide > -(2.0**31) - 1) & (wide < 2.0**31)
     return np.where(held, wide, -(2.0**31)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Formulas of specifications that demand other results than DirectML's documentation."""
+"""Formulas of results in which a specification, such as ONNX, differs from DirectML's pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 @of_operators("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
 def greatest_of_crossed_bounds(case: Case) -> Computed | None:
-    """Return the output of ELEMENT_WISE_CLIP by ONNX where Min exceeds Max: Max everywhere."""
+    """Return what ONNX demands of ELEMENT_WISE_CLIP if Min exceeds Max: Max everywhere."""
     desc = case.desc
     if not desc["Min"] > desc["Max"]:
         return None
@@ -34,7 +34,7 @@ def greatest_of_crossed_bounds(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_SHRINK")
 def shrink_of_negative_thresholds(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_SHRINK by ONNX for a negative Threshold.
+    """Return what ONNX demands of ACTIVATION_SHRINK if Threshold is negative.
 
     Numbers below -Threshold give x + Bias, even those above Threshold; others above Threshold give
     x - Bias.
@@ -67,7 +67,7 @@ def attributes_of_float16(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def logarithms_of_sums_as_written(case: Case) -> Computed | None:
-    """Return the outputs of REDUCE if LOG_SUM_EXP is log(sum(exp(x))) in FLOAT32: -inf of -512."""
+    """Return REDUCE's outputs if LOG_SUM_EXP is log(sum(exp(x))) in FLOAT32: -infinity for -512."""
     desc = case.desc
     if desc["Function"] != "LOG_SUM_EXP":
         return None

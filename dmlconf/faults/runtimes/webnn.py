@@ -142,14 +142,14 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
-    """Return MAX_POOLING's outputs with padding if the greatest of negative infinities is 0."""
+    """Return MAX_POOLING's outputs with padding if windows of only negative infinities give 0."""
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):
         return None
     greatest = right["OutputTensor"]
     if greatest.dtype.kind != "f":
         return None
-    lowest = greatest <= np.finfo(greatest.dtype).min  # DirectML, too, gives this for infinities.
+    lowest = greatest <= np.finfo(greatest.dtype).min  # DirectML gives the lowest number for -inf.
     zero = greatest.dtype.type(0)
     return Computed({**right, "OutputTensor": np.where(lowest, zero, greatest)})
 
@@ -166,7 +166,7 @@ def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
 def powers_of_subnormal_numbers(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_POW if subnormal numbers are 2^-150."""
+    """Return the outputs of ELEMENT_WISE_POW if subnormal bases count as 2^-150 or -2^-150."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs.get("ExponentTensor", case.desc.get("Exponent"))
     if base.dtype != np.float32 or case.desc["ScaleBias"] is not None:

@@ -1,4 +1,4 @@
-"""Steps of WebNN in Chromium, as the kernels of LiteRT and XNNPACK compute them.
+"""Compute cases as WebNN in Chromium does: by the kernels of LiteRT and XNNPACK, with their flaws.
 
 Within a graph, WebNN computes its float16 tensors in float32. The flaw of one kernel also changes
 the results of later kernels. So a case is computed twice: with all flaws, and with all except the
