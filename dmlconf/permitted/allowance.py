@@ -41,7 +41,7 @@ class CaseAllowances:
             case: the case.
             half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
                 For a case with the tag `HALF_PRECISION_TAG` it always may.
-            right: the reference's outputs, if the caller has them; None computes them when needed.
+            right: the reference's outputs; if it is None, they are computed when needed.
         """
         self.permitted: dict[str, Array | Sample] = {}
         half_precision = half_precision or HALF_PRECISION_TAG in case.tags
@@ -60,7 +60,7 @@ class CaseAllowances:
 
     @property
     def error_scales(self) -> tuple[ErrorScale, ...]:
-        """The error scales, by output."""
+        """The error scales, one for each output, in their order."""
         return self._limits.error_scales
 
     def of(self, output: str) -> Allowance:
@@ -111,7 +111,7 @@ class _Limits:
 
     @cached_property
     def error_scales(self) -> tuple[ErrorScale, ...]:
-        """The error scales, by output."""
+        """The error scales, one for each output, in their order."""
         from dmlconf.permitted.numbers.error_scale import ErrorScale  # Only sums have them.
 
         parts = self._call("error_scale")
@@ -119,13 +119,13 @@ class _Limits:
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """The least and the greatest right values, by output."""
+        """The least and the greatest right values of each output, in their order."""
         intervals = self._call("interval")
         return intervals if isinstance(intervals[0], tuple) else (intervals,)
 
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
-        """Intervals by output; each right element lies in at least one of them."""
+        """Several intervals for each output; every right element lies in at least one of them."""
         if self._case.nodes:
             # Few cases are graphs.
             from dmlconf.cases.graph_case import GraphCase

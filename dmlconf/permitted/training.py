@@ -65,7 +65,7 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
         may_vanish = (m_reach > 0) & (numerator <= m_reach)
         undefined |= may_vanish & (divisors[0] <= 0) & (divisors[1] >= 0)
         overflowing = np.isinf(m_error) | np.isinf(v_error)
-        # A negative number has no logarithm, and Alpha may be infinite.
+        # Powers of a negative Beta need its logarithm, and the bias correction may be infinite.
         undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))
         return (
             _undefined(
@@ -78,7 +78,7 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
 
 
 def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Array]:
-    """Return the interval, from -infinity to infinity where the result is undefined."""
+    """Return the interval, made -infinity to infinity where the result is undefined."""
     lowest, highest = interval
     lowest[where], highest[where] = -np.inf, np.inf
     return lowest, highest
@@ -142,9 +142,10 @@ def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Arra
 
 
 def _of_difference(new: Array, old: Array) -> Array:
-    """Return the FLOAT32 rounding error of `new - old`, whose digits FLOAT64 may lose as well.
+    """Return the FLOAT32 rounding error of `new - old`, which FLOAT64 may round as well.
 
-    `rest` is what FLOAT64 loses. If that is 0, and FLOAT32 holds the difference, the error is 0.
+    `rest` is what FLOAT64 rounds off. If that is 0, and FLOAT32 holds the difference, there is no
+    error.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
     """
@@ -162,7 +163,7 @@ def _rounding_error(value: Any) -> Any:
 
 
 def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:
-    """Return the least and the greatest Alpha that FLOAT32 powers and roots may give."""
+    """Return the least and the greatest bias correction that FLOAT32 powers and roots may give."""
     count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
         return 1.0, 1.0

@@ -1,1 +1,1 @@
-"""Permitted errors of activations, alone and fused into other operators."""
+"""Permitted errors of activations, as operators of their own and fused into other operators."""

@@ -30,21 +30,21 @@ _SATURATED: Final = 100.0
 
 
 def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
-    """Return the error of exp(x) if x has an error itself; subnormal results may count as 0."""
+    """Return the error of exp(x) if x has the error `of_x`; subnormal results may count as 0."""
     value = np.exp(x)
     relative = np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR) + of_x) + EXP2_ERROR
     return np.where(value < 2 * LEAST_NORMAL_FLOAT32, 2 * LEAST_NORMAL_FLOAT32, value * relative)
 
 
 def _magnified(factor: float, value: Array, error: Array) -> Array:
-    """Return the error of a product with a factor; infinity times what may be 0 is NaN."""
+    """Return the error of factor * value; it is ANY_RESULT for infinity times what may be 0."""
     if not np.isinf(factor):
         return abs(factor) * error
     return np.where(np.abs(value) <= error, ANY_RESULT, 0.0)
 
 
 def _overflows_unscaled(x: Array, product: Array) -> Array:
-    """Return where `2 * log2(e) * x` may overflow before a small attribute is multiplied.
+    """Return where `2 * log2(e) * x` may overflow before it is multiplied by a small attribute.
 
     Measured: kernels multiply with the attribute last.
     """

@@ -77,8 +77,8 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 """The two arguments at which each activation jumps; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""The error of a sum, in units of STEP times its error scale; the rule permits less for up to 2^14
-terms."""
+"""A bound of a sum's error, in units of STEP times its error scale. For up to 2^14 terms the rule
+permits less."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
@@ -96,7 +96,7 @@ def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
 
     Args:
         span: the sums.
-        activation: the activation; or None.
+        activation: the activation; None for none.
     """
     if activation is None:
         return span
@@ -212,8 +212,9 @@ def _beside_steep_activations(
     """Return an error scale with a span: the results of an activation for all values of its sums.
 
     The rule treats an error scale beyond the largest number as that of a sum that overflowed, and
-    limits it to the largest number. After an activation that multiplies errors, such as CELU with
-    Alpha -1 at -88, by 1e38, nothing has overflowed, and errors are as large as the scale says.
+    limits it to the largest number. But some activations multiply errors, such as CELU with an
+    Alpha of -1, at -88, by 1e38. Then nothing has overflowed, and errors are as large as the scale
+    says.
     """
     steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
     if not steep.any():

@@ -43,7 +43,7 @@ _NOTHING: Final = 200.0
 def activation_softmax1_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> ErrorScale:
-    """Return the error scale: the shares, enlarged by the errors of the powers and the quotient.
+    """Return the error scale: the outputs, enlarged by the errors of the powers and the quotient.
 
     Derived in docs/bounds.md, Softmax.
 
@@ -77,7 +77,7 @@ def _steps(shares: Array, below: Array, axes: Sequence[int]) -> Array:
 
 
 def _exponent_steps(below: Array) -> Array:
-    """Return the error of a power: its argument is a difference and a product, both truncated."""
+    """Return the error of a power in half ULPs; its argument was truncated twice, as FLOAT32."""
     steps: Array = EXP2_HALVES + 4 * np.where(np.isfinite(below), np.abs(below), 0)
     return steps
 
@@ -119,7 +119,7 @@ def fused_softmax_error_scale(
             changed: Array = shares * (errors + everywhere)
             return changed
 
-        # Powers of numbers far below 0 have no digits left.
+        # Powers of numbers far below 0 are subnormal or 0 in FLOAT16.
         powers = np.exp(below)
         least = np.where(powers > 0, LEAST_NORMAL_FLOAT16, 0.0) / powers.sum(
             distinct_axes(axes), keepdims=True
@@ -137,12 +137,12 @@ def fused_softmax_error_scale(
 def activation_log_softmax1_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Sequence[Interval]:
-    """Return the candidates, by the rounding errors of each step and the errors of exp2 and log2.
+    """Return the candidates, from the rounding errors of each step and those of exp2 and log2.
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
-    logarithm may be any number, as a device's log2 may lose NaN. Then the result of a finite
-    element of the row may be anything, that of negative infinity is negative infinity or NaN, and
-    that of NaN is NaN.
+    logarithm may be any number, since log2 of NaN is a number on some devices. Then the result of a
+    finite element of the row may be anything, that of negative infinity is negative infinity or
+    NaN, and that of NaN is NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: if only the sum and the result are truncated to FLOAT16, and everything else is
@@ -156,7 +156,7 @@ def activation_log_softmax1_candidates(
         total = powers.sum(over, keepdims=True)
         logarithm = np.log(total)
         distance = np.where(np.isfinite(below), np.abs(below), 0.0)
-        # Powers of numbers that are farther below are 0.
+        # Powers of numbers below -200 are 0.
         of_exponent = np.minimum(distance, _NOTHING) * 2 * STEP
         of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + STEP)
         of_sum = of_powers.sum(over, keepdims=True) / total

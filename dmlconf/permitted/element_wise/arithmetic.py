@@ -49,7 +49,7 @@ def element_wise_add1_interval(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Interval:
-    """Return the interval of a sum, rounded up or down, and of an activation with its own error."""
+    """Return the interval of a sum, rounded up or down, after an activation with its own error."""
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
     if FusedActivation is None:

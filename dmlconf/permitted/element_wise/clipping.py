@@ -34,7 +34,7 @@ __all__ = [
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
     """Return the interval of bounded elements, which are scaled and rounded up or down first.
 
-    An integer bound of NaN may be any integer to which a processor converts it.
+    For integers, a bound of NaN may become any integer to which a processor converts it.
     """
     return [
         function_interval(
@@ -50,7 +50,7 @@ def element_wise_threshold_candidates(
 ) -> Sequence[Interval]:
     """Return the interval of bounded elements, which are scaled and rounded up or down first.
 
-    An integer bound of NaN may be any integer to which a processor converts it.
+    For integers, a bound of NaN may become any integer to which a processor converts it.
     """
     tensors = InputTensor, ScaleBias, OutputTensor
     if OutputTensor.DataType.dtype.kind == "f":
@@ -61,7 +61,7 @@ def element_wise_threshold_candidates(
 
 @of_fields(ClipGrad1Desc)
 def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval]:
-    """Return the gradients for each integer to which processors convert a bound of NaN."""
+    """Return the gradients; several if processors convert a bound of NaN to several integers."""
     gradients = [
         gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
         for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)

@@ -70,7 +70,7 @@ def _exp_error(x: Array) -> Array:
 
 
 def _of_exponentials(x: Array, value: Array) -> Array:
-    """Return the error of half a sum of exp(x) and exp(-x); it leads to 2^128 if exp overflows."""
+    """Return the error of half a sum of exp(x) and exp(-x): up to 2^128 if exp may overflow."""
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
     overflows = exponential + _exp_error(np.abs(x)) >= np.finfo(np.float32).max

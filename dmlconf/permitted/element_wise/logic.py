@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
-    """Return the function that compares twice: as it is, and with zeros for subnormals."""
+    """Return the function that compares elements as they are, and with zeros for subnormal ones."""
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
         unflushed = comparison(ATensor, BTensor, OutputTensor)

@@ -69,10 +69,9 @@ def _float_candidates(
     If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
     nothing between. If the error of a large quotient spans several whole numbers, all numbers
     between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples leave
-    0. A quotient
-    that underflows, or whose reciprocal does, may count as 0, and then the remainder is a. The
-    product with b is exact where FLOAT32 holds it. Where a quotient or a product overflows, any
-    value is right; a divisor of 0 gives NaN.
+    0. If a / b or 1 / b underflows, a / b may count as 0, and then the remainder is a. The product
+    with b is exact where FLOAT32 holds it. Where a quotient or a product overflows, any value is
+    right; a divisor of 0 gives NaN.
 
     Args:
         dividend: `a`.

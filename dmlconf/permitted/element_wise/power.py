@@ -1,7 +1,7 @@
 """Permitted errors of powers, and of arc tangents of a quotient.
 
-Kernels compute x^y as exp2(y * log2(x)), so the error of log2 is multiplied by y: the relative
-error of x^100 is 100 times that of x.
+Kernels compute x^y as exp2(y * log2(x)), so the error of log2 is multiplied by y: x^100 has it 100
+times.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
 """
@@ -183,7 +183,7 @@ def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDe
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # 32-bit integers wrap around, so any power of an inexact number is right.
+        # 32-bit integers wrap around; if an operand was rounded, any such power is right.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

@@ -1,4 +1,4 @@
-"""Permitted results of scaled elements, and of functions of them."""
+"""Permitted results of `x * Scale + Bias`, and of functions of such scaled elements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     """Return the least and the greatest `x * Scale + Bias` that FLOAT32 arithmetic may give.
 
     The product and the sum are each rounded up or down, or both are rounded at once, unless FLOAT32
-    holds them. Subnormal ones may be flushed to zero, and either may overflow.
+    holds them. A subnormal product or sum may be flushed to zero, and either may overflow.
     """
     exact = scaled(tensor, scale_bias)
     if scale_bias is None or is_identity(scale_bias):
@@ -81,7 +81,7 @@ def function_interval(
         function: a function of FLOAT64 numbers; monotone on either side of zero. Where only some
             arguments in reach make it NaN, any result is right.
         tensor: the elements.
-        scale_bias: what is done to them first.
+        scale_bias: how the elements are scaled first; None if they are not.
         output: the output, whose type the results have; integers are truncated before the function.
         error: how far the function itself may be off before its result is rounded.
         domain: where the function is defined; the ends of the argument's interval are kept in it.
@@ -117,7 +117,7 @@ def unary_interval(
     Args:
         name: the operator's name, as in `element_wise_exp`.
         ends: returns the interval, given the input, the ScaleBias and the output.
-        words: the docstring of the function: what it returns, and why that is right.
+        words: what the function's docstring says after "Return".
     """
 
     def interval(

@@ -329,7 +329,7 @@ def _hull(
         bands: the bands of the samples, the right one first and the random ones last.
         fused: the output if all edges keep FLOAT32, and then if some do; empty if edges are FLOAT32
             anyway.
-        nonnegative: which elements are not negative; None for none.
+        nonnegative: which elements are never negative; None for none.
     """
     band = bands[0]
     right = band.right.astype(np.float64)
@@ -453,7 +453,7 @@ def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
 
 
 def _around_unrounded(exact: Array, band: Band) -> list[Array]:
-    """Return a fused result, to nearest and truncated, each less and plus the node's own error."""
+    """Return a fused result, rounded to nearest and truncated, moved by the node's own errors."""
     values = exact.astype(np.float64)
     if band.right.dtype.kind != "f":
         return [values]

@@ -65,7 +65,7 @@ PASS_SIGNS_ON: Final = frozenset(
 """Operators whose results for 0 and -0 are equal, or zeros that differ only in their sign."""
 
 Signs = Callable[[Array, int], Array]
-"""Returns signs for the zeros of an output, as 1.0 and -1.0, given it and its node's number."""
+"""Takes an output and its node's number, and returns signs for its zeros, as 1.0 and -1.0."""
 
 
 @dataclass(frozen=True, slots=True)

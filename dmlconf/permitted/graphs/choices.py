@@ -44,7 +44,7 @@ _MOST_PAIRS: Final = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How an operator orders the elements of each line, which are those that it compares.
+    """How an operator orders the elements of each line; a line has those that it compares.
 
     Attributes:
         output: the output that holds indices, or the ones and zeros of HARDMAX.
@@ -108,8 +108,8 @@ def index_choices(
     They hold indices, or the ones and zeros of HARDMAX. The outputs of NONZERO_COORDINATES follow
     from which elements may be zero (`nonzero`).
 
-    If an element of a line may be any number or NaN, another element may come first if it may be
-    the first of the others, since comparisons with NaN are false. With TOP_K, or if elements are
+    If an element of a line may be any number or NaN, another one may come first if it may be the
+    first of all the others, since comparisons with NaN are false. With TOP_K, or if elements are
     compared in parts, any element may come first.
 
     Args:
@@ -207,7 +207,7 @@ def _choices(
 def _marks(
     expected: Array, order: Order, moved: tuple[int, ...], ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return a 1 for each element that may be the first, and then a 0 for each that need not be.
+    """Return two outputs: 1 for each element that may be first, and 0 for each that need not be.
 
     Args:
         expected: the ones and zeros that are expected.
@@ -254,7 +254,7 @@ def _indices(
 
 
 def _like(lines: Array, order: Order, moved: tuple[int, ...], expected: Array) -> Array:
-    """Return which elements of an output follow from certain lines, in the output's shape."""
+    """Return which elements of an output follow from lines that are marked, in its shape."""
     one_each = moved[: len(moved) - len(order.axes)] + (1,) * len(order.axes)
     back = np.moveaxis(lines.reshape(one_each), range(-len(order.axes), 0), order.axes)
     return np.broadcast_to(back, expected.shape)

@@ -38,7 +38,7 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 
 
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
-    """Return which coordinates may be undefined, since their rows exceed the certain elements."""
+    """Return which coordinates may be undefined: rows after as many as are certainly nonzero."""
     certain, possible = _states(low, high)
     if (certain == possible).all():
         return None
@@ -60,7 +60,10 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 
 
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
-    """Yield arrays of coordinates: row i has those of possible element i, then of i + 1, ..."""
+    """Yield arrays of coordinates of the elements that may be nonzero.
+
+    In the first, row i has those of possible element i, in the second of i + 1, and so on.
+    """
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]
     indices = np.stack(np.nonzero(possible), axis=-1)[:, certain.ndim - columns :]

@@ -150,9 +150,9 @@ def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Ar
 
 
 def _any_value(number: int, like: Array) -> Array:
-    """Return the value that stands for all values in an evaluation, in a data type.
+    """Return what stands for all values in the evaluation with this number, in a data type.
 
-    These are `_VALUES` in turn; for integers 0, the greatest, the least, and 1, whose remainder
+    First these are `_VALUES`; for integers 0, the greatest, the least, and 1, whose remainder
     differs from that of 0 for every divisor but 1. Random numbers follow.
     """
     generator = np.random.Generator(np.random.PCG64([number]))

@@ -56,7 +56,7 @@ _CHANCE: Final = 1000
 seeds 0 to 7."""
 
 _MOST_KEPT: Final = 1 << 10
-"""Random numbers for this many elements are kept for the next graph."""
+"""Random numbers for up to this many elements are kept for the next graph."""
 
 Chooser = Callable[[Band, int], Array]
 """Returns how far each element moves, from -1 to 1, given the intermediate's band and number."""
@@ -157,9 +157,9 @@ def samples(
 ) -> Iterator[Sample]:
     """Yield samples: the nodes' results from moved intermediates; none if none can be moved.
 
-    The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates.
-    The others may move all numbers to one side of a kink, such as that of RELU at 0, while an
-    implementation whose errors come only after the kink is on the other side.
+    The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates:
+    samples that move all may take a number across a kink, such as that of RELU at 0, while in an
+    implementation whose errors come only after the kink it stays on its side.
 
     Args:
         case: the graph.

@@ -24,7 +24,7 @@ def padding1_candidates(
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
 ) -> Sequence[Interval]:
-    """Return one padded input for each number of its type that PaddingValue may become."""
+    """Return one padded tensor for each number of the input's type that PaddingValue may become."""
     values = possible_conversions(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     outputs = (padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)
     return [(output, output) for output in outputs]

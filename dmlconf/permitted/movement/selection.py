@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _MOST_NUMBERS: Final = 16
-"""In lines of up to this many elements, each element is a candidate of its own."""
+"""In lines along Axis of up to this many elements, each element is a candidate of its own."""
 
 
 def nonzero_coordinates_interval(
@@ -27,8 +27,8 @@ def nonzero_coordinates_interval(
 ) -> tuple[Interval, Interval]:
     """Return the intervals of the count and the coordinates, which are exact.
 
-    Any number is right after the last coordinates. If hardware may take subnormal numbers for
-    zeros, there may be fewer coordinates.
+    Rows after the last coordinates may have any numbers. Hardware may take subnormal elements for
+    zeros; for each of these, one row more may have any numbers.
     """
     count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
     defined = int(count.ravel()[0])
@@ -43,7 +43,7 @@ def nonzero_coordinates_interval(
 
 @of_fields(TopK1Desc)
 def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Interval]]:
-    """Return the candidates of TOP_K: in a line with a NaN, any element and any index are right.
+    """Return the candidates of TOP_K: in a line with a NaN, any element and index of it is right.
 
     Comparisons with NaN are false, so the order of such a line depends on the sorting algorithm.
     Measured: DirectML returns some elements twice and leaves out others, but every result is an

@@ -140,11 +140,11 @@ class _Moments:
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
         overflows: the means whose sum may overflow.
-        size: the absolute value of each element plus that of its mean.
-        centred: each element without its mean.
+        size: the absolute value of each element plus `mean_size`.
+        centred: each element less its mean.
         squares: the squares of the centred elements.
         variance: the means of the squares.
-        deviation: the roots of the variances plus the operator's epsilon.
+        deviation: the roots of `variance + Epsilon`.
     """
 
     over: tuple[int, ...]
@@ -195,7 +195,7 @@ def _mean_error_scale(moments: _Moments) -> ErrorScale:
 
 def _variance_error_scale(moments: _Moments) -> ErrorScale:
     """Return the error scale of the variance."""
-    # The mean's own rounding moves every element, and is squared; it may be stored in FLOAT16.
+    # The mean may be rounded to FLOAT16, which moves every element, and is squared.
     of_mean = np.square(moments.mean) * FLOAT16_EPSILON
     centred = np.abs(moments.centred)
     cancellation = 8 * STEP * np.square(moments.size)
@@ -281,7 +281,7 @@ def _batches_first(
 
     Args:
         tensor: the elements.
-        over: the dimensions that share a mean, the batches among them.
+        over: the dimensions along which elements share a mean, the batches among them.
         epsilon: the operator's epsilon.
     """
     rest = tuple(axis for axis in over if axis != 0)

@@ -45,7 +45,7 @@ __all__ = [
 def batch_normalization_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the three gradients: the same gradients of absolute values.
+    """Return the error scales of the three gradients: their formulas with absolute values.
 
     Measured: kernels store sums in FLOAT16 before they divide them.
 
@@ -59,7 +59,7 @@ def batch_normalization_grad_error_scale(
         )
         scale, bias = _parameter_error_scales(desc)
         size = sizes_of(desc.ScaleTensor)
-        # Measured: the quotient may be the first step, and overflow whatever the gradient is.
+        # Measured: scale / deviation may come first, and overflow whatever the gradient is.
         largest = np.maximum(
             greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
         )
@@ -108,7 +108,7 @@ def _vanishes(first: Array, *others: Array) -> Array:
 def batch_normalization_training_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the error scales of the three gradients, computed with absolute values.
+    """Return the error scales of the three gradients: their formulas with absolute values.
 
     Measured: kernels store the sums, the means, the terms and their differences in FLOAT16.
 
@@ -247,7 +247,7 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; sums that overflow before stay infinite."""
+    """Return an error scale divided by the deviation; sums that overflow may also be limited."""
     other = _saturated(sums, output) / deviation
     others = (other.astype(output.DataType.dtype),)
     scale = replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)

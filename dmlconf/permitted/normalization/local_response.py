@@ -60,10 +60,10 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
 def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -> ErrorScale:
     """Return the sum of the terms' sizes, each times the errors of its inner sum and power.
 
-    Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation
-    gives every recorded element but one. The results of the simulation are right too, and so are
-    those with stores to nearest, and those in the middle between these and the results of the
-    equations. Where a store overflows, any result is right.
+    Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation of
+    this gives every recorded element but one. So its results are right too, as are those with
+    stores to nearest, and the means of either and the results without stores. Where a store
+    overflows, any result is right.
 
     Derived in docs/bounds.md, Local response normalisation.
     """

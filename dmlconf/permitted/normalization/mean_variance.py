@@ -65,7 +65,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             values -= mean
         scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
         intermediate = greatest_product(terms, scale.astype(np.float64))
-        # Measured: the mean, the differences from it, and the scaled differences are FLOAT16.
+        # Measured: FLOAT16 holds the mean, the differences from it, and the scaled differences.
         held, exact = np.zeros(1), np.ones(1, bool)
         if desc.UseMean:
             exact = exact_mean(desc.InputTensor, mean, added)
@@ -158,7 +158,7 @@ def _root_of_either_sign(
 
     Args:
         desc: the operator's fields.
-        over: the dimensions that share mean and variance.
+        over: the dimensions along which elements share mean and variance.
         variance: the exact variance, FLOAT64.
     """
     values, epsilon = wide(desc.InputTensor), single(desc.Epsilon)
@@ -179,7 +179,7 @@ def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, .
 
     Args:
         desc: the operator's fields.
-        over: the dimensions that share mean and variance, in ascending order.
+        over: the dimensions along which elements share mean and variance, in ascending order.
     """
     quotients = []
     for averaged in in_passes(over, lambda values, axes: values.mean(axes, keepdims=True)):

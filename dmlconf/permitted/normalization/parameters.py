@@ -55,7 +55,7 @@ def quotient_scale(
 def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
     """Return the greatest magnitude of a partial sum in any order, divided by the number of terms.
 
-    That is the sum of the positive terms or that of the negative ones: of 3, -1 and -4 it is 5 / 3.
+    That sum is of all positive terms or of all negative ones: of 3, -1 and -4 the result is 5 / 3.
 
     Derived in docs/bounds.md, Sums.
 

@@ -131,7 +131,7 @@ def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Spa
 
     Args:
         terms: what is added up.
-        sizes: the magnitudes that their errors are proportional to.
+        sizes: the magnitudes of the terms, to whose sum the error is proportional.
         over: the dimensions.
         exact: where no sum is rounded.
     """
@@ -149,7 +149,7 @@ def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Spa
 
 
 def _mean(values: Span, over: _Axes, exact: Array | bool) -> Span:
-    """Return means in FLOAT32."""
+    """Return the span of means that FLOAT32 arithmetic may give."""
     means = []
     for end in values.ends:
         mean, sizes = (part.mean(over, keepdims=True) for part in (end, np.abs(end)))

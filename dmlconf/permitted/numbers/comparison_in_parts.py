@@ -1,4 +1,4 @@
-"""Rows that a kernel compares in parts, as to find a maximum, so that NaN may hide others."""
+"""Whether a kernel finds the maximum of a row in parts: one NaN may then hide other elements."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Measured on ten releases of DirectML: of 514 elements, a NaN at index 513 hides 
 def compared_in_parts(sizes: Sequence[int], axes: Sequence[int]) -> bool:
     """Return whether rows of a tensor are compared in parts.
 
-    These are rows of more than 512 elements, and rows over several axes. In each part, a comparison
-    with NaN is false: if the part begins with NaN, NaN stays the result of the part. Which elements
-    form a part depends on the kernel.
+    A row is what a maximum is taken of. It is compared in parts if it has more than 512 elements or
+    extends over several axes. In each part, a comparison with NaN is false: if the part begins with
+    NaN, NaN stays the result of the part. Which elements form a part depends on the kernel.
 
     Args:
         sizes: the tensor's sizes.

@@ -33,7 +33,7 @@ _ABOVE: Final = 1 + 2.0**-7
 
 @dataclass(frozen=True, slots=True)
 class ErrorScale(SumErrors):
-    """The fields of `SumErrors`, and how they change when an operator computes on with an output.
+    """The fields of `SumErrors`, with methods for what an operator does next with the sums.
 
     The error scale of a sum of two outputs is the sum of theirs, that of `3 x` is three times that
     of `x`. Derived in docs/bounds.md, The error scale.
@@ -61,7 +61,7 @@ class ErrorScale(SumErrors):
         return scale
 
     def map(self, function: Callable[[Array], Array]) -> ErrorScale:
-        """Return an error scale with a linear function applied to the sums and the stored sizes.
+        """Return an error scale with a linear function applied to sums, stores and deviations.
 
         The other fields, such as `overflows`, are left out.
         """
@@ -157,8 +157,8 @@ class ErrorScale(SumErrors):
         """Return the error scale with further values that a kernel stores in FLOAT16.
 
         Args:
-            sizes: the sum of the absolute values that are stored.
-            deviation: the root of the sum of their squares; `sizes` if left out, for one store.
+            sizes: for each element, the sum of the sizes of these values (`store_sizes`).
+            deviation: the root of the sum of the squares of these sizes; None for one value.
         """
         sizes_deviation = sizes if deviation is None else deviation
         if self.stored is None:
@@ -236,7 +236,7 @@ class ErrorScale(SumErrors):
 
     @classmethod
     def of(cls, scale: Array | ErrorScale) -> ErrorScale:
-        """Return the error scale of sums without FLOAT16 intermediates."""
+        """Return an error scale as it is, and one without FLOAT16 intermediates from an array."""
         return scale if isinstance(scale, cls) else cls(np.asarray(scale))
 
 
@@ -263,11 +263,11 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
 
 
 def quantum_of(*factors: Array | float) -> float:
-    """Return the greatest power of two that all products of elements are multiples of.
+    """Return a power of two that all products of one element of each factor are multiples of.
 
     Args:
-        factors: tensors or numbers. Zeros are multiples of everything; where anything is not
-            finite, the quantum is 0.
+        factors: tensors or numbers. Zeros are multiples of everything; if an element is infinite,
+            the quantum is 0.
     """
     quantum = 1.0
     for factor in factors:

@@ -1,4 +1,4 @@
-"""Sums and averages over several axes that a kernel computes in passes, one per group of axes."""
+"""Sums and averages that a kernel computes in passes, one for each group of adjacent axes."""
 
 from __future__ import annotations
 

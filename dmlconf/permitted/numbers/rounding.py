@@ -39,13 +39,13 @@ STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""The relative error of one that rounds to nearest: the unit in which errors of sums count."""
+"""The relative error of one that rounds to nearest: the unit of the errors of sums."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
 """The error of two roundings of subnormal FLOAT32 numbers."""
 
 _FEW_STEPS: Final = 2.0**-124
-"""Below this, an error of a few roundings reaches subnormal numbers."""
+"""A FLOAT32 number below this may become subnormal by the errors of a few roundings."""
 
 _SINGLE: Final = np.dtype(np.float32)
 
@@ -127,8 +127,9 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
 
     Args:
         exact: what an infinitely precise computation gives, FLOAT64.
-        error: how far the value may be from that before it is rounded for the last time, not
-            negative; counts as 0 where either is not finite. ANY_RESULT makes any value right.
+        error: how far the value may be from `exact` before it is rounded for the last time, not
+            negative. It counts as 0 where it or `exact` is not finite. If it is ANY_RESULT, any
+            value is right.
         dtype: the result's type. A FLOAT64 result is not rounded, a FLOAT32 one is rounded once,
             and a FLOAT16 one may be rounded to FLOAT32 first.
     """
@@ -189,7 +190,7 @@ def truncated(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def anything_where(undefined: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the interval, from -infinity to infinity for undefined elements."""
+    """Return the interval, made -infinity to infinity for undefined elements."""
     lowest, highest = ends
     infinity = lowest.dtype.type(np.inf)
     return np.where(undefined, -infinity, lowest), np.where(undefined, infinity, highest)

@@ -67,7 +67,7 @@ _LARGEST_LOSS: Final = 0.125
 def multihead_attention1_error_scale(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Array | ErrorScale, ...]:
-    """Return the outputs of absolute values, with the errors of the scores carried through.
+    """Return the outputs for absolute values, with the scores' errors carried through the softmax.
 
     Measured: kernels store queries, keys and values with their bias in FLOAT16, and the shares that
     the softmax gives. DirectML 1.15.4 also stores what is added to scores for positions and masks,
@@ -150,7 +150,8 @@ def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | Non
     """Return the span of outputs whose error scales exceed FLOAT32, although the outputs do not.
 
     Such an error scale counts as that of a sum that overflowed, so that it is cut at the largest
-    number. A share of 0.2 of 3.4e38 is 7e37, and if its score is 100, its error scale 7e39.
+    number. For a value of 3.4e38 with a share of 0.2, the output is 7e37; if the score is 100, the
+    error scale is 7e39.
 
     Args:
         scores: the scores.
@@ -204,7 +205,10 @@ def _left_alone(fields: Mapping[str, Any]) -> Array | None:
 
 
 def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
-    """Return magnitudes and scores; a row with a score that overflows is open, its scores 0."""
+    """Return magnitudes and scores; where a score of a row overflows, any result of it is right.
+
+    The scores of such a row are set to 0.
+    """
     rows = np.asarray(beyond.any(KEYS, keepdims=True))
     return sizes.open_where(rows), np.where(rows, 0.0, scores)
 
@@ -260,10 +264,10 @@ def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Arr
 def _held_sums(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
     """Yield the scores as kernels store them.
 
-    Measured on DirectML 1.13.1, by how many of 512 elements a simulation gives: a mask is stored
-    before it is added (512). With a bias of positions, the mask is divided by Scale, and both are
-    stored before they are multiplied with Scale (510). Products may be stored before the bias of
-    positions is added.
+    Measured on DirectML 1.13.1; in brackets, how many of 512 elements a simulation gives: a mask is
+    stored before it is added (512). With a bias of positions, the mask is divided by Scale, and
+    both are stored before they are multiplied with Scale (510). Products may be stored before the
+    bias of positions is added.
     """
     fit, position, mask = score_terms(parts, fields)
     if position is None:
@@ -310,8 +314,8 @@ def _shares_error_scale(
 ) -> ErrorScale:
     """Return the errors of the shares, in units of the rule's sum of products.
 
-    `change_of_shares` says how the errors of scores move shares.
-    Infinite scores have no error. Subnormal shares may count as 0.
+    `change_of_shares` says how the errors of scores move shares. Infinite scores have no error.
+    Subnormal shares may count as 0.
 
     Args:
         scores: what the softmax is taken of.
@@ -344,7 +348,7 @@ def _shares_error_scale(
 
 
 def _sizes(parts: Heads, fields: Mapping[str, Any]) -> Array:
-    """Return the magnitudes of the sums for each score, for parts of absolute values."""
+    """Return the error scale of each score, given heads and fields of absolute values."""
     fit, position, mask = score_terms(parts, fields)
     sizes: Array = np.abs(fit)
     steps: Array | int = 1

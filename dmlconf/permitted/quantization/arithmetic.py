@@ -78,8 +78,8 @@ def matrix_multiply_integer_to_float_error_scale(
     """Return the sums of absolute values, for integers that may be rounded to FLOAT32 first.
 
     A kernel may store the dequantized numbers in the type of the scales. If one of them overflows,
-    the result may be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 stores its largest
-    number instead, both before and after scaling.
+    the result may be infinite or NaN. Measured on DirectML 1.15.4: with FLOAT16 the largest number
+    is stored instead, both before and after scaling.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -196,7 +196,7 @@ def _saturated(numbers: Array, scale: Array) -> Array:
 
 
 def _magnitudes(values: Array, zero_point: Array | None) -> Array:
-    """Return how large the integers less their zero points may be on the way, FLOAT64."""
+    """Return how large intermediates of integers less zero points may be, FLOAT64."""
     if values.dtype.itemsize < 4 or zero_point is None:
         return np.abs(centred(values, zero_point))
     return np.abs(wide(values)) + np.abs(wide(zero_point))

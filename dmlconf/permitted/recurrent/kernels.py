@@ -3,7 +3,7 @@
 DirectML computes a step of LSTM, GRU and RNN by several operators, and stores the results of some
 of them in FLOAT16. Which results these are depends on the operator and on DirectML's version. The
 kernels of each version are simulated here, and the simulation has the bits of DirectML in all but a
-few of a thousand elements. A result is right if it is near the result of the equations, or near
+few per thousand elements. A result is right if it is near the result of the equations, or near
 that of one of these kernels. The simulation also gives the permitted distance, since a store
 removes the errors before it, unless they reach across the boundary between two FLOAT16 numbers:
 1.0002 and 1.0003 are both stored as 1.
@@ -34,7 +34,8 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 __all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
 
 Sites = frozenset[str]
-"""Names of values in the equations of the reference's layers, such as `sum` and `gate`."""
+"""Names of values in the equations of the reference's layers, such as `sum` and `gate`; a site is
+such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Kernels:
         return exact & (quantum > 0)
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Quantity:
-        """Return sums plus a bias; a kernel may store the bias, and the result at `site`."""
+        """Return sums plus a bias; a kernel may store the bias, and the result as value `site`."""
         return self._with_bias(quantity_of(sums), [bias], site, False)
 
     def _with_bias(
@@ -131,7 +132,7 @@ class Kernels:
         return quantity_of(sums).activated(activation, self.dtype)
 
     def held(self, values: Values, site: str) -> Quantity:
-        """Return values {..., rows, n}, rounded to FLOAT16 for kernels that have this site."""
+        """Return values {..., rows, n}, rounded to FLOAT16 in rows of kernels with this site."""
         return self._held(quantity_of(values), site, False)
 
     def _held(self, quantity: Quantity, site: str, exact: Array | bool) -> Quantity:

@@ -33,10 +33,10 @@ __all__ = [
 _NEXT_TO_NOTHING: Final = 2.0**-100
 
 _MOST_ERRORS: Final = 1 << 18
-"""How many numbers the shared errors of a step may be, so that they stay in the cache."""
+"""The most numbers that the shared errors of a step (`Spread.shared`) may have, for the cache."""
 
 _MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The same for each part of a large batch, whose sequences are independent: 4 MiB."""
+"""The most for each part of a large batch, whose sequences are independent: 4 MiB."""
 
 
 def error_scales(
@@ -49,8 +49,8 @@ def error_scales(
 
     Args:
         desc: the desc.
-        direction: the equations of the layer.
-        kernel_sites: the sets of values that FLOAT16 kernels store.
+        direction: the equations of one direction of the layer.
+        kernel_sites: for each FLOAT16 kernel, the names of the values that it stores.
         biases: how many terms the outputs' rules count in addition to those of the two products.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
@@ -88,7 +88,7 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield the desc of each part of the batch, of which the errors fit into memory together."""
+    """Yield the desc of each part of the batch; a part is so small that its errors stay few."""
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
     if size >= batch:

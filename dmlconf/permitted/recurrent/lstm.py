@@ -25,9 +25,9 @@ _HELD: Final[Sites] = frozenset({"bias", "sum with bias", "product", "state"})
 - `product`: H R;
 - `state`: the hidden nodes H and the cell, from one step to the next.
 
-Measured: a simulation that stores these repeats every element of the recorded sequences that run
-forward with sigmoid and tanh; one that stores the gates too repeats 16% of the elements, and one
-that stores products of gates too 49%."""
+Measured: a simulation that stores these gives every element of the recorded sequences that run
+forward with sigmoid and tanh. One that also stores the gates gives 16% of the elements, and one
+that also stores products of gates 49%."""
 
 
 @of_fields(LstmDesc)

@@ -40,8 +40,8 @@ from dmlconf.tensors.float_limits import (
 __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
 _HELD: Final = 2.0
-"""How far two kernels' FLOAT16 stores of one value may be apart, in units in the last place, where
-both of their values before the store carry errors of earlier stores.
+"""How many units in the last place two kernels' FLOAT16 stores of a value may be apart, if the
+value carries errors of earlier stores in both.
 
 A store's rounding error is uniform over one unit, so its variance is 1/12 of a unit squared. The
 difference of two independent ones has a variance of 1/6 and a standard deviation of 0.41 units; 2
@@ -78,8 +78,8 @@ class Quantity(Values):
         error_scale: what bounds their errors.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
             values' own unit; None for exact values.
-        terms: the sizes of the terms that the values are sums of, added up; None for the values'
-            own sizes.
+        terms: for each value, which is a sum, the sum of its terms' sizes; None if that is its own
+            size.
     """
 
     error_scale: ErrorScale
@@ -199,8 +199,8 @@ class Quantity(Values):
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
 
-        Measured: max(NaN, -threshold) is -threshold. To return NaN is right as well, so any result
-        of NaN is right.
+        Measured: max(NaN, -threshold) is -threshold. To return NaN is right as well, so for NaN any
+        result is right.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
@@ -323,7 +323,7 @@ class Quantity(Values):
     def times_matrix(self, matrix: Array) -> Quantity:
         """Return the product with a constant matrix.
 
-        Absent zeros have no error, not even with infinity.
+        Zeros for absent values (`absent`) have no error, not even times infinity.
         """
         if self.absent is not None:
             product = replace(self, absent=None).times_matrix(matrix)
@@ -376,7 +376,7 @@ class Quantity(Values):
         return replace(self, spreads=self._each(Spread.settled))
 
     def narrowed(self, terms: int) -> ErrorScale:
-        """Return the error scale with the likely errors where they are less than the greatest.
+        """Return the error scale with likely errors where they are less than the worst-case ones.
 
         Args:
             terms: the number of terms that the rule has; an error is counted in their roundings.
@@ -428,7 +428,7 @@ def next_state(
         state: the parts of the state.
         hold: how the kernel stores each.
         running: which sequences go on.
-        step: the number of the step, different for each.
+        step: the number of the step; no other step has it.
     """
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))

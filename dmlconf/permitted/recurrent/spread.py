@@ -195,7 +195,7 @@ def _mixed(own: Array, sources: Array, step: int) -> Array:
 
 
 def _present(errors: Array) -> Array:
-    """Return the errors that are not 0 for every value, as those of stores in FLOAT32 are."""
+    """Return the errors without those that are 0 for every value, such as of stores in FLOAT32."""
     present: Array = errors[errors.any(axis=tuple(range(1, errors.ndim)))]
     return present
 

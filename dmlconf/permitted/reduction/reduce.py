@@ -87,7 +87,7 @@ def reduce_candidates(
     returns NaN.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
-    4,096 elements, and infinity for other numbers from 1 to 65,536.
+    4,096 elements, and infinity for other numbers of elements from 1 to 65,536.
     """
     extremum = reduce(Function, InputTensor, OutputTensor, Axes)
     only_nan = np.isnan(reduced_last(InputTensor, Axes)).all(-1).reshape(extremum.shape)

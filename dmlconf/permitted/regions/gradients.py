@@ -98,7 +98,7 @@ class _UncertainGradients(RoiGradients):
             yield UncertainPart(block, part.reading, part.gradient)
 
     def input_errors(self) -> tuple[Array, Array]:
-        """Return how far below and above the right gradient of the input others may lie.
+        """Return how far the input's gradient may be below and above the reference's.
 
         A sample whose coordinate is uncertain gives an element between the least and the greatest
         of its shares, or nothing if it may be outside.
@@ -128,7 +128,10 @@ class _UncertainGradients(RoiGradients):
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
-        """Return which outputs have special gradients, or samples of special elements."""
+        """Return which outputs have special gradients, or samples of special elements.
+
+        These are infinite, NaN or so large that their sum may overflow.
+        """
         marked = ~(np.abs(self.gradients) <= LARGEST_FLOAT32 / 4)
         reading = special(self.reading) if image else None
         if reading is not None:
@@ -241,7 +244,7 @@ class _UncertainGradients(RoiGradients):
 
 
 def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
-    """Return coordinates; those of samples that may be outside are moved to the edge."""
+    """Return coordinates; those that may be less than one element outside are moved to the edge."""
     beside = (coordinates > -1 - errors) & (coordinates < last + 1 + errors)
     return np.where(beside, np.clip(coordinates, 0, last), coordinates)
 

@@ -49,7 +49,8 @@ _DIVISIONS: Final = 4
 """FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
 
 _ADRIFT: Final = 0.5
-"""With a greater error, in elements, a sample may read more than the elements at its two ends."""
+"""With a greater error, in elements, a sample may read more elements than those around the lowest
+and the highest coordinate that it may have."""
 
 _QUARTER: Final = LARGEST_FLOAT32 / 4
 """The sum of four numbers up to this is finite."""
@@ -69,7 +70,10 @@ class UncertainSamples(Samples):
     undefined: Array = field(kw_only=True)
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> UncertainSamples:
-        """Return the samples of some outputs, as many for each as the region with the most has."""
+        """Return the samples of some regions and outputs.
+
+        All are padded to the largest number of samples among these regions.
+        """
         counts = self.counts[regions]
         part = regions, slice(counts.max(initial=1)), outputs
         undefined = self.undefined[regions]
@@ -178,7 +182,7 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
-    """Return which outputs have a sample that may lie anywhere around some element.
+    """Return which outputs have a sample in the tensor that is off by more than half an element.
 
     FLOAT32 holds an end at 50331654 as 50331656, so a sample in the middle of a region from
     -50331645 to there may lie at 4.5, at 3.5 or outside.
@@ -196,9 +200,8 @@ def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) 
     """Return which outputs a special number may or may not affect, depending on the kernel.
 
     `special` says which numbers these are. Interpolation may multiply such a number by a weight of
-    0, or skip it. Where the nearest element
-    is read, a sample whose coordinate is uncertain may miss it, and the sum of several such numbers
-    depends on their order.
+    0, or skip it. Where the nearest element is read, a sample whose coordinate is uncertain may
+    miss it, and the sum of several such numbers depends on their order.
     """
     marked = special(reading)
     outputs = np.zeros(output_sizes(reading, y, x), bool)
@@ -213,5 +216,5 @@ def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) 
 
 
 def possible_shifts(errors: Array) -> tuple[Array, ...]:
-    """Return the shifts of coordinates to try: by their errors up and down, and none, the last."""
+    """Return the shifts of coordinates to try: up and down by their errors, and at last none."""
     return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)

@@ -37,7 +37,7 @@ class Share:
 
 
 def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterator[Share]:
-    """Yield the shares along an axis: for the first element near each coordinate, the second, ...
+    """Yield shares along an axis: of the first element near each coordinate, then of the second...
 
     Args:
         at: coordinates along an axis.

@@ -33,13 +33,13 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 __all__ = ["linear_candidates", "nearest_candidates"]
 
 _MOST_CHOICES: Final = 125
-"""Choices of lines that are tried: five along each of three axes."""
+"""The most choices of lines that are tried: five along each of three axes."""
 
 _MOST_INDICES: Final = 5
-"""Indices of an element along an axis that are tried."""
+"""The most indices along an axis that are tried for an element."""
 
 _BLOCK: Final = 1 << 17
-"""Elements that are computed at once."""
+"""How many elements are computed at once."""
 
 
 def nearest_candidates(
@@ -80,9 +80,9 @@ def linear_candidates(
 ) -> list[Interval]:
     """Return the candidates of LINEAR: one for each choice of a line along each axis.
 
-    If an axis is interpolated in several steps, each element has a line of its own, so every value
-    between the lines is right. The same holds along the last axes if there are more than
-    _MOST_CHOICES choices.
+    An interpolated value lies on a straight line through two elements. If an axis is interpolated
+    in several steps, each element has a line of its own, so every value between the lines is right.
+    The same holds along the last axes if there are more than _MOST_CHOICES choices.
 
     Slices along the leading axes are computed in blocks: an element takes a hundred bytes and more,
     so three million elements at once would take 600 MB.
@@ -134,7 +134,9 @@ def _unchanged(
 def _also_averaged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[list[int]]:
-    """Return along which axes kernels average the 2 nearest elements although nothing changes.
+    """Return axes along which kernels average the 2 nearest elements although nothing changes.
+
+    There is a list of axes for each of the kernels that were measured.
 
     Measured: UPSAMPLE_2D, and RESAMPLE of DirectML 1.8.0, average along two axes at least, the last
     ones of those that do not change. RESAMPLE of DirectML 1.10.1 to 1.15.4 averages along one at
@@ -211,7 +213,7 @@ def _hull(choices: Sequence[Estimate]) -> Estimate:
 
 
 def _shift(input_offset: float) -> float:
-    """Return how far an offset is below 0 or above 1."""
+    """Return how far an offset is below 0, as a negative number, or above 1."""
     offset = single(input_offset)
     return offset - min(max(offset, 0.0), 1.0)
 

@@ -59,9 +59,9 @@ class Estimate:
 def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
     """Return the interpolation along an axis, as `interpolated` does, with a bound of its error.
 
-    The error of a coordinate is multiplied by the difference of its two neighbours or, if an
-    element lies within the error, by a greater one of the elements before and after. Difference,
-    product and sum are rounded.
+    The error of a coordinate is multiplied by the difference of its two neighbours. If the error
+    reaches a neighbour, the coordinate may lie beyond it, and the difference there may be greater.
+    Difference, product and sum are rounded.
     """
     size = of.values.shape[axis]
     if at.is_whole(size) and not at.errors.any():

@@ -38,7 +38,7 @@ on the sizes of all tensors, 108 to 144 are added up in 4 slices; 105 and fewer 
 
 @of_fields(ConvolutionDesc)
 def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
-    """Return the sums of absolute values of what `convolution` adds, through the activation.
+    """Return the sums of absolute values of what `convolution` adds, carried through activation.
 
     Measured: FLOAT16 may hold the sum before the bias is added, and what is activated. A kernel may
     transform the window (Winograd), so sums of integers need not be exact, unless the window is of

@@ -33,7 +33,7 @@ __all__ = [
 
 @of_fields(AveragePooling1Desc)
 def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
-    """Return the means of absolute values; the sum that a mean divides may overflow FLOAT32.
+    """Return the means of absolute values; a sum may overflow FLOAT32 before it is divided.
 
     Derived in docs/bounds.md, Averages.
     """
@@ -56,7 +56,7 @@ def average_pooling_grad_error_scale(
 
 @of_fields(LpPooling1Desc)
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
-    """Return the candidates: roots of sums whose kernels compute x^P as exp2(P * log2(x)).
+    """Return the candidates: roots of sums of x^P, which kernels compute as exp2(P * log2(x)).
 
     A power that is subnormal in FLOAT32 may count as 0. Where the sum exceeds the largest FLOAT32
     number, infinity is right too, but no number between the root and infinity. With a P of 0,
