@@ -58,9 +58,9 @@ def _ulp(
 def _sigmoid(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
-    """Products x * sigmoid(a * x) of an activation, and fused sigmoids, if sigmoids are inexact.
+    """Elements of x * sigmoid(a * x), or of a fused sigmoid, within the error of a sigmoid.
 
-    A sigmoid may be off by `absolute`; with it a product is off by |x| times as much.
+    A sigmoid may be off by `absolute`, so a product may be off by |x| times as much.
     """
     before = activation_of(case)[1]
     if right.dtype.kind != "f" or before is None:
@@ -96,7 +96,7 @@ def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -
 
 
 def _nan_anywhere(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements, if any input has NaN: an operator that compares may then give any of them."""
+    """All elements, if any input has NaN: each may depend on how NaN compares with numbers."""
     found = any(a.dtype.kind == "f" and bool(np.isnan(a).any()) for a in inputs.values())
     return np.full(right.shape, found)
 
@@ -144,7 +144,7 @@ def _signed_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: 
 
 
 def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that are subnormal or 0; the actual one may also be the least normal number."""
+    """Elements that are subnormal or 0 in both outputs; the actual one may be the least normal."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     tiny = np.finfo(right.dtype).tiny
@@ -242,7 +242,7 @@ def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Indices that TOP_K gives of elements equal to the right ones, if it gives each only once."""
+    """Indices that TOP_K gives of elements equal to the right ones, if no index occurs twice."""
     tensor, axis = inputs["InputTensor"], case.desc["Axis"]
     if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
         return np.zeros(right.shape, bool)  # This output has elements, not indices.

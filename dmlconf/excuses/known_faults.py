@@ -62,8 +62,9 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Failures at elements that were not written or vary, or beyond an output's end. A known fault
-explains one only if its formula leaves these elements open or spills; `_is_undefined` checks it."""
+"""Failures about elements that were not written or differ between runs, and about bytes beyond an
+output's end. A known fault explains one only if its formula leaves these elements open, or writes
+these bytes; `_is_undefined` checks that."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -164,7 +165,8 @@ class KnownFault:
         cases: identifiers of the affected cases, or patterns of these; None for all.
         when: a condition on the desc that these cases meet; None for all.
         node: a condition on nodes; these cases are graphs with a node that meets it; None for any.
-        constant: the same for the constants of graphs.
+        constant: a condition on constants; these cases are graphs with such a constant; None for
+            any.
         breaks: the constraints of which these cases break at least one, and no other constraint;
             None for any.
         formula: computes the wrong outputs; None if they are not known.
@@ -305,7 +307,7 @@ class KnownFault:
 
 
 def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
-    """Return whether the outputs of a case are those that several faults together cause."""
+    """Return whether the outputs of a case are those that one or several faults cause together."""
     from dmlconf.faults.prediction import predictions
 
     def formula(part: Case) -> Computed | None:

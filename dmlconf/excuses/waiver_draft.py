@@ -44,9 +44,9 @@ def draft(
 ) -> str | None:
     """Return a waiver file for failed and broken cases; None if there are none.
 
-    There is a waiver for each operator and kind of failure, and for each HRESULT and call if these
-    refuse a case. It names the cases, and holds on the adapter, driver and DirectML of the run, for
-    errors no larger than those of the run.
+    There is a waiver for each operator and kind of failure and, for refusals, for each HRESULT and
+    call. It names the cases, and holds on the adapter, driver and DirectML of the run, for errors
+    no larger than those of the run.
 
     Args:
         log: the run's log.

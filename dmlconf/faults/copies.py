@@ -39,7 +39,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 
 
 def window_written_without_gaps(case: Case) -> Computed | None:
-    """Return the outputs of SLICE_GRAD if the gradient is shorter than an axis that it reads whole.
+    """Return SLICE_GRAD's outputs if its gradient lacks elements of a window over a whole axis.
 
     Axes are merged as in `window_read_without_gaps`: the gradient [[1], [5]] of a window that is
     all of a 2x4 tensor becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]].

@@ -17,7 +17,7 @@ _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
 
 
 def sum_before_the_activation(case: Case) -> Computed | None:
-    """Return the outputs of a graph if a sum is moved before the FusedActivation of its GEMM.
+    """Return a graph's outputs if ELEMENT_WISE_ADD is moved before the GEMM's FusedActivation.
 
     DirectML makes one node of a GEMM with RELU and of the ELEMENT_WISE_ADD after it: a GEMM whose
     CTensor is the other operand. If the product is -2 and the other operand 3, the graph should

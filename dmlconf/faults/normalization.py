@@ -1,4 +1,4 @@
-"""The formula of a known fault of mean-variance normalization of single elements."""
+"""A fault of mean-variance normalization: a single element is taken for its variance."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
 
 
 def _axes(desc: Desc) -> set[int]:
-    """Return the axes of a mean, which MEAN_VARIANCE_NORMALIZATION does not name."""
+    """Return the axes of a mean, for which MEAN_VARIANCE_NORMALIZATION has no field."""
     if "Axes" in desc:
         return set(desc["Axes"])
     return set(range(1 if desc["CrossChannel"] else 2, desc["InputTensor"].DimensionCount))

@@ -20,7 +20,7 @@ from dmlconf.tensors.layout import element_offsets, packed_strides
 __all__ = ["scattered_by_other_tuples", "scattered_by_other_tuples_in_a_graph"]
 
 _KNOWN_DIMENSIONS: Final = 4
-"""The number of dimensions that SCATTER_ND's kernel for small inputs can address."""
+"""The most dimensions that SCATTER_ND's kernel for inputs of few dimensions can address."""
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:

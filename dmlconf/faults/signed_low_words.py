@@ -4,8 +4,8 @@ The right order compares the high words as signed numbers, and then the low word
 numbers. DirectML's kernels compare the low words as signed numbers, too. So 2147483648, whose low
 word is 0x80000000, comes before 1: the high words are equal, and -2147483648 < 1.
 
-If bit 31 of all numbers is inverted, the right order of the results is the wrong order of the
-numbers. If x' is x with that bit inverted, the wrong maximum of a and b is max(a', b')'.
+Let x' be x with bit 31 inverted. Numbers a and b are in the wrong order of DirectML if a' and b'
+are in the right order. So the wrong maximum of a and b is max(a', b')'.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return the comparison of a kernel, and the number that it compares first; None without one.
+    """Return a kernel's comparison and the number it starts from; None if it has no such number.
 
     In the wrong order some elements are beyond that number: 0x7fffffff00000000 is more than the
     greatest INT64, whose low word is -1 if it is signed.

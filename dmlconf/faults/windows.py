@@ -26,7 +26,7 @@ __all__ = [
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
-    """Return the outputs of CONVOLUTION if the filter has the input's sizes and fits once.
+    """Return the outputs of CONVOLUTION if the filter has the input's sizes and is applied once.
 
     DirectML multiplies the first element of the input by the first of the filter and so on, without
     the dilation; with padding before the input the result is 0. For an input {3, 5} and a filter

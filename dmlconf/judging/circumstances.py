@@ -68,7 +68,7 @@ def judge_circumstances(
     judge: JudgeOne,
     excuse: Callable[[Case, Outcome, Verdict], Verdict],
 ) -> Steps[Verdict]:
-    """Return the verdict on a case that passed its plain run, including its runs in circumstances.
+    """Return the verdict on a case that passed its plain run, and also ran under circumstances.
 
     To decide whether a circumstance is to blame, this may yield the case with other inputs; the
     caller runs that case plainly and sends the outcome.

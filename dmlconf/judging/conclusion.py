@@ -37,7 +37,7 @@ class JudgeOptions:
     Attributes:
         substrate: the limits of the layers below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
+        compare_unfused: whether each graph's nodes also run one by one; verdicts say what follows.
         circumstances: those under which each case runs as well; the backend must support them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; if it is None, all outputs are compared.

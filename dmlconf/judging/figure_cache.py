@@ -155,7 +155,7 @@ class FigureCache:
                 "facts": dict(facts),
             }
         except (TypeError, ValueError):
-            return  # Damaged in a way that the entry's digest does not reveal.
+            return  # The store's entry is damaged, though its digest is right.
         case.recall(derived)
 
     def judgement_key(
@@ -191,11 +191,11 @@ class FigureCache:
             if figures:
                 return KnownJudgement(figures, Provenance(provenance), tuple(unchecked))
         except (TypeError, ValueError):
-            pass  # Damaged in a way that the entry's digest does not reveal.
+            pass  # The store's entry is damaged, though its digest is right.
         return None
 
     def add_judgement(self, case: Case, key: str, figures_key: str, known: KnownJudgement) -> None:
-        """Add the judgement on right outputs, whose figures are in the cache, and its case."""
+        """Add a judgement on right outputs with figures in the cache, and the case's own values."""
         group = _group_of(case)
         record = [figures_key, known.provenance, list(known.figures), list(known.unchecked)]
         self.unsaved.append(CachedRecord(group, _JUDGED, key, record))
@@ -247,7 +247,7 @@ class FigureCache:
             figures = {name: value_of(Figures, record[name]) for name in outputs}
             return figures if all(map(_is_right, figures.values())) else None
         except (TypeError, ValueError, LookupError):
-            return None  # Damaged in a way that the entry's digest does not reveal.
+            return None  # The store's entry is damaged, though its digest is right.
 
     def add(self, case: Case, key: str, figures: Mapping[str, Figures]) -> None:
         """Add the figures of a case whose outputs are right."""

@@ -26,7 +26,7 @@ def figures_of(
     Args:
         comparison: the comparison of an output.
         rule: the rule that it was compared under.
-        room: the numbers of open and loose elements, which the rule hardly judges.
+        room: how many elements are open and how many loose, which the rule hardly judges.
         provenance: where the expected values of the output are from.
         sample: the sample of the output, if only a sample was recorded.
     """

@@ -214,7 +214,7 @@ def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -
 
 
 def not_asked(case: Case, reason: Reason) -> Verdict:
-    """Return the verdict on a case that the backend need not run, for a reason."""
+    """Return the verdict on a case that the backend need not run, given the reason."""
     return _verdict(case, None, Status.UNSUPPORTED, None, reason)
 
 
@@ -459,7 +459,7 @@ def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:
 def _with_actual(
     case: Case, differences: Iterable[Mapping[str, Any]], outcome: Outputs
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield differences with the backend's value, where it returned one."""
+    """Yield differences with the backend's value; those without one are left out."""
     for difference in differences:
         name, coordinates = difference["tensor"], tuple(difference["coordinates"])
         array = outcome.arrays.get(name)

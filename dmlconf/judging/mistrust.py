@@ -29,7 +29,7 @@ _NEAR_ULP: Final = 16
 """A right value that is at most so many ULP from an input's value may be rounded to it."""
 
 _CANCELLED: Final = 2.0**-10
-"""A kernel may give 0 for a value below this share of its error scale or its interval's length."""
+"""A kernel may give 0 for a value below this share of its error scale, or of its interval."""
 
 
 def suspicions(
@@ -41,8 +41,8 @@ def suspicions(
         case: the case.
         name: the output tensor.
         actual: the backend's values.
-        allowance: what the rule permits, and what the reference computes. That is used, since an
-            expected value that was recorded may itself be off by as much as the rule permits.
+        allowance: what the rule permits, and what the reference computes. An expected value is not
+            used, since a recorded one may itself be off by as much as the rule permits.
     """
     if actual.size < _LEAST_ELEMENTS:
         return
@@ -84,7 +84,7 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
 
 
 def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> Array:
-    """Return which elements a right kernel never returns equal to the input's."""
+    """Return which elements a right kernel never returns equal to the input's same element."""
     expected, rule = allowance.right, case.rule(name)
     apart = _apart(expected, source)
     if rule.kind == RuleKind.EXACT:

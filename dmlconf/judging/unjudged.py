@@ -35,10 +35,10 @@ def may_judge_nothing(operator: Entry) -> bool:
 
 
 def judges_nothing(case: Case) -> bool:
-    """Return whether all outputs of the right sizes and types pass: each verdict is `unchecked`.
+    """Return whether all outputs of the right sizes and types pass, so that each is `unchecked`.
 
     Args:
-        case: any case; False for one that must be rejected or that breaks a constraint.
+        case: any case; the result is False for one that must be rejected or breaks a constraint.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False
@@ -53,7 +53,8 @@ def judges_nothing(case: Case) -> bool:
     def is_open(name: str, expected: Array) -> bool:
         return room(expected, rules[name], allowances.of(name)).open == expected.size
 
-    # Zeros are tried first: they rarely need the reference, and are open where other values are.
+    # Zeros are tried first. They rarely need the reference, and whether an element is open hardly
+    # depends on its value.
     tensors = case.outputs()
     if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
         return False

@@ -96,7 +96,7 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")
 def scale_of_1_for_zeros(case: Case) -> Computed | None:
-    """Return the outputs of DYNAMIC_QUANTIZE_LINEAR for zeros: the scale 1, not 0."""
+    """Return DYNAMIC_QUANTIZE_LINEAR's outputs for nothing but zeros: the scale is 1, not 0."""
     if case.inputs()["InputTensor"].any():
         return None
     right = evaluate(case)
@@ -132,7 +132,7 @@ def integer_powers_in_float64(case: Case) -> Computed | None:
 
 @of_operators("GEMM")
 def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
-    """Return the outputs of GEMM if C is left out where Beta is 0, also its NaN."""
+    """Return the outputs of GEMM if a Beta of 0 leaves out C, so that NaN in C is lost."""
     if case.desc["Beta"] != 0 or case.desc["CTensor"] is None:
         return None
     data = {name: each for name, each in case.data.items() if name != "CTensor"}

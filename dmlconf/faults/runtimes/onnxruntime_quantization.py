@@ -1,4 +1,4 @@
-"""Formulas of quantized outputs that ONNX Runtime's providers round or bound in another way."""
+"""Formulas of quantized outputs that ONNX Runtime's providers round or limit in another way."""
 
 from __future__ import annotations
 

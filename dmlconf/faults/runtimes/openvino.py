@@ -95,8 +95,8 @@ def interleaved_blocks(case: Case) -> Computed | None:
 def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
     """Return the output of LOCAL_RESPONSE_NORMALIZATION with odd windows and a whole Bias.
 
-    A window of four channels has the squares of three, still divided by four. Bias loses its
-    fraction: 0.5 becomes 0.
+    Of a window of four channels only three squares are added up, and the sum is still divided by
+    four. Bias loses its fraction: 0.5 becomes 0.
     """
     desc = case.desc
     if not desc["CrossChannel"]:

@@ -70,7 +70,7 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_ELU")
 def products_of_0_and_infinity(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_ELU if 0 gives NaN, as an infinite Alpha times 0 is."""
+    """Return the output of ACTIVATION_ELU if 0 gives NaN: an infinite Alpha times 0 is NaN."""
     if np.isfinite(case.desc["Alpha"]):
         return None
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]

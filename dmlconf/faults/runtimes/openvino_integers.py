@@ -58,7 +58,7 @@ _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
     *("ELEMENT_WISE_LOGICAL_LESS_THAN", "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "REDUCE"),
 )
 def integers_in_float32(case: Case) -> Computed | None:
-    """Return outputs that are computed in FLOAT32 from the low 32 bits of integers, as signed ones.
+    """Return outputs that are computed in FLOAT32 from integers' low 32 bits, taken as signed.
 
     16777217 becomes 16777216, and a sum that INT32 does not hold becomes the lowest INT32. UINT32
     numbers from 2^31 on are negative, so that they are no maximum.

@@ -1,4 +1,4 @@
-"""Formulas of results in which a specification, such as ONNX, differs from DirectML's pages."""
+"""Formulas of results that a specification, such as ONNX, defines otherwise than DirectML."""
 
 from __future__ import annotations
 

@@ -69,13 +69,13 @@ def softplus_up_to_88(case: Case) -> Computed | None:
     *_MEANS, *_POOLS, "BATCH_NORMALIZATION", "ELEMENT_WISE_SQRT", "LP_NORMALIZATION", "REDUCE"
 )
 def roots_of_large_numbers(case: Case) -> Computed | None:
-    """Return a case's outputs if roots of x > 2^126 are 1.5 times too large, or NaN."""
+    """Return a case's outputs if roots above 2^63 are 1.5 times too large, and NaN for infinity."""
     return with_flaw(case, Flaw.ROOT)
 
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return a case's outputs if sums are clamped to finite numbers, and NaN to the greatest."""
+    """Return a case's outputs if sums of products are made finite: NaN is the greatest number."""
     return with_flaw(case, Flaw.PRODUCTS)
 
 
@@ -96,7 +96,7 @@ def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
 
 @of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
 def averages_of_nan(case: Case) -> Computed | None:
-    """Return the outputs of AVERAGE_POOLING if the average of NaN is the negative infinity."""
+    """Return the outputs of AVERAGE_POOLING if the average of NaN is negative infinity."""
     right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(np.isnan(right), right.dtype.type(-np.inf), right)})
 
@@ -121,7 +121,7 @@ def transpositions_of_constants_left_out(case: Case) -> Computed | None:
 
 @of_operators("CAST")
 def casts_of_constants_as_0(case: Case) -> Computed | None:
-    """Return CAST's outputs if FLOAT32 elements of a FLOAT16 constant are 0."""
+    """Return CAST's outputs if a FLOAT16 constant is cast to zeros in FLOAT32."""
     desc = case.desc
     types = desc["InputTensor"].DataType, desc["OutputTensor"].DataType
     if not desc["InputTensor"].Owned or types != ("FLOAT16", "FLOAT32"):
@@ -221,8 +221,8 @@ def updates_added_to_0(case: Case) -> Computed | None:
 def interpolations_with_the_next_element(case: Case) -> Computed | None:
     """Return the outputs of RESAMPLE if it interpolates even where it samples an element exactly.
 
-    For a sample at element a, before its neighbour b, it computes a + (b - a) * 0, which is NaN
-    where b is infinite.
+    For a sample at element a, which element b follows, it computes a + (b - a) * 0, which is NaN
+    if b is infinite.
     """
     if case.desc["InterpolationMode"] != "LINEAR":
         return None

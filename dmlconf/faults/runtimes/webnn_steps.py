@@ -54,7 +54,7 @@ _TINY: Final = np.finfo(np.float32).tiny
 def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
     """Return a case's outputs with all flaws where this flaw matters, and right ones elsewhere.
 
-    Return None if the case has a step that is not known here.
+    Return None if WebNN's program for the case has an operation that is unknown here.
     """
     try:
         program = translated(case, "webnn")
@@ -242,7 +242,7 @@ def _reduced(kernels: _Kernels, operation: str, x: Array, axes: tuple[int, ...])
 
 
 def _run(case: Case, program: Program, flaws: frozenset[Flaw]) -> dict[str, Array] | None:
-    """Return a program's outputs, FLOAT32; None if it has a step that is not known."""
+    """Return a program's outputs, FLOAT32; None if it has an operation that is unknown here."""
     kernels = _Kernels(flaws, case, program.owned)
     values = {
         name: array.astype(np.float32)

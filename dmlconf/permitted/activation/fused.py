@@ -92,7 +92,7 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
-    """Return the span of an activation of sums, which may be stored in FLOAT16 first.
+    """Return the span of activated sums; before the activation, they may be stored in FLOAT16.
 
     Args:
         span: the sums.

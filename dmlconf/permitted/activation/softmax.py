@@ -92,7 +92,7 @@ def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Arr
 
     Args:
         shares: the shares, FLOAT64.
-        errors: how far each exponent may be off, of their shape.
+        errors: how far each exponent may be off, of the shares' shape.
         axes: the axes along which shares add up to 1.
     """
     own = shares * errors

@@ -77,7 +77,7 @@ def _float_candidates(
         dividend: `a`.
         divisor: `b`.
         rounding: how the quotient is rounded.
-        dtype: the type of all three.
+        dtype: the type of dividend, divisor and remainder.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):

@@ -58,7 +58,7 @@ _MOST: Final = 8
 """The most whole numbers of an element that are tried; wider ranges are left to the samples."""
 
 _MOST_CHOICES: Final = 64
-"""The most other right arrays of indices that are tried."""
+"""The most arrays of other right indices that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _of_each(
     numbers: Mapping[Slot, Sequence[Array]],
     after: Sequence[Slot],
 ) -> dict[Slot, list[Interval]]:
-    """Return the intervals of the outputs `after`, one for each choice of the numbers."""
+    """Return the intervals of the outputs `after`, one for each choice among the `numbers`."""
     intervals: dict[Slot, list[Interval]] = {slot: [] for slot in after}
     for choice in range(max(map(len, numbers.values()))):
         values = _evaluated(case, evaluate, right, numbers, choice)
@@ -351,7 +351,10 @@ def _evaluated(
     numbers: Mapping[Slot, Sequence[Array]],
     choice: int,
 ) -> NodeValues:
-    """Return the nodes' results from one choice of the numbers of each output that has some."""
+    """Return the nodes' results if each output in `numbers` has its array of index `choice`.
+
+    An output with fewer arrays has its last one.
+    """
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         each = numbers.get((node.name, tensor))

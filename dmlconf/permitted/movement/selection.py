@@ -70,7 +70,7 @@ def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
     """Yield every number of the lines, or the least and the greatest if lines are long.
 
     Args:
-        numbers: the numbers, in order, NaN last.
+        numbers: the numbers, in ascending order, NaN last.
         axis: the axis along which the lines are.
     """
     last = np.maximum((~np.isnan(numbers)).sum(axis, keepdims=True) - 1, 0)

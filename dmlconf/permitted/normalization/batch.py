@@ -324,7 +324,7 @@ def _variance_scale(variance: Array, centred: Array, mean: Array, terms: int) ->
 
     Args:
         variance: the variance, FLOAT64.
-        centred: the mean of the absolute values of the elements less their mean.
+        centred: the mean of `|x - mean|` over the elements x.
         mean: what `partial_mean` returns for the elements.
         terms: how many elements there are.
     """

@@ -226,7 +226,7 @@ def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
     Args:
         terms: the terms.
         over: the dimensions along which they are added up.
-        exact: the sums that are not rounded in FLOAT32.
+        exact: which sums are not rounded in FLOAT32.
     """
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for first, second in parts_of(over, terms.shape):
@@ -247,7 +247,7 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; sums that overflow may also be limited."""
+    """Return an error scale divided by the deviation; quotients of limited sums are right too."""
     other = _saturated(sums, output) / deviation
     others = (other.astype(output.DataType.dtype),)
     scale = replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)

@@ -26,7 +26,7 @@ class GradientInputs:
 
     Attributes:
         tensor, gradient, mean, scale: the inputs, in their data type.
-        deviation: the root of the variance with epsilon, FLOAT64.
+        deviation: the root of `variance + epsilon`, FLOAT64.
         over: the dimensions in which elements share mean and variance.
     """
 
@@ -38,14 +38,15 @@ class GradientInputs:
     over: tuple[int, ...]
 
     def of_scale(self) -> Span:
-        """Return the gradients of the scale; their sum may be stored before the division."""
+        """Return the gradients of the scale; a sum may be stored before it is divided."""
         return self._products() / self.deviation
 
     def of_input(self, exact: Array) -> Iterator[Span]:
         """Yield the gradients of the input, one span for each way to store the mean gradient.
 
         A kernel may also store these in FLOAT16: the sum of products, before or after one of its
-        two divisions; both terms; the difference from the mean; `scale / deviation`.
+        two divisions; `x - mean`, and its product with that sum; the gradient less its mean;
+        `scale / deviation`.
 
         Args:
             exact: which mean gradients are the same however they are computed.

@@ -172,9 +172,9 @@ def multihead_attention1_interval(
 ) -> tuple[Interval, ...]:
     """Return the outputs as both ends, and any value where the present tensors are not written.
 
-    With PastSequenceLengthsTensor a batch of length 2 with 3 keys writes the positions 2, 3 and 4
-    of the present keys and values, and leaves the others as they were. An addition of BiasTensor
-    may be off by one ULP. The error scale gives the bounds of OutputTensor.
+    If PastSequenceLengthsTensor has 2 for a batch with 3 new keys, the batch writes the positions
+    2, 3 and 4 of the present keys and values, and leaves the others as they were. An addition of
+    BiasTensor may be off by one ULP. The error scale gives the bounds of OutputTensor.
 
     Source: measured on DirectML 1.15.4.
     """

@@ -44,7 +44,7 @@ def quantized_linear_convolution_candidates(
     intervals = quantized_sum_candidates(
         sums, error_scale, products, desc.scales(), zero_point, desc.OutputTensor
     )
-    # To DirectML tensors of 3 dimensions have a last one of size 1.
+    # `desc.centred` gives tensors of 3 dimensions a fourth one, of size 1, as DirectML does.
     sizes = desc.OutputTensor.Sizes
     return [(lowest.reshape(sizes), highest.reshape(sizes)) for lowest, highest in intervals]
 

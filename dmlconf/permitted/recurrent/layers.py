@@ -33,7 +33,8 @@ __all__ = [
 _NEXT_TO_NOTHING: Final = 2.0**-100
 
 _MOST_ERRORS: Final = 1 << 18
-"""The most numbers that the shared errors of a step (`Spread.shared`) may have, for the cache."""
+"""The most numbers that the shared errors of a step (`Spread.shared`) may have, so that they stay
+in the cache."""
 
 _MOST_ERRORS_OF_PART: Final = 1 << 19
 """The most for each part of a large batch, whose sequences are independent: 4 MiB."""
@@ -88,7 +89,7 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield the desc of each part of the batch; a part is so small that its errors stay few."""
+    """Yield the desc of each part of the batch; its errors are limited to _MOST_ERRORS_OF_PART."""
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
     if size >= batch:
@@ -140,13 +141,13 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
 
 
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
-    """Yield the kernels in groups: first the equations, then each that holds FLOAT16 values.
+    """Yield the kernels in groups: first the equations, then each that stores FLOAT16 values.
 
     As many kernels are computed at once as the cache holds.
 
     Args:
-        kernel_sites: the sets of values that kernels hold.
-        size: how many numbers the shared errors of a step of one kernel are.
+        kernel_sites: for each FLOAT16 kernel, the names of the values that it stores.
+        size: how many numbers the shared errors of a step of one kernel have.
         dtype: the data type of the layer's tensors.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]

@@ -149,7 +149,7 @@ def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple
         parts: the spreads of the parts of a state, sizes {batch, n} each, with the same shared
             errors.
         sources: what `sources_of` returns for the values of all parts, one after the other.
-        step: the number of the step, for a wide state.
+        step: the number of the step, which a wide state needs.
     """
     widths = [part.own.shape[-1] for part in parts]
     alone = np.concatenate([part.own for part in parts], -1)

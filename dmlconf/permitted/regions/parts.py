@@ -52,7 +52,10 @@ class UncertainPart(Part):
         return rows, coordinates_within(block.x, block.x_errors)
 
     def may_lie_beyond_an_element(self) -> Array:
-        """Return which samples may lie on either side of an element; channels have size 1."""
+        """Return which samples may lie on either side of an element.
+
+        The last dimension, that of channels, has size 1.
+        """
         jumps = np.zeros(1, bool)
         for before, _, behind in self._ends():
             jumps = jumps | (np.floor(before) != np.floor(behind))

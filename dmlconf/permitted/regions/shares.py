@@ -37,7 +37,7 @@ class Share:
 
 
 def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterator[Share]:
-    """Yield shares along an axis: of the first element near each coordinate, then of the second...
+    """Yield the shares of the first element near each coordinate, then of the second and so on.
 
     Args:
         at: coordinates along an axis.

@@ -236,7 +236,7 @@ def _near_special(
     shifts: Sequence[float],
     averaged: Sequence[int],
 ) -> Array | bool:
-    """Return which results have an infinite or NaN element as a neighbour, perhaps with weight 0.
+    """Return which results have an infinite, NaN or enormous neighbour, perhaps with weight 0.
 
     Measured: such a neighbour, or a difference that overflows, may make NaN of the result.
 
