@@ -51,4 +51,4 @@ def _difference(actual: Array, computed: Array) -> Array:
     if actual.dtype.kind == "f":
         return np.abs(actual.astype(np.float64) - computed.astype(np.float64))
     high, low = np.maximum(actual, computed), np.minimum(actual, computed)
-    return high.astype(np.uint64) - low.astype(np.uint64)  # Modulo 2^64, so that it is exact.
+    return high.astype(np.uint64) - low.astype(np.uint64)  # Exact, since both are modulo 2^64.

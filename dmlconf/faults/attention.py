@@ -1,4 +1,4 @@
-"""A fault of MULTIHEAD_ATTENTION: with a bias of positions, the mask is divided by Scale."""
+"""A fault of MULTIHEAD_ATTENTION: RelativePositionBiasTensor makes it divide the mask by Scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OUTPUT = "OutputTensor"
 
 @of_operators("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1")
 def mask_divided_by_scale(case: Case) -> Computed | None:
-    """Return outputs of NaN for a BOOLEAN mask with a bias of positions and a Scale of 0.
+    """Return outputs of NaN for a BOOLEAN mask, a RelativePositionBiasTensor and a Scale of 0.
 
     A score is Scale * (product + bias + mask / Scale), which is NaN for a Scale of 0. A subnormal
     Scale counts as 0.

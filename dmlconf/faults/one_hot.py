@@ -48,7 +48,10 @@ def unsigned_index_as_signed(case: Case) -> Computed | None:
 
 
 def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the inputs with low words as indices, plus the axis size for negative ones, UINT32."""
+    """Return the inputs with the low words of the indices, UINT32, for the indices.
+
+    For a negative index, the axis size is added to its low word.
+    """
     indices = inputs["IndicesTensor"]
     size = np.uint32(case.desc["OutputTensor"].Sizes[case.desc["Axis"]])
     return {**inputs, "IndicesTensor": indices.astype(np.uint32) + (indices < 0) * size}

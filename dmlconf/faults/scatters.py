@@ -167,7 +167,7 @@ class _Scatter:
         """Return the outputs; of several values for one element, the last one stays.
 
         Args:
-            numbers: for each number of an index tuple, this number of every value's tuple.
+            numbers: one array for each number of an index tuple, with that number for each value.
             values: the values, in the order of the updates.
             anything: which of the values are unknown; None for none of them.
             anywhere: which of the values have an unknown index; None for none of them.

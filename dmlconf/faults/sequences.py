@@ -130,7 +130,7 @@ class _Image:
         return unwritten
 
     def intervals(self, ends: Interval, right: Array) -> Iterator[Interval]:
-        """Yield intervals for the output's elements; one that is permitted lies in at least one.
+        """Yield intervals for the output's elements; a permitted element lies in at least one.
 
         Args:
             ends: the least and the greatest right values of the sequence.

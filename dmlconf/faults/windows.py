@@ -140,7 +140,7 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of the squares in the first slice of each window, for growing sizes from 0."""
+    """Yield the sums of squares in each window's first slice; the slices grow from an empty one."""
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)

@@ -1,6 +1,6 @@
-"""Draw the verdict on a case from its plain run, its runs in other ways, and what excuses failures.
+"""Draw the verdict on a case from all of its runs and from what excuses failures.
 
-An exercise is a case with circumstances under which it runs too; a graph may run in other forms.
+A case runs plainly and, as an exercise, also under circumstances; a graph may run in other forms.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class JudgeOptions:
     Attributes:
         substrate: the limits of the layers below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes also run one by one; verdicts say what follows.
+        compare_unfused: whether each graph's nodes also run one by one, for verdicts to compare.
         circumstances: those under which each case runs as well; the backend must support them.
         known_faults: whether a known fault of DirectML waives a failure.
         cache: the figures of earlier comparisons; if it is None, all outputs are compared.

@@ -37,8 +37,8 @@ class Contradiction:
     Attributes:
         output: the tensor.
         comparison: the comparison of the expected values with the reference's outputs.
-        message: one sentence, with the first element.
-        differences: the first elements as a verdict lists them, without the backend's value:
+        message: one sentence, with the first element that contradicts the reference.
+        differences: the first such elements as a verdict lists them, without the backend's value:
             `expected` is what the case expects, `allowed` what the rules permit.
     """
 

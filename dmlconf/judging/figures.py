@@ -21,7 +21,7 @@ def figures_of(
     provenance: Provenance,
     sample: Sample | None = None,
 ) -> Figures:
-    """Return the figures of a comparison that the log keeps.
+    """Return what the log keeps of a comparison.
 
     Args:
         comparison: the comparison of an output.
@@ -56,7 +56,7 @@ def figures_of(
 
 
 def _margin(comparison: Comparison) -> float:
-    """Return the share of a limit that is used: by the worst element or by the mean, if larger."""
+    """Return the share of the limit that the worst element uses or, if more, the mean square."""
     return _rounded(max(comparison.margin, comparison.spread))
 
 

@@ -75,7 +75,7 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return a case's outputs if sums of products are made finite: NaN is the greatest number."""
+    """Return a case's outputs if sums of products are made finite; NaN becomes the greatest one."""
     return with_flaw(case, Flaw.PRODUCTS)
 
 
@@ -156,7 +156,7 @@ def greatest_of_infinities_as_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW")
 def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return ELEMENT_WISE_CONSTANT_POW's outputs if infinite powers are the greatest numbers."""
+    """Return ELEMENT_WISE_CONSTANT_POW's outputs if infinite powers become the greatest numbers."""
     right = evaluate(case)["OutputTensor"]
     limits = np.finfo(np.float32)
     with np.errstate(over="ignore"):

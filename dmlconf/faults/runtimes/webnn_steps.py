@@ -82,7 +82,7 @@ class _Kernels:
     Attributes:
         flaws: the flaws of these kernels.
         case: the case, from which sums of convolutions and windows are computed.
-        owned: the tensors that are constants.
+        owned: the names of the tensors that are constants.
     """
 
     flaws: frozenset[Flaw]
@@ -199,7 +199,7 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 def _greatest(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the greatest element after the last NaN along axes; NaN if it is the last element."""
+    """Return the greatest element after the last NaN along axes; NaN if the last element is NaN."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.transpose(*kept, *sorted(axes)).reshape(*(x.shape[axis] for axis in kept), -1)
     greatest = rows[..., 0]

@@ -26,7 +26,7 @@ _LARGE: Final = 2.0**126
 """From here on, a small multiple of a number may overflow FLOAT32."""
 
 _SATURATED: Final = 100.0
-"""From here on exp overflows in FLOAT32, or nearly vanishes."""
+"""For an argument of this size, exp overflows FLOAT32 or, if it is negative, nearly vanishes."""
 
 
 def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
@@ -156,7 +156,7 @@ def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # Measured: errors far from 0 are those of erf alone, which is 1 to the last bit there.
+    # Measured: far from 0, where erf is 1 or -1, its result is off by one unit at most.
     error = np.where(np.abs(x) < 6, ERF_ERROR, STEP)
     return 0.5 * np.abs(x) * error + STEP * np.maximum(x, 0.0)
 

@@ -103,7 +103,7 @@ def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
     held = span.held()
     width = held.greatest - held.least
     kink = np.minimum(np.maximum(held.least, 0.0), held.greatest)
-    # Some functions have a minimum, such as GELU, or a kink, such as ELU at 0.
+    # Arguments between the ends count too: GELU has a minimum, and ELU a kink at 0.
     return Span.around(
         fused(kink, activation),
         *(fused(held.least + share * width, activation) for share in (0, 0.25, 0.5, 0.75)),

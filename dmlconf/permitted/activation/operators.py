@@ -104,7 +104,7 @@ activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 def activation_parameterized_relu_interval(
     InputTensor: Array, SlopeTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the product, rounded toward zero and to nearest.
+    """Return the interval of the product, which may be rounded toward zero or to nearest.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding).
     """

@@ -1,5 +1,7 @@
 """Permitted errors of SOFTMAX, LOG_SOFTMAX and HARDMAX.
 
+A share is an output of SOFTMAX: a power of e divided by the sum of the powers.
+
 Derived in docs/bounds.md, Softmax.
 """
 

@@ -100,7 +100,7 @@ def element_wise_max_interval(ATensor: Array, BTensor: Array, OutputTensor: Tens
 def element_wise_mean_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> list[Interval]:
-    """Return the interval of MEAN: half the sum, rounded up or down for FLOAT types.
+    """Return the candidates of MEAN: half the sum, rounded up or down for FLOAT types.
 
     If the sum overflows in FLOAT32, infinity is as right as the mean, but nothing in between.
     """
@@ -150,7 +150,7 @@ def element_wise_divide_candidates(
 def _quotient_candidates(
     dividend: Array, divisor: Array, dtype: np.dtype[Any]
 ) -> Sequence[Interval]:
-    """Return the quotient of FLOAT64 numbers, and the product with a reciprocal that is flushed."""
+    """Return the candidates of a / b: the quotient, and a times a reciprocal flushed to zero."""
     exact = computed(np.divide, dividend, divisor)
     large = np.abs(divisor) > LARGEST_DIVISOR
     error = np.abs(exact) * np.where(large, _SUBNORMAL_RECIPROCAL, STEP)

@@ -20,7 +20,7 @@ __all__ = [
 def value_scale_2d_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Scale: float, Bias: Sequence[float]
 ) -> Interval:
-    """Return the interval of outputs whose product and sum FLOAT32 rounds up or down.
+    """Return the interval of `x * Scale + Bias`; FLOAT32 rounds product and sum up or down.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """

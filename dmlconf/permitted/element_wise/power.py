@@ -1,7 +1,6 @@
 """Permitted errors of powers, and of arc tangents of a quotient.
 
-Kernels compute x^y as exp2(y * log2(x)), so the error of log2 is multiplied by y: x^100 has it 100
-times.
+Kernels compute x^y as exp2(y * log2(x)), so the error of log2 is multiplied by y, for x^100 by 100.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
 """
@@ -89,7 +88,7 @@ def element_wise_atan_yx_candidates(
     """Return the candidates: the angle with the error of a polynomial; any angle at the origin.
 
     Kernels may compute y / x as y * (1 / x), where a subnormal reciprocal counts as 0. Any value is
-    right if x or y is NaN, which the polynomial may replace, or if both are subnormal.
+    right if x or y is NaN, which the polynomial may turn into a number, or if both are subnormal.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype

@@ -78,8 +78,8 @@ def function_interval(
     """Return the permitted interval of a function of the scaled elements.
 
     Args:
-        function: a function of FLOAT64 numbers; monotone on either side of zero. Where only some
-            arguments in reach make it NaN, any result is right.
+        function: a function of FLOAT64 numbers; monotone on either side of zero. Where it is NaN
+            for some but not all arguments that scaling may give, any result is right.
         tensor: the elements.
         scale_bias: how the elements are scaled first; None if they are not.
         output: the output, whose type the results have; integers are truncated before the function.

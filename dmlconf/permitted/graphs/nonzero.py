@@ -38,7 +38,7 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 
 
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
-    """Return which coordinates may be undefined: rows after as many as are certainly nonzero."""
+    """Return which coordinates may be undefined: rows beyond the number of certain elements."""
     certain, possible = _states(low, high)
     if (certain == possible).all():
         return None

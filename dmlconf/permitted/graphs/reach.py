@@ -152,8 +152,8 @@ def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Ar
 def _any_value(number: int, like: Array) -> Array:
     """Return what stands for all values in the evaluation with this number, in a data type.
 
-    First these are `_VALUES`; for integers 0, the greatest, the least, and 1, whose remainder
-    differs from that of 0 for every divisor but 1. Random numbers follow.
+    In the first evaluations that is each of `_VALUES` or, for integers, 0, the greatest, the least,
+    and 1, whose remainder differs from that of 0 for every divisor but 1; then random numbers.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":

@@ -303,7 +303,7 @@ def _training_spans(
     """Yield the spans of the output, one for each way of storing mean and variance in FLOAT16.
 
     A kernel may also store `(x - mean) / deviation`, its product with the scale, or
-    `scale / deviation`; and the sum with the bias if something is added to it.
+    `scale / deviation`; and the sum with the bias before it adds FusedAddTensor.
     """
     add, scale = desc.FusedAddTensor, wide(desc.ScaleTensor)
     statistics = Statistics.of(wide(desc.InputTensor), over, exact)

@@ -23,7 +23,7 @@ _Axes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Variance, and differences from the mean, which may be stored in FLOAT16.
+    """The variance of elements and their differences from the mean, as stored in FLOAT16 or not.
 
     Attributes:
         differences: the spans of the differences from the mean, one for each way in which a kernel

@@ -55,7 +55,7 @@ def or_any_result(error_scale: Array, sizes: Array) -> Array:
 
     Args:
         error_scale: the error scale of each element.
-        sizes: the greatest value of a partial sum; infinity and NaN do not count as overflow.
+        sizes: the greatest size of a partial sum; infinity and NaN do not count as overflow.
     """
     return np.where(overflows(sizes), ANY_RESULT, error_scale)
 

@@ -27,7 +27,7 @@ _SAMPLE: Final = 128
 """How many terms of each sum are looked at."""
 
 _MOST_SUMS: Final = 1 << 12
-"""The most sums that are examined; if there are more, the outputs themselves show if they vary."""
+"""The most sums whose terms are examined; of more sums, the outputs show whether terms vary."""
 
 
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
@@ -60,7 +60,7 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
 
 
 def _some_err_alike(rows: Array) -> bool:
-    """Return whether a row has too many equal terms, or too many that its sum rounds away."""
+    """Return whether a row of terms has too many equal ones, or too many lost in its sum."""
     root = math.isqrt(rows.shape[1])
     with np.errstate(all="ignore"):
         ordered = np.sort(rows.astype(np.float32), axis=-1)

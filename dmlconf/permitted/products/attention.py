@@ -246,7 +246,7 @@ def _beyond_float16(values: Array) -> Array:
 def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
     """Yield the results of kernels that store scores, sum of powers and shares in FLOAT16.
 
-    DirectML 1.13.1 does, as measured.
+    DirectML 1.13.1 does so, as measured.
 
     Args:
         parts: queries, keys and values.

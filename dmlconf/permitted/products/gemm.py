@@ -25,7 +25,7 @@ __all__ = [
 def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
     """Return the sums of absolute values of what `gemm` adds, carried through the activation.
 
-    Measured: FLOAT16 may hold the products' sum before C is added, and what is activated.
+    Measured: FLOAT16 may hold the products' sum before C is added, and the activation's input.
 
     Derived in docs/bounds.md, Sums.
     """

@@ -37,7 +37,7 @@ _LONGEST_FACTOR: Final = 255.0
 """The greatest difference of an integer of 8 bits and a zero point."""
 
 _LARGEST: Final = 2.0**31 - 256
-"""With a zero point, larger numbers may exceed the 32-bit integers that DirectML 1.15.4 adds."""
+"""A larger number plus a zero point may exceed 32-bit integers, in which DirectML 1.15.4 adds."""
 
 
 @of_fields(QuantizedLinearDesc)
@@ -189,7 +189,7 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 
 
 def _saturated(numbers: Array, scale: Array) -> Array:
-    """Return scaled numbers, stored in FLOAT16 before and after scaling, limited to its largest."""
+    """Return scaled numbers, limited to the largest FLOAT16 number before and after scaling."""
     largest = LARGEST_FLOAT16
     scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
     return scaled

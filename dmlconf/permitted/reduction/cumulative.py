@@ -43,7 +43,7 @@ def cumulative_product_error_scale(
     AxisDirection: str,
     HasExclusiveProduct: bool,
 ) -> ErrorScale:
-    """Return the absolute products: each factor's rounding is a share of them.
+    """Return the sizes of the products: each multiplication is off by a share of its result.
 
     Derived in docs/bounds.md, Products.
     """

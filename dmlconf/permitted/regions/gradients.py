@@ -210,8 +210,9 @@ class _UncertainGradients(RoiGradients):
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
         """Return the least and the greatest gradients of the start and the end of regions.
 
-        Sizes {regions, 2}. All samples of a row have the same y. So for axis 0, the x of each
-        sample is chosen by itself, and the y for the sum of an output; for axis 1 the reverse.
+        Sizes {regions, 2}. All samples of a row have the same y. So for axis 0, each sample has the
+        x that is extreme for it, and all samples of an output the y that is extreme for their sum;
+        for axis 1 the reverse.
         """
         rows, columns = part.coordinates()
         coordinates = [[(y, x) for x in columns] for y in rows]

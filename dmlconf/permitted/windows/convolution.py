@@ -40,9 +40,9 @@ on the sizes of all tensors, 108 to 144 are added up in 4 slices; 105 and fewer 
 def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
     """Return the sums of absolute values of what `convolution` adds, carried through activation.
 
-    Measured: FLOAT16 may hold the sum before the bias is added, and what is activated. A kernel may
-    transform the window (Winograd), so sums of integers need not be exact, unless the window is of
-    one element: that leaves a product of matrices.
+    Measured: FLOAT16 may hold the sum before the bias is added, and the activation's input. A
+    kernel may transform the window (Winograd), so sums of integers need not be exact, unless the
+    window has one element: then it is a product of matrices.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -90,6 +90,6 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
 
 
 def _terms(filter_: Array, direction: str, groups: int) -> int:
-    """Return how many products an element adds up at most."""
+    """Return of how many products an output element is the sum at most."""
     outputs, inputs, *window = filter_.shape
     return int(math.prod(window) * (inputs if direction == "FORWARD" else outputs // groups))

@@ -46,7 +46,7 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
 def average_pooling_grad_error_scale(
     InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
 ) -> Array:
-    """Return the error scale: the sums of the absolute values of the shares.
+    """Return the error scale: the sum of the sizes of the gradients' shares that an element gets.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -59,9 +59,9 @@ def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
     """Return the candidates: roots of sums of x^P, which kernels compute as exp2(P * log2(x)).
 
     A power that is subnormal in FLOAT32 may count as 0. Where the sum exceeds the largest FLOAT32
-    number, infinity is right too, but no number between the root and infinity. With a P of 0,
-    log2(0) * 0 and log2(1) * infinity are NaN on some devices: any value is right if the window
-    sees a 0, an infinity or NaN, or only one element.
+    number, infinity is right too, but no number between the root and infinity. With a P of 0, the
+    power of 0, by log2(0) * 0, and the root of 1, by log2(1) * infinity, are NaN on some devices.
+    So any value is right if the window sees a 0, an infinity or NaN, or only one element.
 
     Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
     """
