@@ -135,7 +135,7 @@ def _of_values(
 
 
 def findings_of(environment: Environment | Mapping[str, Any]) -> Findings:
-    """Return the findings in the runtime that an environment describes, in any version of it."""
+    """Return the findings in the runtime that an environment describes, whatever its version."""
     tested = tested_environment(environment)
     if tested["backend"] in _NO_OTHER_RUNTIME:
         return NO_FINDINGS  # No file needs to be read for these.

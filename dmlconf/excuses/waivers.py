@@ -264,7 +264,7 @@ def effective_waivers(
 
     Args:
         waivers: all of a file.
-        environment: the environment of the backend; a recording's holds that of what it recorded.
+        environment: the environment of the backend; of a recording's, the recorded one counts.
         day: the day of the run, in UTC; None for today.
     """
     concerned = tuple(waiver for waiver in waivers if waiver.devices.include(environment))

@@ -25,7 +25,8 @@ class Computed:
             how far.
         terms: the error scales of the outputs, FLOAT64, by tensor, for sums that are not the right
             outputs of any case.
-        allowance: gives the allowance of each output, if `around` and `terms` do not.
+        allowance: gives the allowance of each output; None if `around` or `terms` say it, or if
+            every bit is known.
         unknown: which elements may have any value, by tensor; tensors without such elements are
             left out.
         spills: whether something is written past the end of an output.
@@ -52,7 +53,7 @@ nodes together takes the whole graph.
 
 
 def activation_of(case: Case) -> tuple[str, Array | None]:
-    """Return the activation that an operator is or has fused, "" if none, and its input."""
+    """Return the activation that an operator is or has fused, and its input; ("", None) if none."""
     if case.operator_name.startswith("ACTIVATION_"):
         return case.operator_name, case.inputs().get("InputTensor")
     fused = case.desc.get("FusedActivation")

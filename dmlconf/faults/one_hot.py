@@ -48,7 +48,7 @@ def unsigned_index_as_signed(case: Case) -> Computed | None:
 
 
 def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the inputs with the low words of the indices, UINT32, for the indices.
+    """Return the inputs with the indices' low words, UINT32, in place of the indices.
 
     For a negative index, the axis size is added to its low word.
     """

@@ -173,8 +173,8 @@ def _with_other_inputs(
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
     """Yield a case, and then the case under each circumstance; the caller runs each by itself.
 
-    Each runs in its own process, so that a crash tells which circumstance caused it. The
-    circumstances after one that broke down do not run.
+    Each runs in its own process, so that a crash tells which circumstance caused it. After a
+    circumstance under which the case breaks down, no others are tried.
 
     Args:
         case: the case.

@@ -38,7 +38,7 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
 def _split(sizes: Sequence[int]) -> int:
     """Return how many leading axes make up the rows.
 
-    The others make up the columns: the last axis and, while it has one element, those before it.
+    The others make up the columns: the last axis, and as many before it as two columns need.
     """
     axes = max(0, len(sizes) - 1)
     while axes > 1 and int(np.prod(sizes[axes:])) < 2:

@@ -366,7 +366,7 @@ def _digest_of(array: Array | Sample) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a form that JSON can write of a value that it cannot write."""
+    """Return a JSON form of a value that JSON does not know."""
     if isinstance(value, np.ndarray):
         return _digest_of(value)
     if is_dataclass(value) and not isinstance(value, type):

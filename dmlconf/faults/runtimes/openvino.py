@@ -74,7 +74,7 @@ def recurrent_parts_left_out(case: Case) -> Computed | None:
 def interleaved_blocks(case: Case) -> Computed | None:
     """Return the output of DEQUANTIZE if element i of n blocks belongs to block i modulo n.
 
-    It does so only along the second axis: with two blocks of three elements, elements 0, 2 and 4
+    Only the second axis has such blocks: with two blocks of three elements, elements 0, 2 and 4
     belong to the first block.
     """
     inputs = case.inputs()

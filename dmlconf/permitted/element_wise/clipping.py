@@ -32,7 +32,7 @@ __all__ = [
 
 @of_fields(Clip1Desc)
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
-    """Return the interval of bounded elements, which are scaled and rounded up or down first.
+    """Return the candidates of bounded elements, which are scaled and rounded up or down first.
 
     For integers, a bound of NaN may become any integer to which a processor converts it.
     """
@@ -48,7 +48,7 @@ def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
 def element_wise_threshold_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> Sequence[Interval]:
-    """Return the interval of bounded elements, which are scaled and rounded up or down first.
+    """Return the candidates of bounded elements, which are scaled and rounded up or down first.
 
     For integers, a bound of NaN may become any integer to which a processor converts it.
     """

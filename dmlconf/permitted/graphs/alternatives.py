@@ -195,7 +195,7 @@ def _signs_may_show(case: GraphCase, right: NodeValues) -> bool:
 
 
 def _with_signs(case: GraphCase, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
-    """Return the nodes' outputs for other signs of zeros; only nodes that read such ones rerun."""
+    """Return the nodes' outputs for other signs of zeros; only nodes that read such zeros run."""
     numbers = _numbers(right)
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:

@@ -57,7 +57,7 @@ class Statistics:
         return cls(tuple(differences), _spread(differences, over))
 
     def inverse_roots(self, epsilon: float) -> Iterator[Span]:
-        """Yield the reciprocals of the deviations, for each way of storing.
+        """Yield spans of the reciprocals of the deviations, one for each way to store the variance.
 
         A kernel may store the variance, and the root or its reciprocal, in FLOAT16.
         """

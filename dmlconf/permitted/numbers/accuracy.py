@@ -18,7 +18,7 @@ EXP2_ERROR: Final = 2.0**-21
 """The relative error of exp2: 2^0.5 = 1.41421 may come out as 1.41421 +- 0.0000007."""
 
 EXP2_HALVES: Final = EXP2_ERROR / (STEP / 2)
-"""EXP2_ERROR as a number of half ULPs of FLOAT32, 8: the unit of the rule `accumulate`."""
+"""EXP2_ERROR in half ULPs of FLOAT32, which are the unit of the rule `accumulate`: 8."""
 
 LOG2_ERROR: Final = 2.0**-21
 """The error of log2: relative for results from 1 on, absolute for smaller ones."""

@@ -11,7 +11,7 @@ __all__ = ["compared_in_parts"]
 _LONGEST_WHOLE: Final = 512
 """The most elements along an axis that are compared one after the other.
 
-Measured on ten releases of DirectML: of 514 elements, a NaN at index 513 hides the one at index 1.
+Measured on ten releases of DirectML: of 514 elements, a NaN at index 513 hides a NaN at index 1.
 """
 
 
