@@ -177,7 +177,7 @@ def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) 
 def _quotient_by_zero(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Quotients of integers and 0."""
+    """Quotients of integers divided by 0."""
     divisor = inputs["BTensor"]
     zero: Array = (divisor == 0) & (divisor.dtype.kind in "iu")
     return zero

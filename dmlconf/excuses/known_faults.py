@@ -258,7 +258,7 @@ class KnownFault:
         Args:
             case: the case.
             outcome: the outcome of the case.
-            circumstance: the one under which it failed; None if it failed plainly.
+            circumstance: the one under which it failed; None if its plain run failed.
             as_graph: whether single operators are compiled as graphs.
         """
         if self.circumstance not in (None, circumstance):

@@ -61,7 +61,7 @@ class Limit:
         Args:
             case: the case.
             outcome: the outcome of the case.
-            circumstance: the one under which it failed; None if it failed plainly.
+            circumstance: the one under which it failed; None if its plain run failed.
         """
         if self.circumstance is not None and self.circumstance != circumstance:
             return False

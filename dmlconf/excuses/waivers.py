@@ -263,8 +263,8 @@ def effective_waivers(
     """Return the waivers that apply to a backend's environment.
 
     Args:
-        waivers: all of a file.
-        environment: the environment of the backend; of a recording's, the recorded one counts.
+        waivers: all waivers of a file.
+        environment: the environment of the backend; for a recording, the recorded one counts.
         day: the day of the run, in UTC; None for today.
     """
     concerned = tuple(waiver for waiver in waivers if waiver.devices.include(environment))

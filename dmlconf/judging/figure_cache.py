@@ -195,7 +195,10 @@ class FigureCache:
         return None
 
     def add_judgement(self, case: Case, key: str, figures_key: str, known: KnownJudgement) -> None:
-        """Add a judgement on right outputs with figures in the cache, and the case's own values."""
+        """Add a judgement on right outputs, and the values that follow from the case's entry.
+
+        The figures themselves are added with `add`, under `figures_key`.
+        """
         group = _group_of(case)
         record = [figures_key, known.provenance, list(known.figures), list(known.unchecked)]
         self.unsaved.append(CachedRecord(group, _JUDGED, key, record))

@@ -296,7 +296,7 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
 
 
 def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
-    """Judge a case without expected outcome: faults and refusals by a constraint are wrong."""
+    """Judge a case without expected outcome: faults, and refusals that name a constraint, fail."""
     match outcome:
         case Outputs() if outcome.faults:
             return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))

@@ -251,8 +251,8 @@ def with_unfused(
 ) -> Steps[Verdict]:
     """Return a graph's verdict with the results of its unfused run; yield the cases of that run.
 
-    Each output's figures get `unfused_same_bits`, and the reason of a failure says whether the
-    graph compiler is at fault, since the nodes are right one by one.
+    Each output's figures get `unfused_same_bits`, and the reason of a failure says what is at
+    fault: the graph compiler if the nodes are right one by one, a node if the bits are the same.
 
     Args:
         case: the graph.

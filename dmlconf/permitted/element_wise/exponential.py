@@ -70,7 +70,7 @@ def _exp_error(x: Array) -> Array:
 
 
 def _of_exponentials(x: Array, value: Array) -> Array:
-    """Return the error of half a sum of exp(x) and exp(-x): up to 2^128 if exp may overflow."""
+    """Return the error of sinh or cosh, `value`: up to 2^128 - value if exp may overflow."""
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
     overflows = exponential + _exp_error(np.abs(x)) >= np.finfo(np.float32).max
@@ -100,7 +100,7 @@ def _log_of_sum_interval(
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
-    # The formula is NaN for only some of the arguments within the error.
+    # The formula is NaN for only some numbers of the interval in which x may be.
     undefined = np.isneginf(low) & ~np.isneginf(high)
     if one < 0:
         undefined |= (low < 1) & (high >= 1)

@@ -247,7 +247,7 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; quotients of limited sums are right too."""
+    """Return an error scale divided by the deviation; quotients of `_saturated` are right too."""
     other = _saturated(sums, output) / deviation
     others = (other.astype(output.DataType.dtype),)
     scale = replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)

@@ -39,7 +39,7 @@ STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""The relative error of one that rounds to nearest: the unit of the errors of sums."""
+"""The relative error of a FLOAT32 operation that rounds to nearest: the unit of errors of sums."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
 """The error of two roundings of subnormal FLOAT32 numbers."""

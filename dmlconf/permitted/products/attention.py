@@ -265,9 +265,9 @@ def _held_sums(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterato
     """Yield the scores as kernels store them.
 
     Measured on DirectML 1.13.1; in brackets, how many of 512 elements a simulation gives: a mask is
-    stored before it is added (512). With a bias of positions, the mask is divided by Scale, and
-    both are stored before they are multiplied with Scale (510). Products may be stored before the
-    bias of positions is added.
+    stored before it is added (512). With RelativePositionBiasTensor, the mask is divided by Scale
+    and stored, and its sum with that bias is stored before it is multiplied with Scale (510).
+    Without a mask, products may be stored before that bias is added.
     """
     fit, position, mask = score_terms(parts, fields)
     if position is None:

@@ -155,7 +155,8 @@ def dynamic_quantize_linear_candidates(
 def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], list[Interval]]:
     """Return outputs and zero points if the scale counts as 0, or its reciprocal is infinite.
 
-    Positive numbers then become the greatest integer, negative ones the least, and 0 becomes NaN.
+    Positive numbers then become the greatest integer, negative ones the least. The quotient of 0 is
+    NaN, for which `quantized_candidates` says what is right.
     """
     exactly = np.zeros(1)
     with np.errstate(all="ignore"):

@@ -143,7 +143,7 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels in groups: first the equations, then each that stores FLOAT16 values.
 
-    As many kernels are computed at once as the cache holds.
+    A group has as many kernels as have room in the cache for their shared errors (_MOST_ERRORS).
 
     Args:
         kernel_sites: for each FLOAT16 kernel, the names of the values that it stores.

@@ -356,7 +356,10 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the value; all results computed from it share its own error."""
+        """Return the values; the errors of results that are computed from them are not independent.
+
+        If several results of the same value meet in a sum, the shares of its error may cancel.
+        """
         if self.spreads is None:
             return self
         sources = sources_of(self.value)

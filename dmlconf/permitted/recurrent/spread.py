@@ -26,7 +26,7 @@ from dmlconf.tensors.fills import splitmix64
 __all__ = ["ROUNDING", "Spread", "independent", "sources_of"]
 
 ROUNDING: Final = 4.0
-"""How much a single rounding of FLOAT32 counts, in half ULPs: twice one toward zero."""
+"""How much a rounding of FLOAT32 counts, in half ULPs: twice the error of one toward zero."""
 
 
 _MOST_EXACT: Final = 512

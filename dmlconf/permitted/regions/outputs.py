@@ -36,7 +36,7 @@ def roi_pooling_interval(
     SpatialScale: float,
     PooledSize: Mapping[str, int],
 ) -> Interval:
-    """Return the interval of ROI_POOLING: the greatest number of each part.
+    """Return the interval of ROI_POOLING: the greatest number of each part of a region.
 
     If a part has no number above negative infinity, the lowest finite number and negative infinity
     are both right. Any result is right for a region with a corner that 32-bit integers do not hold.

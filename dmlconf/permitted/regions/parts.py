@@ -1,4 +1,4 @@
-"""Samples with uncertain coordinates: the elements that they may reach, and with which shares.
+"""Gradients of samples with uncertain coordinates: the elements that they may be added to.
 
 Source: docs/bounds.md, Gradients of regions of interest.
 """
@@ -23,12 +23,12 @@ __all__ = ["UncertainPart", "slope_scales"]
 
 @dataclass(frozen=True)
 class UncertainPart(Part):
-    """Samples whose coordinates are not certain, with their shares of the gradients."""
+    """Samples whose coordinates are not certain, and what elements may get of their gradients."""
 
     block: UncertainBlock
 
     def certainly_inside(self) -> Array:
-        """Return which samples are inside, however far off their coordinates are."""
+        """Return which samples are inside the input, however far off their coordinates are."""
         corners = [self.reading.inside(y, x) for y, x in product(*self._ends())]
         inside: Array = np.logical_and.reduce(corners)
         return inside
@@ -54,7 +54,7 @@ class UncertainPart(Part):
     def may_lie_beyond_an_element(self) -> Array:
         """Return which samples may lie on either side of an element.
 
-        The last dimension, that of channels, has size 1.
+        The last dimension of the result, that of channels, has size 1.
         """
         jumps = np.zeros(1, bool)
         for before, _, behind in self._ends():
@@ -84,7 +84,7 @@ class UncertainPart(Part):
 
 
 def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
-    """Return the magnitudes of the terms whose differences are the slopes along x and y."""
+    """Return the sums of the magnitudes of the terms whose differences are slopes: by x, by y."""
     down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
     sizes = [np.abs(element) for element in elements_around(reading, y, x)]
     top_left, top_right, bottom_left, bottom_right = sizes

@@ -182,7 +182,7 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
-    """Return which outputs have a sample that may be in the tensor, and off by half an element.
+    """Return which outputs have a sample, perhaps in the tensor, that may be off by over _ADRIFT.
 
     FLOAT32 holds an end at 50331654 as 50331656, so a sample in the middle of a region from
     -50331645 to there may lie at 4.5, at 3.5 or outside.

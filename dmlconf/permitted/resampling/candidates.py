@@ -124,7 +124,7 @@ def linear_candidates(
 def _unchanged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[bool]:
-    """Return which axes are read element by element, exactly and in turn."""
+    """Return which axes do not change: index i of the output reads exactly index i of the input."""
     return [
         not shift and all(at.is_whole(size) and not at.errors.any() for at in of_axis)
         for size, of_axis, shift in zip(sizes, steps, shifts, strict=True)
@@ -134,7 +134,7 @@ def _unchanged(
 def _also_averaged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[list[int]]:
-    """Return axes along which kernels average the 2 nearest elements although nothing changes.
+    """Return axes that do not change, but along which kernels average the 2 nearest elements.
 
     There is a list of axes for each of the kernels that were measured.
 

@@ -90,6 +90,6 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
 
 
 def _terms(filter_: Array, direction: str, groups: int) -> int:
-    """Return of how many products an output element is the sum at most."""
+    """Return the greatest number of products that are added up for an element of the output."""
     outputs, inputs, *window = filter_.shape
     return int(math.prod(window) * (inputs if direction == "FORWARD" else outputs // groups))
