@@ -1,4 +1,7 @@
-"""The results of `dmlconf devices --check`: one status for each adapter and check of its device."""
+"""The results of `dmlconf devices --check`: for each adapter, one result of each check.
+
+`dmlconf.backends.directml.check_processes` runs the checks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 
 
 class CheckStatus(StrEnum):
-    """The status of one check; the values mean what they mean for cases."""
+    """The status of one check; each means what the verdict's status of the same name means."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -46,7 +49,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Called with an adapter's index, its description and a result, as soon as there is one."""
+"""Called with each result as soon as there is one: adapter's index, its description, result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChecks:
-    """The checks of every adapter of this machine.
+    """The results of all checks, for every adapter of this machine.
 
     Attributes:
         file: the file that DirectML was loaded from.

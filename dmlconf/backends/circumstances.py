@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Circumstance(StrEnum):
-    """How a case is used; the simplest first, in the order in which they are run."""
+    """One circumstance; they are listed, and run, from the simplest on."""
 
     REPEATED = "repeated"
     REBOUND = "rebound"
@@ -73,12 +73,12 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""Circumstances that cost less than half of a plain run; the default of a run."""
+"""Circumstances that each cost less than half of a plain run; a run uses them by default."""
 
 
 ALL: Final = "all"
 NONE: Final = "none"
-"""Names for all circumstances of a backend, and for none."""
+"""What `--circumstances` takes for all circumstances of a backend, and for none."""
 
 
 def chosen_circumstances(
@@ -87,12 +87,12 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: the names, as `parse_circumstances` returns them; if empty, the cheap ones.
-        capabilities: those of the backend.
-        backend: its name, for messages.
+        names: the names, as `parse_circumstances` returns them; none stands for those in `CHEAP`.
+        capabilities: the backend's capabilities.
+        backend: the backend's name, for messages.
 
     Raises:
-        BackendError: the backend lacks a circumstance that was named.
+        BackendError: the backend does not support a circumstance that was named.
     """
     has = capabilities.circumstances
     if not names or ALL in names:
@@ -132,12 +132,12 @@ class Dispatch:
     """The results of one dispatch, or of several with the same inputs and results.
 
     Attributes:
-        variation: the number of its inputs, as in `dmlconf.cases.variation.varied`; 0 for the
-            case's own inputs.
+        variation: which of the case's inputs it had, as `dmlconf.cases.variation.varied` numbers
+            them; 0 for the case's own.
         arrays: the outputs by tensor.
-        faults: other misbehavior, apart from the values.
+        faults: what the operator did wrong apart from the values.
         times: how many dispatches had these results.
-        in_place: the outputs that shared the buffer of an input, each with that input.
+        in_place: for each output that shared the buffer of an input, that input.
     """
 
     variation: int
@@ -152,7 +152,7 @@ class Exercised:
     """The results of a case under a circumstance.
 
     Attributes:
-        dispatches: distinct results, in order of first appearance.
+        dispatches: the distinct results, in order of first appearance.
         seconds: how long it took.
         faults: faults of all dispatches together, such as a memory leak.
     """
@@ -178,8 +178,8 @@ class Exercises:
     """The outcomes of an `Exercise`.
 
     Attributes:
-        plain: that of the plain run.
-        under: the result under each circumstance; empty if the plain run had no outputs.
+        plain: the outcome of the plain run.
+        under: the outcome under each circumstance; empty if the plain run had no outputs.
     """
 
     plain: Outcome
@@ -197,7 +197,7 @@ class Exerciser(Protocol):
 def exercises_of(
     cases: Iterable[Case], circumstances: tuple[Circumstance, ...]
 ) -> Iterator[Case | Exercise]:
-    """Yield each case with the circumstances, or alone if a worker runs it only plainly.
+    """Yield an `Exercise` for each case, or the case itself if it is to run only plainly.
 
     Cases that must be refused, and cases that compare two forms of a graph, run only plainly.
     """

@@ -30,7 +30,7 @@ __all__ = [
 def described(error: Exception) -> str:
     """Return the type and the text of an exception, such as `KeyError: 'Axis'`.
 
-    A plugin's own exception may fail to give a text.
+    If the exception itself cannot give a text, as a plugin's own may not, the text says so.
     """
     try:
         text = str(error)

@@ -11,7 +11,7 @@ from dmlconf.backends.errors import UnknownChoiceError
 __all__ = ["BOTH", "choose", "option_parts", "split_options", "variants_of"]
 
 BOTH: Final = "both"
-"""The value of an option that means each of its two values in turn."""
+"""The value of an option with which a run uses each of the option's two values in turn."""
 
 
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:
@@ -57,7 +57,7 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the variants that `NAME=both` means, each by what distinguishes it from the others.
+    """Return the options of each variant that `NAME=both` stands for; its key distinguishes it.
 
     `half=both,adapter=1` gives `half=off,adapter=1` with key `half=off`, and likewise for `on`.
 
@@ -66,7 +66,7 @@ def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, 
         choices: options that may be `both`, with their two values, the default first.
 
     Returns:
-        an empty mapping if no option is `both`.
+        the variants' options by key; an empty mapping if no option is `both`.
     """
     parts = option_parts(text)
     both = [name for name in choices if f"{name}={BOTH}" in parts]

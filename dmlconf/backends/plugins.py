@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["ENTRY_POINT_GROUP", "Plugin", "installed_plugins", "require_one", "some_installed"]
 
 ENTRY_POINT_GROUP: Final = "dmlconf.backends"
-"""A plugin's entry point in this group names a function from the options' text to a `Backend`."""
+"""A plugin's entry point in this group names a function that makes a `Backend` from its options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Plugin:
         name: the name of the backend.
         distribution: name and version of what was installed, such as `acme-dml 1.2`.
         function: where the function is, such as `acme.backend:create`.
-        load: imports and returns it.
+        load: imports the function and returns it.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Plugin:
 
 
 def installed_plugins() -> Mapping[str, tuple[Plugin, ...]]:
-    """Return the plugins of each name, in the order of `sys.path`; more than one is a mistake."""
-    # Reading the metadata of all installed packages takes time, so do it only for plugins.
+    """Return the plugins of each name, in the order of `sys.path`; only one of each can be used."""
+    # Importing this and reading the metadata of all installed packages takes time.
     from importlib.metadata import entry_points
 
     plugins: dict[str, dict[tuple[str, str], Plugin]] = {}
@@ -63,7 +63,7 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
         built_in: whether dmlconf itself has such a backend.
 
     Raises:
-        AmbiguousBackendError: another one has it too.
+        AmbiguousBackendError: several have it.
     """
     owners = [*(["dmlconf itself"] if built_in else []), *map(str, plugins)]
     if len(owners) > 1:
@@ -72,7 +72,7 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
 
 @cache
 def some_installed() -> bool:
-    """Return whether any plugin may be installed, which takes a few milliseconds to see.
+    """Return whether any plugin may be installed; this takes only a few milliseconds.
 
     Only folders of `sys.path` are searched, so plugins in archives are overlooked.
     """

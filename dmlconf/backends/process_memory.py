@@ -39,7 +39,7 @@ class _Counters(ctypes.Structure):
 def committed_bytes() -> int:
     """Return the bytes of memory that this process has committed.
 
-    On Linux it is the resident bytes; 0 where neither number is known.
+    On Linux, its resident bytes are returned instead; elsewhere, 0 if the number is not known.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

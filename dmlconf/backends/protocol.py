@@ -109,7 +109,7 @@ class Fault:
         kind: what it did.
         message: the details.
         output: the tensor whose elements it concerns; empty if it concerns no elements.
-        elements: their row-major indices.
+        elements: the row-major indices of these elements.
     """
 
     kind: FaultKind
@@ -151,7 +151,7 @@ class Rejection:
         constraints: names of the constraints that the backend reports as violated, if it can.
         seconds: how long it took.
         node: name of the graph's node that was refused; empty if the whole case was.
-        message: why, according to the driver or a debug layer; empty if neither says so.
+        message: why, according to the driver or a debug layer; empty if neither says why.
         warnings: warnings of the driver or a debug layer.
     """
 

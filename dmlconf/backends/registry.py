@@ -85,7 +85,7 @@ def is_built_in(name: str) -> bool:
 
 
 def is_reference(backend: Backend) -> bool:
-    """Return whether a backend is the reference itself, and nothing derived from it."""
+    """Return whether a backend is the reference itself; `faulty`, which uses it, is not."""
     return type(backend).__module__ == _BUILT_IN[REFERENCE].module
 
 

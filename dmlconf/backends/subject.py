@@ -1,4 +1,4 @@
-"""The subject of results: which software on which device they come from, on whatever machine."""
+"""The subject of results: the software and the device that they come from, on whatever machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Subject = tuple[Any, ...]
 
 
 def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment as a mapping; for the backend `recording`, that which was recorded."""
+    """Return an environment as a mapping; for the backend `recording`, the recorded environment."""
     record: Mapping[str, Any]
     record = asdict(environment) if isinstance(environment, Environment) else environment
     if record["backend"] == "recording":
@@ -50,7 +50,10 @@ def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:
-    """Return whether results recorded in an environment may be used to judge a subject."""
+    """Return whether results recorded in an environment may be used to judge a subject.
+
+    They may not if both have the same subject, or if both come from the reference.
+    """
     both_reference = str(recorded["backend"]) == REFERENCE == str(subject[0])
     return not both_reference and subject_of(recorded) != subject
 

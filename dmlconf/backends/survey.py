@@ -1,4 +1,7 @@
-"""The capabilities of DirectML on the adapters of this machine, as the registry returns them."""
+"""What a survey of this machine's adapters returns: the capabilities of DirectML on each.
+
+`dmlconf.backends.directml.devices.survey` makes it.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ What becomes of errors:
 
 - If DirectML or the adapter cannot be used, `BackendError` is raised.
 - If DirectML refuses a case, its outcome is a rejection.
-- If the device is removed, the case and all later ones break down, since no device works in that
-  process any more.
+- If the device is removed, the case and all later ones break down, since the backend opens no other
+  device in that process.
 - An access violation ends the process, which can no longer be trusted.
 """
 
@@ -90,7 +90,7 @@ def parse_options(text: str) -> Options:
     """Parse the options after `directml:` on the command line.
 
     Raises:
-        BackendError: an option is unknown, or its value is.
+        BackendError: an option or its value is unknown.
     """
     words, settings = split_options(text)
     if words:
@@ -186,7 +186,7 @@ class DirectMLBackend:
         )
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, in order; a batch yields its outcomes together."""
+        """Yield one outcome for each case, in order; those of a batch come all at once."""
         return self._runner.run(cases)
 
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
@@ -198,7 +198,7 @@ class DirectMLBackend:
         self._device.limit.seconds = seconds
 
     def close(self) -> None:
-        """Release the device and its memory; if it hangs, they are kept until the process ends."""
+        """Release the device and its memory; if it hangs, the process keeps both until it ends."""
         if self._device.limit.exceeded:
             return
         self._exerciser.close()
@@ -216,5 +216,8 @@ def create(argument: str) -> DirectMLBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant that `metacommands=both` and the like mean."""
+    """Return the options of each variant that `metacommands=both` and the like stand for.
+
+    A variant's key is what distinguishes it, such as `metacommands=off`.
+    """
     return variants_of(argument, _VARIANTS)

@@ -1,6 +1,6 @@
 """Check the devices of every adapter, each check in its own process.
 
-A driver that ends its process, or never returns, spoils only one check.
+If a driver ends its process or never returns, only one check is lost.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class DeviceUnderTest:
 
     Attributes:
         libraries: the native libraries.
-        adapter: the adapter's object.
+        adapter: the adapter's native object.
         identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0, to compute with.
     """
 
@@ -92,7 +92,7 @@ def _minimum_levels(tested: DeviceUnderTest) -> str:
 
 
 def _feature_queries(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport returns the highest level of those queried, the same each time."""
+    """CheckFeatureSupport returns the highest supported level of those queried, in any order."""
     with _opened(tested) as device:
         highest = device.highest_of(dml.FEATURE_LEVELS)
         for count in range(1, len(dml.FEATURE_LEVELS) + 1):
@@ -127,7 +127,7 @@ def _data_types(tested: DeviceUnderTest) -> str:
 
 
 def _two_devices(tested: DeviceUnderTest) -> str:
-    """Two IDMLDevices on one ID3D12Device are two objects; one outlives the other."""
+    """Two IDMLDevices on one ID3D12Device are two objects; one works after the other's release."""
     with _opened(tested) as device:
         second = create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0])
         if second.address == device.dml.address:
@@ -169,7 +169,7 @@ def _many_times(tested: DeviceUnderTest) -> str:
 
 
 def _after_removal(tested: DeviceUnderTest) -> str:
-    """A removed device reports it, and the next device in the process works."""
+    """A removed device reports its removal, and the next device in the process works."""
     device = tested.device()
     try:
         case = _identity(device, tested)
@@ -271,8 +271,8 @@ def _removed(device: Device) -> bool:
     with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
         newer.call("RemoveDevice")
     if not _is_removed(device):
-        # The layers below DirectML may lack RemoveDevice. To submit a list that is not closed is an
-        # error for which Direct3D removes the device.
+        # The implementation of Direct3D 12 may lack RemoveDevice. To submit a list that is not
+        # closed is an error for which Direct3D removes the device.
         device.submit_open_list()
     return _is_removed(device)
 

@@ -6,8 +6,8 @@ The fault `scaled` multiplies by `by=FACTOR` (default 1.1), and `slow` takes `se
 each case (default 0.5).
 
 `metacommands=off`, `half=on` and `compile=graph` are as in the backend `directml`. With
-`only=MODE` the fault occurs only in a mode: `metacommands`, `half`, `operator`
-and `graph` according to these options, `batch` if several cases run at once.
+`only=MODE` the fault occurs only in one mode: `metacommands`, `half`, `operator` or `graph`, which
+these options turn on or off, or `batch`, when several cases run at once.
 
 `faulty:level=LEVEL` has no fault, and supports only what the catalogue lists for that level.
 """
@@ -72,7 +72,7 @@ _FIRST_LEVEL: Final = Capabilities(
 def _zeros(case: Case) -> Outcome:
     """Accept everything, and compute only zeros."""
     if isinstance(case.expectation, ExpectedRejection):
-        return Outputs({})  # Accepting it is the fault; its tensors may be larger than any memory.
+        return Outputs({})  # Accepting the case is wrong enough; its tensors may fit no memory.
     return Outputs(
         {name: np.zeros(t.Sizes, t.DataType.dtype) for name, t in case.outputs().items()}
     )
@@ -103,7 +103,7 @@ def _last_element(case: Case) -> Outcome:
 
 
 _STEADY_RUNS: Final = 3
-"""With the fault `unsteady`, one of this many runs of faulty cases is right."""
+"""With the fault `unsteady`, one in so many runs of cases that it affects is right."""
 
 _runs = count()
 
@@ -149,7 +149,7 @@ def _declines(case: Case) -> Outcome:
 
 
 def _crash(case: Case) -> Outcome:
-    """End the process as a fault in a driver does."""
+    """End the process as a crash in a driver does."""
     print(f"faulty: about to crash on {case.identifier}", file=sys.stderr, flush=True)
     os.abort()
 
@@ -215,7 +215,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""Functions that run a case with each fault; `first-level` is correct, but has only level 1_0."""
+"""For each fault, what runs a case with it; `first-level` is correct, but refuses other levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class FaultyBackend:
     _met: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def environment(self) -> Environment:
-        """Return the fault's name as the adapter."""
+        """Return an environment whose adapter is the fault's name."""
         details = self.modes.details()
         return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
@@ -288,7 +288,7 @@ class LevelBackend:
     name: str = NAME
 
     def environment(self) -> Environment:
-        """Return the level as the adapter."""
+        """Return an environment whose adapter names the level."""
         return Environment(self.name, dmlconf.__version__, adapter=f"level {self.level}")
 
     def capabilities(self) -> Capabilities:
@@ -326,7 +326,7 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
         name: the name before the colon, which may also be the old one, `miniature`.
 
     Raises:
-        BackendError: no fault or level is named, or an unknown one, or an unknown option.
+        BackendError: neither a fault nor a level is named, or something that is named is unknown.
     """
     words, options = split_options(argument)
     if not words and options.keys() == {"level"}:
@@ -359,7 +359,10 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant that `metacommands=both` and the like mean."""
+    """Return the options of each variant that `metacommands=both` and the like stand for.
+
+    A variant's key is what distinguishes it, such as `metacommands=off`.
+    """
     return variants_of(argument, VARIANTS)
 
 

@@ -2,7 +2,7 @@
 
 The judge uses `dmlconf.catalogue.levels` to decide whether a device may decline a case: it asks
 which level the desc needs. This module reads the catalogue's files by itself, row by row, and asks
-what the documentation offers at the level. So each of the two reveals errors of the other.
+what the documentation offers at the level. So an error in either module shows as a disagreement.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ def _lacking_of_tensors(
 ) -> Iterator[str]:
     """Yield the tensors that no support table of the level lists.
 
-    An operator has a support table for each level at which its support grew, the newest first, and
-    may have such tables for each of several conditions `when`. Of the tables of one condition, the
-    first counts that the level has. It suffices that one of these tables lists a tensor.
+    An operator has a support table for each level at which its support grew, the newest first. Some
+    operators have such tables for each of several conditions `when`. For each condition, only the
+    newest table counts that the level has. It suffices that one of these lists the tensor.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:
         when = table.get("when", "True")
-        # The first tables of an operator may be of a lower level than the operator itself.
+        # The oldest tables of an operator may be of a lower level than the operator itself.
         if Expression(when).holds(values) and (_has(level, table["since"])):
             groups.setdefault(when, table)
     if not groups:

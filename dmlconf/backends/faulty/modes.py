@@ -1,7 +1,7 @@
 """Modes of the faulty backend: how it pretends to compile operators, and when its fault occurs.
 
-With `faulty:negated,metacommands=off,only=metacommands` outputs are right, since the fault needs
-metacommands.
+With `faulty:negated,metacommands=off,only=metacommands` outputs are right, since the fault occurs
+only with metacommands.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     onnxruntime                                     the CPU provider
     onnxruntime:provider=DmlExecutionProvider       another provider
-    onnxruntime:optimization=off                    the graph as it is; `all` is the default
+    onnxruntime:optimization=off                    graphs not optimised; `all` is the default
     onnxruntime:opset=18                            the version of ONNX's operator set
     onnxruntime:batches=on                          a batch of cases as one model
     onnxruntime:provider=X,device_id=0              other options are the provider's own
 
-A node that the provider does not take is not run by the CPU provider in its place. Such a case is
+A node that the provider does not take is not run by the CPU provider in its place: its case is
 declined, so that no case passes because of another provider.
 """
 
@@ -140,11 +140,11 @@ class OnnxRuntimeBackend:
         return Environment("onnxruntime", version, adapter=adapter, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return every feature level and data type; what has no counterpart is declined."""
+        """Return every feature level and data type; cases that ONNX cannot express are declined."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield the outcome of each case, as a model of its own or within its batch's model."""
+        """Yield the outcome of each case, run as its own model or as part of the batch's model."""
         if not self._batches:
             yield from map(self._run, cases)
             return
@@ -299,7 +299,10 @@ def create(argument: str) -> OnnxRuntimeBackend:
 
 
 def variants(argument: str) -> Mapping[str, str]:
-    """Return the variants that `optimization=both` means."""
+    """Return the options of each variant that `optimization=both` stands for.
+
+    A variant's key is what distinguishes it, such as `optimization=off`.
+    """
     return variants_of(argument, _CHOICES)
 
 
@@ -312,7 +315,7 @@ def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     Args:
         text: the text of the error.
         operators: the operators of the model, and those by which ONNX defines them.
-        provider: the provider, as the reason names it.
+        provider: the provider's name, for the returned text.
     """
     kernel = _NO_KERNEL.search(text)
     if kernel and kernel[1] in operators:

@@ -1,4 +1,4 @@
-"""Make ONNX models of programs: of cases that were translated to operators of ONNX."""
+"""Make ONNX models from programs. A program is a case that was translated to ONNX's operators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TYPES: Final[Mapping[str, int]] = {
 """ONNX's number of each data type."""
 
 _FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "scale"})
-"""The floating-point attributes of the operators of com.microsoft: no schema in onnx has them."""
+"""The floating-point attributes of com.microsoft's operators, of which onnx has no schemas."""
 
 
 def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
@@ -50,7 +50,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
         for name, each in program.inputs.items()
         if name not in owned
     ]
-    # Outputs have no declared sizes: the case checks the sizes that the model returns.
+    # Outputs have no declared sizes: the sizes that the model returns are checked later.
     outputs = [
         helper.make_tensor_value_info(name, _TYPES[each.data_type], None)
         for name, each in program.outputs.items()
@@ -76,7 +76,7 @@ def operators_of(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
-    """Return the operators by which ONNX defines an operator; none if it defines it in words."""
+    """Return the operators by which ONNX defines an operator; none if only a text defines it."""
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     if schema.has_function:
         return [each.op_type for each in schema.function_body.node]
@@ -101,7 +101,7 @@ def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:
 
 @cache
 def _float_attributes(operation: str, domain: str, opset: int) -> frozenset[str]:
-    """Return the names of the floating-point attributes; a desc may give them whole numbers."""
+    """Return the names of the floating-point attributes, whose values in a desc may be integers."""
     if domain:
         return _FLOATS
     schema = onnx.defs.get_schema(operation, opset, domain)

@@ -15,7 +15,7 @@ __all__ = ["RecordingBackend", "create"]
 
 
 class RecordingBackend:
-    """A recording as a backend; an outcome that it lacks is a breakdown that says why."""
+    """A recording as a backend; a case whose outcome it lacks breaks down with the reason."""
 
     def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.
@@ -28,7 +28,7 @@ class RecordingBackend:
         self._digest = stored.digest()
 
     def environment(self) -> Environment:
-        """Return the recorded backend's adapter and driver, and the rest of its environment."""
+        """Return the recorded adapter and driver; a detail is the whole recorded environment."""
         recorded = self._head.environment
         return Environment(
             backend="recording",

@@ -1,7 +1,7 @@
-"""The digest of a case: everything that its outcome depends on, in one canonical form.
+"""The digest of a case, made from a canonical form of everything that its outcome depends on.
 
-It is the same on every platform and with every version of Python and NumPy, so that it shows
-anywhere whether a case is still the one that was recorded.
+The digest is the same on every platform and with every version of Python and NumPy, so that it
+shows anywhere whether a case is still the one that was recorded.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def outputs_problem(case: Case, outputs: Outputs) -> str | None:
-    """Return how the outputs differ from those that the desc asks for; None if they do not."""
+    """Return how outputs differ in name, dtype or shape from the desc's; None if they do not."""
     descs = case.outputs()
     recorded: dict[str, Array | Sample] = {**outputs.samples, **outputs.arrays}
     if recorded.keys() != descs.keys():

@@ -30,16 +30,16 @@ _ARRAY: Final = frozenset({"type", "sizes", "at"})
 _SAMPLE: Final = _ARRAY | {"sample", "sha256"}
 
 OUTPUTS: Final = "outputs.bin"
-"""The file of the elements."""
+"""The member of the archive that has the elements of all outputs."""
 
 _MOST_DIMENSIONS: Final = 8
-"""In every version, NumPy has arrays of this many dimensions, if their elements fit in memory."""
+"""Every version of NumPy has arrays of this many dimensions, if their elements fit in memory."""
 
 _MOST_ELEMENTS: Final = 1 << 63
 """The most elements of a tensor whose indices are INT64."""
 
 Kind = tuple[str, str | None]
-"""A folder of cases, and the name of a data type that outputs of its cases have; None for any."""
+"""The folder of an output's case, and the name of the output's data type; None stands for any."""
 
 
 class DamagedEntryError(Exception):
@@ -76,7 +76,7 @@ class LazyEntries(Mapping[str, Entry]):
                 self.kinds.setdefault((folder, each), identifier)
 
     def __getitem__(self, identifier: str) -> Entry:
-        """Return an entry; the first time, it is built."""
+        """Return an entry, which is built the first time."""
         entry = self._entries[identifier]
         if not isinstance(entry, Entry):
             entry = self._entries[identifier] = Entry(entry["digest"], self._outcome(entry))
@@ -122,9 +122,9 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case, and return None and the names of its outputs' data types, as a `Kind` has them.
+    """Check a case, and return the data types of its outputs' kinds (`Kind`): None, and each name.
 
-    A refused case has no outputs, so nothing is returned for it.
+    A refused case has no outputs, so the list is empty.
 
     Args:
         case: the case, as the manifest has it.
@@ -178,7 +178,7 @@ def _check_array(name: str, data_type: Any, sizes: Any, at: Any, length: int) ->
         raise ValueError(f"{name} lies beyond the end of {OUTPUTS}")
     if not count or len(sizes) > _MOST_DIMENSIONS:
         shape = [1] * len(sizes) if count else sizes
-        np.empty(math.prod(shape), dtype).reshape(shape)  # Raises an error if no array has it.
+        np.empty(math.prod(shape), dtype).reshape(shape)  # An error if no array can be like this.
 
 
 def _is_count(value: Any) -> bool:

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 2
-"""Version of the format; it is raised when a reader of the old format could be misled."""
+"""Version of the format; it increases when a reader of the old format could be misled."""
 
 _READABLE: Final = (1, FORMAT)
 
@@ -187,7 +187,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_head(path: Path) -> Recording:
-    """Return a recording without its entries, which are not read if possible.
+    """Return a recording without its entries; usually only the beginning of the file is read.
 
     Raises:
         BackendError: the file cannot be read or is not a recording in a known format.
@@ -200,7 +200,7 @@ def read_head(path: Path) -> Recording:
             return recording
     except (OSError, UnreadableFileError, DamagedArchiveError, _DamagedError, *_DAMAGES):
         pass
-    # Another layout, or a faulty file: reading all of it shows which.
+    # The layout is another one, or the file is damaged: reading all of it shows which.
     return replace(read_recording(path), entries={})
 
 
@@ -232,8 +232,8 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         description = f"of format {form}" if type(form) is int else "without a format number"
         known = " and ".join(map(str, _READABLE))
         raise _DamagedError(f"a recording {description}; this dmlconf reads formats {known}")
-    # Checking thousands of cases against the schema takes longer than running them;
-    # `LazyEntries` accepts only what the schema permits.
+    # Checking thousands of cases against the schema takes longer than running them, so
+    # `LazyEntries` checks them: it accepts only what the schema permits.
     for violation in _checker().iter_errors({**manifest, "cases": {}}):
         raise _DamagedError(f"{violation.json_path}: {violation.message}")
     checked: Mapping[str, Any] = manifest

@@ -24,7 +24,7 @@ class Pair:
     Attributes:
         actual: elements of the one output.
         expected: the elements of the other output with the same indices.
-        sample: the sample whose indices the elements have; None if they are all elements.
+        sample: the sample that has the elements' indices; None if they are all of the outputs'.
     """
 
     actual: Array
@@ -65,7 +65,8 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If the digest of a sample is that of the other output, all their elements are equal.
+    If the digest of a sample is that of the other output, the pair has all elements, which are
+    equal.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):
@@ -81,7 +82,7 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
 
 
 def _common(actual: Sample, expected: Sample) -> Pair:
-    """Return the elements that two samples have in common: the first, the last, and any others."""
+    """Return the elements that two samples have in common, at least the first and the last."""
     indices, ours, theirs = np.intersect1d(
         actual.indices, expected.indices, assume_unique=True, return_indices=True
     )
@@ -91,9 +92,9 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether a sample was taken of exactly this output, bit by bit but for NaN.
+    """Return whether a sample was taken of exactly this output; any NaN counts as equal to another.
 
-    An equal digest alone is not enough: the sample's elements must be those of the output too.
+    An equal digest alone is not enough: the sample's elements must also be those of the output.
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
@@ -104,9 +105,9 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with the reference's elements where only a sample was recorded.
 
-    The reference gives the other elements of an output if its digest is the recorded one, or if it
-    meets the rule at the elements of the sample; otherwise only the sample is known. An output
-    whose digest differs from the reference's keeps its sample in addition to the array.
+    The reference's elements are used for an output if their digest is the recorded one, or if they
+    meet the rule at the elements of the sample; otherwise only the sample is known. If the digests
+    differ, the output keeps its sample in addition to the array.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
     for name, sample in recorded.samples.items():

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _MOST_PARTS: Final = 4
-"""Maximum number of parts kept in memory: cases come operator by operator."""
+"""Maximum number of parts kept in memory; few suffice, since cases come operator by operator."""
 
 
 class StoredRecording:
@@ -145,7 +145,7 @@ def part_path(path: Path, operator: str) -> Path:
 
 
 def recording_paths(folder: Path) -> list[Path]:
-    """Return the recordings by operator in a folder, each as FOLDER/NAME.dmlrec."""
+    """Return a folder's recordings of one file per operator, each as FOLDER/NAME.dmlrec."""
     names = {
         file.name
         for operator in case_folders()

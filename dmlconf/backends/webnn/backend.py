@@ -3,8 +3,8 @@
     webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
     webnn:device=gpu                      `cpu`, the default, `gpu` or `npu`
 
-A page of the browser runs a batch of cases. If the page ends or hangs, or the process that computes
-for it, the browser is started again, and the cases of the batch run one by one.
+A page of the browser runs a batch of cases. If the page or the process that computes for it ends or
+hangs, the browser is started again, and the cases of the batch run one by one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _TYPES: Final[Mapping[str, str]] = {
         if each.bits >= 8 and each not in (DataType.FLOAT64, DataType.INT16, DataType.UINT16)
     },
 }
-"""WebNN's name of each type that it has."""
+"""WebNN's name of each data type that it has."""
 
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
@@ -73,7 +73,9 @@ _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a long script are sent at once; quoting at most doubles their number."""
 
 _RUNNING: Final = ("build", "dispatch")
-"""The stages after a graph was described. Only its description may go beyond WebNN's limits."""
+"""The stages after a graph has been described. Errors that speak of what WebNN does not support
+decline a case only in earlier stages.
+"""
 
 _UNSUPPORTED: Final = re.compile(
     r"data ?type|rank|not supported|unsupported|non-finite", re.IGNORECASE
@@ -123,13 +125,14 @@ class WebNNBackend:
         )
 
     def capabilities(self) -> Capabilities:
-        """Return every feature level and data type; what has no counterpart is declined."""
+        """Return every feature level and data type; what WebNN cannot express is declined."""
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def limit_waits(self, seconds: float) -> None:
-        """Set how long a batch may take, which is no longer than a case.
+        """Set how long a batch may take: no longer than one case.
 
-        The process is ended if no outcome comes in that time, and a batch has its outcomes at once.
+        The process is ended if no outcome comes in that time, and those of a batch come all at
+        once.
         """
         self._timeout = seconds
 
@@ -158,7 +161,7 @@ class WebNNBackend:
             yield from map(_outcome, results)
 
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the page's result for each program; for none of several if the browser ended."""
+        """Return the page's results; none for several programs if the browser ended or hung."""
         try:
             results = self._browser.evaluate(self._script(json.dumps(programs)), self._timeout)
         except (BrowserEndedError, TimeoutError) as error:
@@ -170,7 +173,7 @@ class WebNNBackend:
         return list(results)
 
     def _script(self, programs: str) -> str:
-        """Return the script that runs programs, after sending them in parts if they are long."""
+        """Return the script that runs programs; long ones are first sent to the page in parts."""
         if len(programs) < LONGEST_SCRIPT:
             return f"runAll({programs})"
         for start in range(0, len(programs), _PART):

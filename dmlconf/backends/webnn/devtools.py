@@ -27,8 +27,8 @@ os.dup2(reads, 3)
 os.dup2(writes, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""A program of Python that runs Chromium in its process, with the pipes as its descriptors 3 and 4,
-on which Chromium reads commands and writes answers.
+"""A Python program that replaces itself by Chromium, with the pipes as its descriptors 3 and 4:
+Chromium reads commands from 3 and writes answers to 4.
 """
 
 _BLOCK: Final = 1 << 20
@@ -37,7 +37,8 @@ LONGEST_SCRIPT: Final = 1 << 26
 """How many characters a script may have: the browser does not read commands of 100 MiB."""
 
 ORIGIN: Final = "https://dmlconf.invalid/"
-"""The address of the page, which WebNN needs to be secure; `Browser` itself answers its request."""
+"""The address of the page: a secure one, as WebNN needs. `Browser` itself answers requests for it.
+"""
 
 
 class BrowserEndedError(Exception):
@@ -45,7 +46,7 @@ class BrowserEndedError(Exception):
 
 
 class PageError(Exception):
-    """A script of the page has thrown; the message is the exception's."""
+    """A script of the page has thrown an exception, whose message this one has."""
 
 
 class Browser:
@@ -119,9 +120,9 @@ class Browser:
         """Return the value of a script, after awaiting it.
 
         Raises:
-            PageError: the script has thrown.
+            PageError: the script has thrown an exception.
             BrowserEndedError: the browser or its page has ended.
-            TimeoutError: the script takes longer.
+            TimeoutError: the script takes longer than `timeout` seconds.
         """
         answer = self.send(
             "Runtime.evaluate",

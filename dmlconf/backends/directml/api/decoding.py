@@ -40,7 +40,7 @@ _MOST_ITEMS: Final = 1 << 16
 
 
 class UnknownDescError(ValueError):
-    """A structure has something that the catalogue lacks: an operator, a data type or a flag."""
+    """A structure has an operator, a data type or the like that is not in the catalogue."""
 
 
 @cache
@@ -49,10 +49,10 @@ def _types() -> Mapping[int, str]:
 
 
 def operator_of_type(number: int) -> Operator:
-    """Return the operator of a number of `DML_OPERATOR_TYPE`.
+    """Return the operator that has this number in `DML_OPERATOR_TYPE`.
 
     Raises:
-        UnknownDescError: the catalogue has none.
+        UnknownDescError: the catalogue has no such operator.
     """
     name = _types().get(number)
     if name is None:
@@ -63,8 +63,8 @@ def operator_of_type(number: int) -> Operator:
 def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
-    Floating-point attributes are the shortest decimal numbers that give the same FLOAT32, and
-    TotalTensorSizeInBytes is kept only where it differs from what the sizes imply, as in cases.
+    As in case files, floating-point attributes become the shortest decimal numbers that give the
+    same FLOAT32, and TotalTensorSizeInBytes is kept only if Sizes and Strides imply another.
 
     Raises:
         UnknownDescError: the catalogue does not know the operator or a part of the desc.

@@ -1,4 +1,4 @@
-"""List adapters through DXCore: all of them in WSL 2, and compute-only devices on Windows.
+"""List adapters through DXCore, in WSL 2 and, for devices that DXGI does not list, on Windows.
 
 Members and constants are spelled as in dxcore_interface.h.
 """
@@ -133,7 +133,7 @@ def _adapters(factory: ComObject, attribute: str) -> Iterator[ComObject]:
 
 
 def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -> Any:
-    """Read a property into a ctypes value, which stays unchanged if there is no such property."""
+    """Read a property into a ctypes value and return it, unchanged if the property is missing."""
     if adapter.call("IsPropertySupported", which):
         try:
             adapter.call("GetProperty", which, ctypes.sizeof(into), ctypes.byref(into))
@@ -143,7 +143,7 @@ def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -
 
 
 def read_text(adapter: ComObject, which: DXCoreAdapterProperty) -> str:
-    """Return a property that is UTF-8 text."""
+    """Return a property that is UTF-8 text; an empty text if the property is missing."""
     if not adapter.call("IsPropertySupported", which):
         return ""
     size = ctypes.c_size_t()

@@ -77,7 +77,7 @@ HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
 """Name and meaning by value. Source: winerror.h, d3d12.h, dxcore_interface.h and their pages."""
 
 _REMOVALS: Final = frozenset({0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020})
-"""The HRESULTs of GetDeviceRemovedReason that mean only a removal, as E_INVALIDARG does not."""
+"""HRESULTs that mean a removal whichever call returns them; E_INVALIDARG, for one, does not."""
 
 
 def unsigned(hresult: int) -> int:
@@ -113,7 +113,7 @@ class HResultError(Exception):
 
     Attributes:
         call: what was called, such as `CreateOperator`.
-        hresult: what it returned, as the headers write it.
+        hresult: the HRESULT that it returned, from 0 to 2**32 - 1.
     """
 
     def __init__(self, call: str, hresult: int) -> None:

@@ -1,4 +1,4 @@
-"""Find and load DirectML and the libraries below it.
+"""Find and load DirectML and the libraries that it needs: Direct3D 12, and DXCore in WSL 2.
 
 `LibraryError`, a `BackendError`, is raised if DirectML is not found (the message lists what was
 tried and what to install), if a file is not DirectML, or if a library lacks a function that dmlconf
@@ -127,7 +127,7 @@ def _candidates(path: str | None) -> Iterator[_Candidate]:
 
 
 def _redistributable() -> Path | None:
-    """Return where an installed onnxruntime-directml has its DirectML.dll."""
+    """Return the path of DirectML.dll in an installed onnxruntime-directml."""
     try:
         spec = find_spec("onnxruntime")
     except (ImportError, ValueError):
@@ -138,7 +138,7 @@ def _redistributable() -> Path | None:
 
 
 def _shared_object(package: str) -> Path | None:
-    """Return where an installed package has its libdirectml.so, which may have a longer name."""
+    """Return the path of libdirectml.so in an installed package; its name may have more parts."""
     from importlib import metadata  # It is slow to import, and not needed on Windows.
 
     try:
@@ -166,7 +166,7 @@ def _advice() -> str:
 
 
 def load(path: str | None = None) -> Libraries:
-    """Find DirectML, and load it with the libraries below it.
+    """Find DirectML, and load it with the libraries that it needs.
 
     Args:
         path: the file of DirectML, if the user names it.
@@ -239,7 +239,7 @@ def function(
     try:
         symbol = getattr(library, name)
     except AttributeError as error:
-        # ctypes knows a library by the name it was opened with.
+        # `_name` is the name with which ctypes opened the library.
         path = library._name
         raise LibraryError(f"{path} lacks the function {name}: {_unlike(name)}") from error
     symbol.argtypes = arguments
@@ -270,15 +270,15 @@ _MARKS: Final = (
     ("1.9.1", b"OneHot_256_uint32_native_uint64_emulated_4"),
     ("1.9.0", b"DML_OPERATOR_RESAMPLE2"),
 )
-"""Names of operators and kernels, the newest first, each with the first release of DirectML.dll
-that has it. Measured on the releases 1.8.0 to 1.15.4: each has all marks of earlier ones."""
+"""Names of operators and kernels, the newest first, each after the first release of DirectML.dll
+whose file contains it. Measured: so do all later releases, of 1.8.0 to 1.15.4."""
 
 
 def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
-    DirectML.dll has it in its resources. libdirectml.so does not contain it: there it is the latest
-    release of DirectML.dll whose operators and kernels the file has.
+    DirectML.dll has its version in its resources. libdirectml.so has none: instead, the latest
+    release of DirectML.dll is returned whose operators and kernels the file contains.
 
     Args:
         content: the bytes of the file.

@@ -131,7 +131,7 @@ def operator_structure(operator: Operator) -> type[ctypes.Structure]:
 
 @cache
 def data_type_value(data_type: DataType) -> int:
-    """Return the number of the `DML_TENSOR_DATA_TYPE`."""
+    """Return the number of a data type in `DML_TENSOR_DATA_TYPE`."""
     return enumeration("DML_TENSOR_DATA_TYPE").values[data_type]
 
 

@@ -40,7 +40,7 @@ __all__ = [
 HRESULT: Final = ctypes.c_int32
 
 ACCESS_VIOLATION: Final = -0x3FFF_FFFB
-"""0xC0000005, with which Windows ends a process after an access violation."""
+"""The exit code of a process that Windows ends for an access violation: 0xC0000005, signed."""
 
 NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
 """The last two parameters of functions that create an object: REFIID and `void**`."""
@@ -53,7 +53,7 @@ class NativeCrashError(Exception):
 
     Attributes:
         call: what was called.
-        description: Windows' words for it.
+        description: how Windows describes the exception.
     """
 
     def __init__(self, call: str, description: str) -> None:
@@ -150,10 +150,10 @@ def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any
 
 @cache
 def method_type(method: Method) -> Callable[[int], Callable[..., Any]]:
-    """Return the type of a method as a function: `this` and its parameters, by the platform's ABI.
+    """Return the ctypes type of a method, as a function whose first parameter is `this`.
 
     Raises:
-        TypeError: it is one that dmlconf does not declare.
+        TypeError: the method's parameters are not declared, since dmlconf never calls it.
     """
     this = ctypes.c_void_p
     if method.arguments is None:
@@ -170,7 +170,7 @@ def check(call: str, hresult: int) -> None:
 
 
 class ComObject:
-    """One reference to a COM object; leaving it as a context manager releases it, once."""
+    """One reference to a COM object; as a context manager, it releases the reference at the end."""
 
     def __init__(self, interface: Interface, address: int) -> None:
         """Take over a reference.
@@ -206,7 +206,7 @@ class ComObject:
         return self.address
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method, and return what it returns; an HRESULT is checked instead.
+        """Call a method and return its result; an HRESULT is checked, and None is returned.
 
         Raises:
             HResultError: it returned a failing HRESULT.
@@ -260,7 +260,7 @@ class ComObject:
 def new_object(
     name: str, create: Callable[..., int], interface: Interface, *arguments: Any
 ) -> ComObject:
-    """Call a function whose last parameters are NEW_OBJECT, and return the object.
+    """Call a function whose last parameters are REFIID and `void**`, and return the new object.
 
     Args:
         name: the function's name.

@@ -21,13 +21,13 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["exercise"]
 
 _MOST: Final = 2
-"""Maximum number of choices of inputs to try."""
+"""How many assignments of outputs to inputs are tried at most."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case with outputs in the buffers of inputs, once or twice.
+    """Dispatch a case three times with outputs in the buffers of inputs.
 
-    If an output may be in the buffer of either of two inputs, the second dispatch uses the other
+    If an output may be in the buffer of either of two inputs, three more dispatches use the other
     one.
     """
     if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
@@ -46,7 +46,8 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
     """Yield mappings from outputs to the inputs whose buffers they share.
 
-    There is a mapping for each input that an output may share: it is the first to be assigned.
+    There is one mapping for each input whose buffer an output may share; it assigns that input
+    first.
     """
     graph = case.graph
     pairs = [

@@ -1,9 +1,10 @@
-"""The bench on which a case runs under a circumstance: memory, tables and command lists.
+"""Run a case under a circumstance: the bench provides memory, binding tables and command lists.
 
-A circumstance puts the case on one or more sites (each has memory and a binding table), initialises
-them, and runs steps (dispatches) on them. Before each step, the site's arena, which holds all
-tensors, is filled as before a plain dispatch: steps use the fill values in turn. Scratch and
-persistent memory stay as the previous step left them.
+A circumstance makes one or more sites of a case (a site is the case's compiled operator, memory and
+binding table), initialises them, and runs steps (dispatches) on them. A site's arena is the memory
+that holds all tensors. Before each step, the inputs are written there, and all other bytes are set
+to a fill value: 0xCD and 0xFF in turn. Scratch and persistent memory stay as the previous step left
+them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 
 MOST_BYTES: Final = 1 << 27
-"""Maximum bytes of the arenas before and after all steps of a submission."""
+"""Maximum bytes that all steps of a submission upload and read back: their arenas' contents."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
@@ -49,7 +50,7 @@ class TooLargeError(Exception):
 
 
 class Bench:
-    """Runs one case at a time; leaving it as a context manager frees its tables."""
+    """Runs one case at a time, in a `with` block, at whose end the binding tables are released."""
 
     def __init__(
         self,
@@ -62,8 +63,8 @@ class Bench:
 
         Args:
             device: the device to run on.
-            operators: returns a cache that compiles operators with flags, in addition to the flags
-                of the run.
+            operators: returns a cache that compiles operators with the given flags in addition to
+                those of the run.
             graph: whether each operator is compiled as a graph of one node.
         """
         self.device = device
@@ -99,12 +100,12 @@ class Bench:
 
     @property
     def heap(self) -> DescriptorHeap:
-        """The descriptor heap of all tables."""
+        """The descriptor heap of all binding tables."""
         self._heap = self._heap or DescriptorHeap(self.device.d3d, _MOST_DESCRIPTORS)
         return self._heap
 
     def compiles_as_graph(self, case: Case) -> bool:
-        """Return whether CompileGraph compiles a case, and not CompileOperator."""
+        """Return whether CompileGraph, and not CompileOperator, compiles a case."""
         return self._graph or case.is_compiled_as_graph
 
     def site(
@@ -121,7 +122,7 @@ class Bench:
             case: the case.
             flags: how to compile it, in addition to the run's own flags.
             shift: bytes by which all tensors are moved from a multiple of 256.
-            beside: a site of the same operator, whose memory this one shares except for the shift.
+            beside: a site of the same operator, whose memory the new site uses, but with `shift`.
 
         Raises:
             HResultError: DirectML refuses the case, or there is not enough memory.
@@ -159,7 +160,7 @@ class Bench:
         )
 
     def table(self, desc: dml.DML_BINDING_TABLE_DESC) -> ComObject:
-        """Return a new binding table, which lives as long as the case is on the bench."""
+        """Return a new binding table, which is released at the end of the `with` block."""
         create = self.device.dml.create
         table = create("CreateBindingTable", dml.IDML_BINDING_TABLE, ctypes.byref(desc))
         return self._owner.enter_context(table)
@@ -176,9 +177,10 @@ class Bench:
 
         Args:
             site: the site.
-            variation: the variation of the inputs that DirectML takes over, if it takes over any.
-            from_upload: whether DirectML reads these inputs directly from the upload heap, which
-                is overwritten afterwards.
+            variation: which of the case's inputs DirectML takes over (those with the flag
+                OWNED_BY_DML), as `dmlconf.cases.variation.varied` numbers them.
+            from_upload: whether DirectML reads these inputs directly from the upload heap, and not
+                from the arena. The upload heap is overwritten afterwards.
         """
         compiled, placement, device = site.compiled, site.placement, self.device
         table = self.table(self._table_desc(compiled.initializer, compiled.descriptors[0]))
@@ -220,7 +222,8 @@ class Bench:
         Args:
             steps: the dispatches in order.
             late: called after recording, before the submission.
-            read: returns, for a step's number from 0, whether its memory is read back.
+            read: returns whether the arena is read back after a step, given the step's number
+                from 0.
 
         Raises:
             HResultError: a call failed, or the device is gone.
@@ -240,7 +243,7 @@ class Bench:
         *,
         read: Callable[[int], bool] = lambda number: True,
     ) -> Work:
-        """Return steps, with the bytes of the arena before each in an upload buffer.
+        """Return steps as work, and fill an upload buffer with what the arena holds before each.
 
         Args:
             steps: the dispatches in order.
@@ -275,7 +278,7 @@ class Bench:
         return Work(tuple(loads), upload, back)
 
     def record(self, work: Work, commands: Device) -> None:
-        """Record steps, one after another."""
+        """Record steps one after another, on the command list of `commands`."""
         memory = memory_of(load.step.site for load in work.loads)
         self._change(memory, _States.COMMON, _States.UNORDERED_ACCESS, commands)
         for load in work.loads:
@@ -340,9 +343,10 @@ class Bench:
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each variation; numbers beyond the case's last variation mean the last.
+        """Return a step for each number of other inputs (`varied`), 0 for the case's own.
 
-        If DirectML has taken over inputs, there is only the case's own variation.
+        A number beyond the last stands for the last. If DirectML has taken over inputs, there are
+        only the case's own.
         """
         last = 0 if site.placement.any_owned() else site.case.most_variations - 1
         return [Step(site, min(number, last)) for number in numbers]

@@ -1,4 +1,4 @@
-"""The circumstance `evicted`: the memory of a dispatch leaves the device before it runs.
+"""The circumstance `evicted`: the memory of a dispatch leaves the device before the dispatch runs.
 
 Only memory of Direct3D is evicted. In the Wine lab, IDMLDevice::Evict of an initialiser or a
 compiled operator never returned (measured on DirectML 1.15.4), and a circumstance must not hang

@@ -61,7 +61,7 @@ class DirectMLExerciser:
                 cache.trim()
 
     def close(self) -> None:
-        """Release the memory, and the operators that plain runs do not have."""
+        """Release the memory, and the operators that only circumstances use."""
         self._bench.close()
         for flags, cache in self._operators.items():
             if flags:

@@ -1,4 +1,4 @@
-"""The circumstance `interleaved`: dispatches without a barrier, on two queues, in two threads."""
+"""The circumstance `interleaved`: no barrier between dispatches, two threads, and two queues."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     seen += _recorded_at_once(
         bench, lanes, (bench.prepared([one], "a"), bench.prepared([other], "b"))
     )
-    # The second queue writes the memory that the first one uses: without the fence, the results of
-    # both are wrong.
+    # The second queue writes the memory that the first one uses: if the fence were ignored, the
+    # results of both would be wrong.
     works = bench.prepared([one], "a"), bench.prepared(bench.variations(first, [2]), "b")
     return seen + _in_turn(bench, lanes, works)
 
@@ -32,8 +32,8 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
 def _recorded_at_once(
     bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]
 ) -> list[Dispatch]:
-    """Record two lists in two threads, and run them on two queues without an order."""
-    from concurrent.futures import ThreadPoolExecutor  # Most workers do without it.
+    """Record two lists in two threads, and run them on two queues in no fixed order."""
+    from concurrent.futures import ThreadPoolExecutor  # Most workers never need it.
 
     with ThreadPoolExecutor(2) as threads:
         for done in [

@@ -1,4 +1,4 @@
-"""An additional queue of a device with its own command list; its work need not be waited for."""
+"""An additional queue of a device with its own command list, for the circumstance `interleaved`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Lane"]
 
 
 class Lane(Device):
-    """A compute queue of an existing device; it need not be waited for at once."""
+    """A compute queue of an existing device, which may work at the same time as other queues."""
 
     def __init__(self, device: Device) -> None:
         """Create the queue, the command list, the fence and the recorder.

@@ -1,4 +1,4 @@
-"""The circumstance `long`: 1,000 dispatches, and the process's memory while they run.
+"""The circumstance `long`: 1,000 dispatches, between which the process's memory is measured.
 
 Only memory that the process has committed is measured, not the memory of a separate device.
 """
@@ -30,7 +30,7 @@ _LEAK_BYTES: Final = 4096
 
 
 def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
-    """Dispatch 100 times in each of ten submissions, and read the result of the last dispatch."""
+    """Dispatch 100 times in each of ten submissions, and read the last result of each."""
     site = bench.site(case)
     if site.placement.span > _MOST_BYTES:
         return Inapplicable(f"its tensors take {site.placement.span >> 10:,} KiB")
@@ -47,7 +47,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 
 
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
-    """Return a fault if memory grows with every block of dispatches.
+    """Return a fault if memory grows with every block of dispatches after the first four.
 
     Args:
         sizes: the bytes that the process had committed after each block of 100 dispatches.

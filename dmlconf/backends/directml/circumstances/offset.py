@@ -24,7 +24,8 @@ _MORE_BYTES: Final = 32
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch with a table for each offset, in buffers that are larger than the tensors."""
-    # An index past the end of a tensor reads the rest of its binding, whose size must not change.
+    # For an index past the end of an input, DirectML reads the rest of that input's binding. So
+    # these bindings keep their sizes.
     by_index = any(name.startswith("Indices") for name in case.input_names())
     kept = frozenset(case.input_names()) if by_index else frozenset()
 
@@ -43,7 +44,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _larger(tensor: TensorDesc, more: int) -> TensorDesc:
-    """Return the tensor with more bytes, and with the alignment at which it will be bound."""
+    """Return the tensor with `more` bytes, and with a guaranteed alignment of at least 16."""
     return replace(
         tensor,
         DeclaredTensorSizeInBytes=tensor.TotalTensorSizeInBytes + more,

@@ -1,4 +1,4 @@
-"""The circumstance `owned`: constant inputs that DirectML takes over from an upload heap.
+"""The circumstance `owned`: DirectML takes over constant inputs (OWNED_BY_DML) from an upload heap.
 
 All inputs of an operator but the first are made constant, as in applications: weights, biases,
 scales, zero points, tables. An operator with one input has no such input. An input of a graph is

@@ -1,4 +1,4 @@
-"""The circumstance `rebound`: one binding table with other memory, then two tables at once."""
+"""The circumstance `rebound`: a binding table is bound to other memory; two are used at once."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
 
 def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:
-    """Return the dispatches, with those of the same inputs, buffers and results as one."""
+    """Return the dispatches; those with the same inputs, buffers and results become one."""
     distinct: dict[tuple[object, ...], Dispatch] = {}
     for each in dispatches:
         digests = tuple((name, elements_digest(array)) for name, array in each.arrays.items())

@@ -1,4 +1,8 @@
-"""Work that runs on a bench: sites, steps on them, and the results of the steps."""
+"""Dispatches of a circumstance that are submitted together; `bench` runs them.
+
+They are called steps. Each runs on a site: the case's compiled operator, its memory and its binding
+table. A site's arena is the memory that holds all tensors.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +63,8 @@ class Step:
 
     Attributes:
         site: the site on which it runs.
-        variation: the number of its inputs, as in `varied`; 0 for the case's own.
+        variation: which of the case's inputs it has, as `dmlconf.cases.variation.varied` numbers
+            them; 0 for the case's own.
     """
 
     site: Site
@@ -68,13 +73,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A step with the bytes that its arena holds before it.
+    """A step with the bytes that its arena is to hold before it runs.
 
     Attributes:
         step: the step.
         start: the offset of these bytes in the upload buffer.
         image: these bytes, UINT8.
-        back: the offset in the readback buffer of the arena's bytes after the step; None if they
+        back: where in the readback buffer the arena's bytes are copied after the step; None if they
             are not read back.
     """
 
@@ -86,11 +91,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Steps that can be recorded.
+    """Steps with the buffers that they need to be recorded.
 
     Attributes:
-        loads: the loads, in order.
-        upload: the buffer with the arenas' bytes before the steps.
+        loads: the steps, in order.
+        upload: the buffer with the bytes that the arenas are to hold before the steps.
         back: the buffer that receives the arenas' bytes after the steps.
     """
 
@@ -99,7 +104,7 @@ class Work:
     back: Buffer
 
     def dispatches(self) -> list[Dispatch]:
-        """Return the results of the steps, once they have run."""
+        """Return the results of the steps that are read back. Call it when they have run."""
         ends = [load.back + len(load.image) for load in self.loads if load.back is not None]
         content = mapped(self.back, max(ends, default=0))
         return [
@@ -121,8 +126,8 @@ def memory_of(sites: Iterable[Site]) -> list[Buffer]:
 
 def _dispatch(load: Load, after: Array) -> Dispatch:
     arrays, faults = inspect(load.step.site.placement, [load.image], [after])
-    # A single dispatch does not show that an element was not written. It then holds a fill value,
-    # which the judge finds to be wrong.
+    # A single dispatch does not show that an element was not written. Such an element holds a fill
+    # value, which the judge finds to be wrong.
     intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
     in_place = load.step.site.case.in_place
     return Dispatch(load.step.variation, arrays, intrusions, in_place=in_place)

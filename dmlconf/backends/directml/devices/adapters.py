@@ -61,7 +61,7 @@ class Adapter:
 
 
 class Adapters:
-    """The adapters of this machine; leaving it as a context manager releases them.
+    """The adapters of this machine; as a context manager, it releases them at the end.
 
     Attributes:
         found: the adapters in the system's order.
@@ -96,7 +96,7 @@ class Adapters:
             self._native.pop().release()
 
     def native(self, adapter: Adapter) -> ComObject:
-        """Return the adapter's native object; it remains owned by this object."""
+        """Return the adapter's native object, which is released together with all others."""
         return self._native[adapter.index]
 
     def _list(self, libraries: Libraries) -> None:

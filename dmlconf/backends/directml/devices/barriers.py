@@ -17,7 +17,7 @@ __all__ = ["change_states", "wait_for_writes"]
 
 _TRANSITION: Final = 0
 _UAV: Final = 2
-"""Of `D3D12_RESOURCE_BARRIER_TYPE`."""
+"""Values of `D3D12_RESOURCE_BARRIER_TYPE`."""
 
 _ALL_SUBRESOURCES: Final = 0xFFFF_FFFF
 
@@ -41,6 +41,6 @@ def change_states(
 
 
 def wait_for_writes(commands: ComObject) -> None:
-    """Record that what follows waits for all writes of the dispatches before."""
+    """Record a barrier: later commands wait for all writes of earlier dispatches."""
     barrier = D3D12_RESOURCE_BARRIER(_UAV)
     commands.call("ResourceBarrier", 1, ctypes.byref(barrier))

@@ -38,7 +38,7 @@ POINTER: Final = ctypes.c_void_p
 
 
 class Device:
-    """A device with one queue and one command list, which is filled, submitted and waited for.
+    """A device with one queue and one command list: record commands, submit them, and wait.
 
     Attributes:
         d3d: the ID3D12Device.
@@ -48,8 +48,8 @@ class Device:
         commands: the ID3D12GraphicsCommandList.
         fence: the fence of the queue.
         limit: how long a submission may take; if one took longer, the device cannot be used.
-        messages: messages of the debug layers; None if none was requested or is active.
-        missing_layers: requested debug layers that are not available, and why; else empty.
+        messages: messages of the debug layers; None if no layer was requested or is active.
+        missing_layers: requested debug layers that are not available, and why.
     """
 
     def __init__(self, libraries: Libraries, adapter: ComObject, *, debug: bool = False) -> None:
@@ -57,7 +57,7 @@ class Device:
 
         Args:
             libraries: the native libraries.
-            adapter: the adapter's object.
+            adapter: the adapter's native object.
             debug: whether to use the debug layers of Direct3D and DirectML.
 
         Raises:
@@ -218,7 +218,7 @@ class Device:
         self.commands.call("SetDescriptorHeaps", 1, heaps)
 
     def copy(self, target: Buffer, at: int, source: Buffer, start: int, size: int) -> None:
-        """Record a copy of `size` bytes."""
+        """Record a copy of `size` bytes, from offset `start` of one buffer to `at` of another."""
         self.commands.call("CopyBufferRegion", target.resource, at, source.resource, start, size)
 
     def change(
@@ -231,7 +231,7 @@ class Device:
         change_states(self.commands, [each.resource.address for each in buffers], before, after)
 
     def dispatch(self, dispatchable: ComObject, table: ComObject) -> None:
-        """Record a dispatch, and a barrier so that what follows waits for its writes."""
+        """Record a dispatch, and a barrier so that later commands wait for its writes."""
         self.recorder.call("RecordDispatch", self.commands, dispatchable, table)
         wait_for_writes(self.commands)
 
@@ -289,7 +289,7 @@ class Device:
         """Raise an error if the ID3D12Device or the IDMLDevice was removed.
 
         Raises:
-            HResultError: one of them was; the call is `GetDeviceRemovedReason`.
+            HResultError: one of them was; the error's `call` is `GetDeviceRemovedReason`.
         """
         self.d3d.call("GetDeviceRemovedReason")
         self.dml.call("GetDeviceRemovedReason")
@@ -306,7 +306,7 @@ def create_dml(
     Args:
         libraries: the native libraries.
         d3d: the ID3D12Device.
-        minimum: the DML_FEATURE_LEVEL that it must have.
+        minimum: the DML_FEATURE_LEVEL that it must at least have.
         flags: its creation flags.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The fence of a queue, and a wait for it that always returns."""
+"""The fence of a queue, and a wait for it that ends at a time limit at the latest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 __all__ = ["WAIT_SECONDS", "Fence", "FenceTimeoutError", "WaitLimit"]
 
 WAIT_SECONDS: Final = 60.0
-"""How long a wait may take, unless the opener of the device sets another limit."""
+"""How long a wait may take, unless `WaitLimit.seconds` is set."""
 
 _FIRST_POLL_SECONDS: Final = 0.00005
 _LONGEST_POLL_SECONDS: Final = 0.002
@@ -25,7 +25,7 @@ class FenceTimeoutError(HResultError):
     """A device did not finish its work in time.
 
     Attributes:
-        seconds: how long the wait took.
+        seconds: how long the wait was permitted to take.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -42,7 +42,7 @@ class WaitLimit:
 
     Attributes:
         seconds: the longest wait for a queue.
-        exceeded: whether a wait took longer; then nothing the device still uses can be released.
+        exceeded: whether a wait took longer; then nothing that the device uses may be released.
     """
 
     seconds: float = WAIT_SECONDS
@@ -77,7 +77,7 @@ class Fence:
         self._fence.release()
 
     def signal(self) -> None:
-        """Let the queue signal when all its work so far is done.
+        """Let the queue signal the fence when all its work so far is done.
 
         Raises:
             HResultError: the device was removed.
@@ -89,7 +89,7 @@ class Fence:
         """Let another queue wait for this queue's work so far.
 
         Args:
-            other: the ID3D12CommandQueue that waits on the device.
+            other: the ID3D12CommandQueue that is to wait; this process does not wait.
         """
         other.call("Wait", self._fence, self._submissions)
 

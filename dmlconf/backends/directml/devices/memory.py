@@ -14,7 +14,8 @@ from dmlconf.backends.directml.api.vtable import ComObject
 __all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
 
 LARGE_BYTES: Final = 1 << 26
-"""A larger buffer gets exactly the bytes that are needed; others get a power of two, for reuse."""
+"""A buffer of more bytes gets exactly those that are needed; others get a power of two, for reuse.
+"""
 
 _FIRST_BYTES: Final = 1 << 22
 
@@ -40,7 +41,7 @@ class Buffer:
         Args:
             device: the ID3D12Device.
             size: its size in bytes.
-            kind: its heap; upload and readback buffers stay mapped for as long as they live.
+            kind: its type of heap; upload and readback buffers stay mapped as long as they live.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -91,7 +92,7 @@ class Buffer:
 
 
 class Buffers:
-    """Buffers that are kept by name, and enlarged if they are too small."""
+    """Buffers that are kept by name, and replaced by larger ones if they are too small."""
 
     def __init__(self, device: ComObject, first_bytes: int = _FIRST_BYTES) -> None:
         """Start with no buffers.
@@ -105,7 +106,7 @@ class Buffers:
         self._buffers: dict[str, Buffer] = {}
 
     def get(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
-        """Return the buffer of that name, with at least that size.
+        """Return the buffer of that name, with at least that size; a new one has no content.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.

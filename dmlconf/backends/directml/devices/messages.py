@@ -32,7 +32,7 @@ from dmlconf.backends.protocol import (
 __all__ = ["InfoQueue", "Message", "with_messages"]
 
 MOST_TEXTS: Final = 20
-"""Maximum number of distinct messages of a case that are kept."""
+"""Maximum number of distinct errors of a case that are kept, and of distinct warnings."""
 
 _Severity = D3D12_MESSAGE_SEVERITY
 
@@ -101,7 +101,8 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
     Errors and corruptions become faults of a case that ran. In a rejection, errors become its
-    message; a rejection with a corruption becomes a breakdown.
+    message; a rejection with a corruption becomes a breakdown. A breakdown gets all of them as
+    diagnostics.
 
     Args:
         outcome: the case's outcome.

@@ -1,7 +1,7 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process: a driver that ends that process spoils only the entry of its
-adapter.
+Devices are opened in another process: if a driver ends that process, only the entry of its adapter
+is lost.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def survey(path: str | None = None) -> Survey:
         if not listed.adapters:
             raise BackendError(NO_ADAPTER)
         if len(entries) < len(listed.adapters):
-            # The process ended at this adapter; the next one starts after it.
+            # The process ended at this adapter; the next process starts with the adapter after it.
             adapter = listed.adapters[len(entries)]
             entries.append(Surveyed(adapter, None, f"while opening it, the process {process.end}"))
         if len(entries) >= len(listed.adapters):

@@ -1,4 +1,4 @@
-"""Batches of cases that run together, each case in memory of its own."""
+"""Batches of cases that run together, each in its own arena: the memory of all its tensors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dmlconf.cases.model import Case
 __all__ = ["MOST_BYTES", "MOST_DESCRIPTORS", "MOST_WORK", "Batch", "Member", "Prepared"]
 
 MOST_BYTES: Final = 1 << 26
-"""Bytes of arena, scratch and persistent memory that a batch of several cases may take."""
+"""Bytes of arenas, scratch and persistent memory that a batch of several cases may take."""
 
 MOST_DESCRIPTORS: Final = 1 << 12
 """Descriptors that a batch of several cases may take."""
 
 
 MOST_WORK: Final = 1 << 28
-"""Terms that a submission of several cases may compute, as `dmlconf.cases.work` counts them.
+"""Terms that a dispatch of each of several cases may compute, as `dmlconf.cases.work` counts them.
 
-Windows may remove a device whose submission takes more than 2 s, and WSL fails one of more than
-10 s. A batch computes each case twice. A device of 1 GFLOP/s takes half a second for this much; no
-GPU is slower, and the processor in the Wine lab is about that fast.
+Windows may remove a device if a submission takes more than 2 s, and in WSL one of more than 10 s
+fails. A submission dispatches each case twice: for so many terms, that takes a device of 1 GFLOP/s
+half a second. No GPU is slower, and the processor in the Wine lab is about that fast.
 """
 
 
@@ -77,7 +77,7 @@ class Batch:
         temporary: bytes of all scratch memory.
         persistent: bytes of all persistent memory.
         descriptors: number of all descriptors.
-        work: approximate number of terms that the device computes in one dispatch of each.
+        work: approximate number of terms that the device computes in one dispatch of each case.
     """
 
     members: list[Member] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Batch:
         return iter(self.members)
 
     def add(self, prepared: Prepared) -> bool:
-        """Add a case and return True, or False if the batch is full; the first case always fits."""
+        """Add a case and return True; return False if it does not fit. The first always fits."""
         compiled, placement = prepared.compiled, prepared.placement
         member = Member(
             prepared,

@@ -23,9 +23,10 @@ class Resources:
     """The memory that belongs to one case.
 
     Attributes:
-        arena: the buffer that holds all tensors.
-        temporary: scratch memory, or None if none is needed.
-        persistent: memory that the initialiser writes and the operator reads, or None.
+        arena: the memory that holds all tensors.
+        temporary: scratch memory; None if none is needed.
+        persistent: memory that the initialiser writes and the operator reads; None if none is
+            needed.
     """
 
     arena: Region
@@ -40,7 +41,7 @@ def bind_initializer(
     placement: Placement,
     resources: Resources,
 ) -> None:
-    """Bind the inputs that DirectML takes over, scratch, and the operator's persistent memory.
+    """Bind the inputs that DirectML takes over (OWNED_BY_DML), scratch and persistent memory.
 
     Args:
         table: the binding table of the initialiser.

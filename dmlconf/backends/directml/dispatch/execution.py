@@ -57,7 +57,7 @@ class Result:
 
     Attributes:
         arrays: the outputs by tensor.
-        faults: misbehavior apart from the values.
+        faults: what the operator did wrong apart from the values.
         dispatch_seconds: how long each dispatch took by the device's clock, if it has one.
     """
 
@@ -81,7 +81,7 @@ class Executor:
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
     ) -> None:
-        """Create the descriptor heap and the buffer of fill bytes.
+        """Create the descriptor heap, and a buffer from which memory is set to fill values.
 
         Args:
             device: the device to run on.
@@ -141,7 +141,7 @@ class Executor:
             return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)
-        # The device refuses what is too large before this process allocates as much memory.
+        # If the batch is too large for the device, this fails before this process allocates arrays.
         upload = self._buffer("upload", batch.arena * (_ROUNDS + owned), _Heap.UPLOAD)
         readback = self._buffer("readback", batch.arena * _ROUNDS, _Heap.READBACK)
         self._buffer("arena", batch.arena, _Heap.DEFAULT)
@@ -170,8 +170,8 @@ class Executor:
     def _run_large(self, member: Member, batch: Batch) -> Result:
         """Do what `run` does for a single large case, one dispatch after the other.
 
-        Memory is copied in pieces. So the process holds the arena's bytes only twice: before and
-        after a dispatch.
+        The arena (the memory of all tensors) is copied in pieces. So the process holds its bytes
+        only twice: before and after a dispatch.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena, temporary, persistent = self._memory(batch)
@@ -222,7 +222,7 @@ class Executor:
     def _record(
         self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
     ) -> None:
-        """Record initialisations and dispatches; `owner` keeps the tables until they have run."""
+        """Record initialisations and dispatches; `owner` is to keep the tables until these end."""
         device, clock = self._device, self._timestamps
         arena, temporary, persistent = self._memory(batch)
         fresh = [buffer for buffer in (arena, temporary) if buffer]
@@ -288,7 +288,7 @@ class Executor:
         )
 
     def _fill(self, buffer: Buffer | None, size: int, poison: int) -> None:
-        """Record filling a buffer with a fill value."""
+        """Record that `size` bytes of a buffer are set to the fill value `POISONS[poison]`."""
         for offset in range(0, size if buffer else 0, _POISON_BYTES):
             assert buffer is not None
             count = min(_POISON_BYTES, size - offset)

@@ -1,4 +1,4 @@
-"""Compile graphs, as applications that compile whole models do."""
+"""Compile graphs with IDMLDevice1::CompileGraph, and create the operators of their nodes."""
 
 from __future__ import annotations
 
@@ -184,7 +184,8 @@ class _NativeGraph:
     """A `DML_GRAPH_DESC` in memory, with everything that it points to.
 
     Attributes:
-        structure: the argument of CompileGraph; valid as long as this object and its owner live.
+        structure: the argument of CompileGraph; valid until `owner`, which owns the operators, is
+            closed, or this object is deleted.
     """
 
     def __init__(self, device: ComObject, plan: GraphPlan, owner: ExitStack) -> None:

@@ -1,4 +1,4 @@
-"""Read the outputs and find faults in what the dispatches of a case left in the arena.
+"""Read outputs and find faults in what dispatches left in the arena: the memory of all tensors.
 
 Arenas are compared in blocks, and one dispatch after the other, so that no arena is copied whole.
 """
@@ -30,11 +30,11 @@ _BLOCK: Final = 1 << 18
 def inspect(
     placement: Placement, before: Sequence[Array], after: Sequence[Array]
 ) -> tuple[dict[str, Array], tuple[Fault, ...]]:
-    """Return the outputs of the first dispatch by tensor, and the faults of both.
+    """Return the outputs of the first dispatch by tensor, and the faults of all dispatches.
 
     Args:
         placement: where the tensors lie.
-        before: the arena's bytes before each of the two dispatches.
+        before: the arena's bytes before each dispatch.
         after: the arena's bytes after each dispatch.
     """
     inspection = Inspection(placement)
@@ -45,7 +45,11 @@ def inspect(
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A part of the arena that no dispatch may change: a guard band, or the input `tensor`."""
+    """A part of the arena that no dispatch may change: an input, or a guard band.
+
+    It is the input `tensor`, or the guard band between `previous` and `tensor`, which are None at
+    the arena's beginning and end.
+    """
 
     begin: int
     end: int
@@ -120,7 +124,7 @@ class Inspection:
                 yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
 
     def _output_faults(self) -> Iterator[Fault]:
-        """Yield a fault for each output that was not written, or differs between dispatches."""
+        """Yield faults of outputs: elements not written, and elements that differ when repeated."""
         for tensor in self._placement.outputs:
             if tensor is None:
                 continue
@@ -163,7 +167,7 @@ def _where_different(one: Array, other: Array) -> Array:
 def _where_same(tensor: PlacedTensor, before: Array, after: Array, among: Array | None) -> Array:
     """Return the indices of an output's elements whose bits a dispatch did not change, INT64.
 
-    Of the indices `among`, if they are given, only some are returned.
+    If `among` is given, only these indices are looked at.
     """
     old, new = (bits_of(elements_of(tensor.desc, content).ravel()) for content in (before, after))
     if among is not None:

@@ -38,7 +38,7 @@ class CompiledOperator:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """How many descriptors the binding tables of initialiser and operator have, at least 1."""
+        """How many descriptors the tables of initialiser and operator have, at least 1 each."""
         each = (self.initializer_needs, self.needs)
         initializer, operator = (max(p.RequiredDescriptorCount, 1) for p in each)
         return initializer, operator
@@ -63,7 +63,7 @@ class OperatorCache:
 
         Args:
             device: the IDMLDevice.
-            flags: how operators are compiled.
+            flags: the flags with which everything is compiled.
         """
         self._device = device
         self._flags = flags
@@ -72,10 +72,10 @@ class OperatorCache:
     def get(
         self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE
     ) -> CompiledOperator:
-        """Return a compiled plan, from the cache if possible; it lives until the next `trim`.
+        """Return a compiled plan, from the cache if possible; it is valid until the next `trim`.
 
         Args:
-            plan: an operator or a graph.
+            plan: what is to be compiled: an operator or a graph.
             flags: flags for this plan, in addition to those of the cache.
 
         Raises:

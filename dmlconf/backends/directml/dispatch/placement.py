@@ -3,9 +3,9 @@
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
 each. Before a dispatch, every byte that is not an input's element holds a fill value: the outputs,
 the guard bands, the holes between strided elements, and the bytes after the last element. A case is
-dispatched twice, with a different fill value each time. So an element that was not written holds
-the fill value of each dispatch, an element that was computed from a hole differs between the two,
-and changed bytes outside the outputs are detected.
+dispatched twice, with another fill value each time. So an element that was not written holds the
+fill value after each dispatch, an element that was computed from a hole differs between the two
+dispatches, and changed bytes outside the outputs are detected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GUARD: Final = 256
 """Minimum bytes of a guard band, and the alignment of tensors."""
 
 POISONS: Final = (0xCD, 0xFF)
-"""The bytes that fill the arena before the first and the second dispatch; 0xFF gives NaN."""
+"""The fill values before the first and the second dispatch; floats of bytes 0xFF are NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class PlacedTensor:
     """A tensor of a case, and where it lies in the arena.
 
     Attributes:
-        name: the tensor, as in `Binding`.
+        name: the tensor's name, as in `dmlconf.cases.plans.Binding`.
         desc: its desc.
         offset: the offset of its first byte in the arena.
         is_output: whether it is written.
@@ -65,7 +65,7 @@ class PlacedTensor:
 
     @property
     def end(self) -> int:
-        """Offset of the end, rounded up to 4 bytes, which a shader writes at once."""
+        """Offset of the end; the size is rounded up to 4 bytes, which a shader writes at once."""
         return self.offset + -(-self.size // 4) * 4
 
     @property
@@ -112,11 +112,11 @@ class Placement:
     def image(self, data: Mapping[str, Array], poison: int) -> Array:
         """Return the arena's bytes for a dispatch.
 
-        Where inputs that DirectML took over were, there is the fill value: DirectML has a copy.
+        In place of inputs that DirectML took over there is the fill value: DirectML has a copy.
 
         Args:
             data: the inputs' arrays by tensor.
-            poison: the byte everywhere else.
+            poison: the fill value of all other bytes.
         """
         return self._image(data, poison, owned=False)
 
@@ -211,7 +211,7 @@ def _nibbles(content: Array) -> Array:
 
 
 def _view(desc: TensorDesc, elements: Array) -> Array:
-    """Return the tensor's elements among those of the buffer, as a view shaped like its Sizes.
+    """Return a tensor's elements, of all `elements` of its buffer, as a view shaped like its Sizes.
 
     Raises:
         IndexError: the last element lies past the buffer's end.

@@ -1,9 +1,9 @@
 """Run cases in batches, and turn whatever happens to each into an outcome.
 
 A batch that fails as a whole is run again case by case, so that the failure is attributed to the
-right case. So is a batch after which a guard band or an input changed, since its cases' memory is
-adjacent. When a device was removed or hangs, all later cases break down, too: no device works in
-that process any more.
+right case. So is a batch in which a guard band or an input has changed, since the memory of its
+cases is adjacent. If the device is removed or hangs, all later cases break down, too: no other
+device is opened in that process.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class Runner:
             yield from self._batched(cases)
             return
         for case in cases:
-            self._executor.trim(0)  # Layers also report when an operator is created.
+            self._executor.trim(0)  # Layers also report while an operator is created.
             self._messages.take()
             for outcome in self._batched([case]):
                 yield with_messages(outcome, self._messages.take())
 
     def _batched(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         batch = Batch()
-        # The outcomes of cases so far; those in the batch have None.
+        # The outcomes of the cases so far, in order; None stands for a case in the batch.
         waiting: deque[Outcome | None] = deque()
         for case in cases:
             found = self._prepare(case)

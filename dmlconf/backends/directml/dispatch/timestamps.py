@@ -89,7 +89,7 @@ class Timestamps:
         """Return the seconds between pairs of the first `count` timestamps; empty without a clock.
 
         Returns:
-            One figure for each even index and the odd one after it; empty if the clock went
+            The seconds from timestamp 0 to 1, from 2 to 3, and so on; empty if the clock went
             backwards, as some do.
         """
         if not self._frequency:
