@@ -1,8 +1,8 @@
 """Write a captured graph's blocks as cases with the values that reach them in the application.
 
-The data of the graph's inputs was kept. The tensors that a block reads from other nodes get the
-values that the reference computes for these nodes, since a capture does not see what DirectML
-computes inside a graph.
+`dmlconf.capture.blocks` splits the graph. Only the data of the graph's inputs is captured, and not
+what DirectML computes inside a graph. So tensors that a block reads from other nodes get the values
+that the reference computes for these nodes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
     """Write the blocks of each kept dispatch of a graph as a case file.
 
     Args:
-        folder: the folder of captured cases, which has the dispatches already.
+        folder: the folder of captured cases, which already has the case files of the dispatches.
         captured: the captured calls.
-        most_nodes: the most nodes of a block; smaller graphs are not split.
+        most_nodes: the most nodes of a block; graphs of no more nodes are not split.
         most_bytes: the maximum size of the data; a block whose data exceeds it is left out.
 
     Raises:
@@ -81,7 +81,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 
 
 def _values(path: Path) -> Mapping[str, Array]:
-    """Return the data of a dispatch's inputs, and of nodes' outputs by `NODE` or `NODE.TENSOR`."""
+    """Return the data of a dispatch's inputs, and of nodes' outputs by `NODE` and `NODE.TENSOR`."""
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
     values = dict(case.inputs())

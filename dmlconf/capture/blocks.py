@@ -32,7 +32,8 @@ class Block:
         nodes: the names of its nodes in the graph; each comes after the nodes whose outputs it
             reads.
         parts: the parts of its entry in a case file, under the graph's names.
-        sources: what each of its inputs is in the graph: an input, or `NODE` or `NODE.TENSOR`.
+        sources: for each of its inputs, the graph's input or node's output that it is; an output is
+            written as `NODE` or `NODE.TENSOR`.
     """
 
     nodes: tuple[str, ...]
@@ -94,7 +95,7 @@ class _Graph:
         return order
 
     def connected(self, piece: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Yield the connected parts of a piece, each in its order."""
+        """Yield the connected parts of a piece, each in the piece's order."""
         left = set(piece)
         for first in piece:
             if first not in left:
@@ -151,9 +152,10 @@ class _Graph:
         return value
 
     def _outputs(self, inside: set[str]) -> Mapping[str, str]:
-        """Return the outputs of these nodes that leave the block, by name.
+        """Return the references that become the block's outputs, by name.
 
-        Another node reads such an output, the graph returns it, or nothing reads it.
+        They are outputs of its nodes that other nodes read or the graph returns, and the first
+        output of a node that none reads from.
         """
         own = self._parts["outputs"].values()
         returned = {
@@ -191,7 +193,7 @@ def with_references(value: Any, new_name: Callable[[str], str]) -> Any:
 
     Args:
         value: the desc, or a part of it, as a case file has it.
-        new_name: returns what stands in place of a reference.
+        new_name: returns the new name for a reference.
     """
     if isinstance(value, list):
         return [with_references(item, new_name) for item in value]

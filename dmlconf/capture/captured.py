@@ -58,9 +58,9 @@ class CapturedGraph:
 
     Attributes:
         number: its number in the order of compilation, from 1.
-        parts: the parts of a case file's entry.
+        parts: its inputs, nodes and so on, as in the entry of a case file.
         names: the application's own names of nodes, by the nodes' names in the entry.
-        unused: inputs that nothing reads, which the entry leaves out.
+        unused: how many inputs nothing reads; the entry leaves them out.
         flags: the DML_EXECUTION_FLAGS that it was compiled with.
         compiled: how often CompileGraph was called.
         hresult: what CompileGraph returned; None if the program ended in that call.
@@ -137,7 +137,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """How many operators and graphs have each kept array as a weight, by its file."""
+        """How often each kept array is a weight of an operator or a graph, by the array's file."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())
@@ -182,7 +182,7 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
                 number = int(line["number"])
                 if number not in numbered and ("operator" in line or "graph" in line):
                     numbered[number] = _new(line, result, by_key)
-                if number in numbered:  # Else its description was too long.
+                if number in numbered:  # If not, its description was too long to be written.
                     numbered[number].compiled += 1
             case "compiled" | "dispatch" | "statistics" | "weights":
                 what = numbered.get(int(line["number"]))

@@ -59,7 +59,7 @@ class Written:
     Attributes:
         files: the case files.
         cases: how many cases they hold.
-        left_out: the cases that dmlconf's own rules refuse: their names, and what is wrong.
+        left_out: what is wrong with each case that dmlconf itself refuses to load, by its name.
     """
 
     files: tuple[Path, ...]
@@ -77,7 +77,7 @@ File = tuple[Path, Entry, list[Entry]]
 def write_cases(
     folder: Path, captured: Captured, source: Path | None = None, block_nodes: int | None = None
 ) -> Written:
-    """Write case files below a folder, one for each operator and some for graphs.
+    """Write case files below a folder: one for each operator, and one or more for graphs.
 
     Each file is loaded as `dmlconf run` loads it. A case that does not load is left out.
 
@@ -102,10 +102,10 @@ def write_cases(
 
 
 def written(files: Iterable[File]) -> Written:
-    """Write case files of the entries that load, and return what was left out.
+    """Write case files of the entries that load, and return what was written and left out.
 
     Args:
-        files: the path, the head and the entries of each file.
+        files: for each file its path, its head (what it says of all its entries) and its entries.
 
     Raises:
         OSError: a file cannot be written.
@@ -167,7 +167,7 @@ def _files(
 def operator_entries(
     name: str, members: Sequence[CapturedOperator], note: Callable[[CapturedOperator], str]
 ) -> Iterator[Entry]:
-    """Yield an entry of a case file, with generated data, for each desc of an operator.
+    """Yield an entry of a case file for each desc of an operator, with kept or generated data.
 
     Args:
         name: the operator.
@@ -221,7 +221,7 @@ def _operator_note(member: CapturedOperator) -> str:
 def _graph_entries(
     graphs: Sequence[CapturedGraph], block_nodes: int | None
 ) -> Iterator[tuple[CapturedGraph, Entry]]:
-    """Yield the entry of each graph, and those of its blocks."""
+    """Yield the entry of each graph and the entries of its blocks, each with the graph."""
     for graph in graphs:
         yield graph, _graph_entry(graph)
         if block_nodes is None or len(graph.parts["nodes"]) <= block_nodes:
@@ -244,7 +244,7 @@ def _graph_entries(
 
 
 def block_span(graph: CapturedGraph, block: Block) -> str:
-    """Return a sentence that says which nodes of a graph a block has, by their original names."""
+    """Return a sentence on which nodes of a graph a block has, by the application's names."""
     first, last = (graph.names.get(name, name) for name in (block.nodes[0], block.nodes[-1]))
     count = len(block.nodes)
     if count == 1:
@@ -267,7 +267,7 @@ def _graph_entry(graph: CapturedGraph) -> Entry:
 
 
 def _weight(weights: Mapping[str, KeptArray], name: str) -> Mapping[str, Any] | None:
-    """Return the entry of an input's data if its weights were kept; else None."""
+    """Return the entry of an input's data if it was kept as a weight; else None."""
     kept = weights.get(name)
     return None if kept is None else {"values": {"file": f"{DATA}/{kept.file}"}}
 
@@ -289,7 +289,7 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for the graph's inputs, chosen for the first reader of each."""
+    """Return the parts with data for each input, generated to suit the first node that reads it."""
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
     for node in parts["nodes"].values():
@@ -342,7 +342,7 @@ def sound_entries(
         head: what the file says of all its entries.
         entries: the entries.
         path: the path of the file to write; the data files that entries name are there already.
-        left_out: receives what is wrong with each other entry, by its name.
+        left_out: gets what is wrong with each entry that does not load, by the entry's name.
     """
     folder = path.parent
     if not _problems(head, entries, folder):

@@ -16,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""With this share of zeros, a tensor without negative numbers is taken for an output of RELU."""
+"""With so large a share of zeros, a tensor whose least number is 0 is taken for RELU's output."""
 
 _LARGEST_WHOLE: Final = 2.0**53
 
@@ -72,13 +72,13 @@ class DataStatistics:
 def following(
     statistics: DataStatistics | None, generated: Mapping[str, Any], seed: int
 ) -> Mapping[str, Any]:
-    """Return the entry of generated data that follows statistics, as in a case file.
+    """Return an input's data as a case file states it: a fill that follows statistics.
 
     Args:
         statistics: the statistics of the application's data; None if they are not known.
-        generated: the entry to return otherwise. If it lists values, it is returned: these are
-            indices, for which a range says too little.
-        seed: another one gives other numbers.
+        generated: the data to return if they are not known. Data that lists values is always
+            returned: these are indices, for which a range says too little.
+        seed: another seed gives other numbers.
     """
     if statistics is None or "fill" not in generated:
         return generated

@@ -1,4 +1,7 @@
-"""Write captured dispatches as cases with the application's data, and record their outputs."""
+"""Write captured dispatches as cases with the application's data, and record their outputs.
+
+The recording has the outputs that the application got.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ class _Numbered:
 
 
 def file_stem(number: int, what: CapturedOperator | CapturedGraph) -> str:
-    """Return the name of a dispatch's file: files are run in the order of their names."""
+    """Return a dispatch's file name without suffix; files are run in the order of their names."""
     kind = "graph" if isinstance(what, CapturedGraph) else what.operator.lower()
     return f"{number:05}-{kind.replace('_', '-')}"
 
@@ -104,7 +107,7 @@ def _read(source: Path, kept: KeptArray) -> Array:
 def _sources(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
     """Return which dispatch was the first to write each array with NaN or infinity.
 
-    The number of the dispatch, from 1, by the SHA-256 of the array's elements.
+    The values are numbers of dispatches, from 1; the keys are SHA-256 of the arrays' elements.
     """
     sources: dict[str, int] = {}
     for number, dispatch in enumerate(dispatches, 1):

@@ -43,7 +43,7 @@ from dmlconf.limits import MOST_NODES
 __all__ = ["DecodedGraph", "Lookup", "Names", "decoded_graph", "slot_names"]
 
 Lookup = Callable[[int], tuple[Operator, Desc] | None]
-"""Returns the operator and desc of an IDMLOperator's address, if its creation was seen."""
+"""Returns the operator and desc of the IDMLOperator at an address; None if they are not known."""
 
 _LONGEST_NAME: Final = 80
 _MOST_EDGES: Final = 1 << 20
@@ -56,9 +56,10 @@ class DecodedGraph:
 
     Attributes:
         graph: the graph, with names that a case file may use.
-        names: the application's own name of each node that has one, by the name in the graph.
-        inputs: the number of each of the graph's inputs in the application's desc, in order.
-        unused: how many further inputs the desc has that nothing reads.
+        names: the application's own name of each node that has another one in the graph, by the
+            latter.
+        inputs: for each of the graph's inputs, in order, its index in the application's desc.
+        unused: how many more inputs the desc has, which nothing reads.
     """
 
     graph: Graph
@@ -83,7 +84,7 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
 @dataclass(slots=True)
 class _Raw:
-    """A node, with the names of its inputs and outputs in the order of their numbers."""
+    """A node as read, with the names of its inputs and outputs in the order of their indices."""
 
     name: str
     operator: Operator | None = None
@@ -229,7 +230,7 @@ def _text(name: bytes | None) -> str:
 
 
 def slot_names(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str | None]:
-    """Yield the names of a node's tensors in the order of their numbers; None for an absent one."""
+    """Yield the names of a node's tensors in the order of their indices; None for absent ones."""
     for entry in operator.of_kind(kind):
         value = desc.get(entry.name)
         if entry.is_array:

@@ -1,7 +1,7 @@
-"""The journal: captured calls as lines of a file that survives the end of the program.
+"""The journal: captured calls as lines of a file, which a crash of the program leaves intact.
 
-Each line is a JSON object. An operator or a graph is written once, before DirectML compiles it: so
-the journal has it even if compiling ends the process. Later lines refer to it by its number.
+Each line is a JSON object. An operator or a graph is described once, before DirectML compiles it:
+so the journal has it even if compiling ends the process. Later lines refer to it by its number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class JournalError(ValueError):
 
 
 class JournalWriter:
-    """Writes lines, each completely, from any thread."""
+    """Writes lines, each as a whole; several threads may do so at once."""
 
     def __init__(self, path: Path) -> None:
         """Create the file.
@@ -42,7 +42,7 @@ class JournalWriter:
         self._bytes = 0
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line; in place of one that is too long, write that it is missing.
+        """Write a line; if it is too long, write instead that a line is missing.
 
         Once the file has its maximum size, nothing more is written.
 

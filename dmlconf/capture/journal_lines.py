@@ -17,7 +17,8 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""The key of an operator or graph, and its line in the journal. Equal operators have equal keys."""
+"""The key of an operator or graph, and its line in the journal. Keys are equal if these are equal.
+"""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
@@ -31,7 +32,7 @@ def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
 
 
 def graph_line(decoded: DecodedGraph, flags: int) -> Line:
-    """Return the line of a graph; graphs that differ in the application's names only are equal."""
+    """Return the line of a graph; its key does not depend on the application's names of nodes."""
     parts = graph_parts(decoded.graph, {}, tensor_entry, attribute_entry)
     for constant in decoded.graph.constants:
         parts["constants"][constant.name] |= _data(constant.data)
@@ -40,7 +41,7 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return a constant's data as in a case file; if all elements are equal, their value once.
+    """Return a constant's data as in a case file; if all elements are equal, as a constant fill.
 
     Applications give a single number and, with strides of 0, read it as a tensor of many elements.
     """

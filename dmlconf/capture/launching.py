@@ -59,7 +59,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
 
     Raises:
         OSError: it cannot be started, or its journal cannot be read.
-        JournalError: the file is not a journal, or is too large.
+        JournalError: its journal is damaged or too large.
     """
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:
         journal = Path(name) / "journal.jsonl"

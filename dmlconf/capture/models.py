@@ -48,7 +48,7 @@ def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
 
 
 MOST_ELEMENTS: Final = 4_000_000
-"""Cases with more elements in their tensors are `slow`: judging one takes more than 250 MiB."""
+"""Cases with more elements get the tag `slow`: judging one takes more than 250 MiB."""
 
 
 def _tagged(entry: Entry) -> Entry:
@@ -122,7 +122,7 @@ def _name(block: Block, used: dict[str, int]) -> str:
 
 
 def _named_alike(block: Block) -> Block:
-    """Return a block with numbered names: `input-1`, `constant-1`, `gemm-2` for its second node."""
+    """Return a block with numbered names: `input-1`, `constant-1`; `gemm-2` if node 2 is a GEMM."""
     names: dict[str, str] = {}
     parts = block.parts
     for name in parts.get("inputs", {}):
@@ -157,7 +157,7 @@ _SIZES: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
 def _shape(block: Block) -> str:
     """Return a key that is equal for blocks that become one case.
 
-    It has everything of a block but sizes, numbers and data.
+    The key has everything of a block but sizes, numbers and data.
     """
 
     def kept(value: Any) -> Any:

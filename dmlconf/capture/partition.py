@@ -1,8 +1,8 @@
 """Read the graphs that ONNX Runtime gives to DirectML from its files `Partition_N.bin`.
 
 ONNX Runtime's session option `ep.dml.enable_graph_serialization` makes it write them. They are
-FlatBuffers; only this module needs the package `flatbuffers`. How an attribute is stored follows
-from its field in the catalogue, since the numbers in the file differ between versions.
+FlatBuffers; only this module needs the package `flatbuffers`. The file numbers the types of
+attributes, but otherwise in each version of ONNX Runtime; so the type is taken from the catalogue.
 
 Source: the generated headers DmlGraphDesc and OperatorFieldTypes of ONNX Runtime.
 """
@@ -106,7 +106,7 @@ class _Content:
     """The bytes of a file, and how many of them may still be read.
 
     Several parts of a FlatBuffer may refer to the same bytes. In a partition few parts do so. If
-    its parts together have many more bytes than the file, it is damaged, or made to take long.
+    its parts together have many more bytes than the file, the file is damaged or hostile.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -156,12 +156,12 @@ class _Table:
         return "" if position is None else self._string(position)
 
     def target(self, slot: int) -> int | None:
-        """Return the position that a slot refers to, or None."""
+        """Return the position that a slot refers to; None if the slot is absent."""
         position = self._position(slot)
         return None if position is None else self._referred(position)
 
     def table(self, slot: int) -> _Table | None:
-        """Return the table that a slot refers to, or None."""
+        """Return the table that a slot refers to; None if the slot is absent."""
         position = self.target(slot)
         return None if position is None else _Table(self._content, position)
 
@@ -172,7 +172,7 @@ class _Table:
         ]
 
     def texts(self, slot: int) -> list[str]:
-        """Return the strings of a vector."""
+        """Return the strings of a vector; none if it is absent."""
         return [self._string(position) for position in self._items(slot, 4)]
 
     def numbers(self, slot: int, form: str) -> tuple[Any, ...] | None:
@@ -241,7 +241,7 @@ class _Partition:
             kind, desc = table.number(4, "<B"), table.table(6)
             if desc is None or kind not in (_OPERATOR, _CONSTANT):
                 raise _DamageError(f"it has a node of the unknown kind {kind}")
-            if kind == _CONSTANT:  # Its consumers get an input instead.
+            if kind == _CONSTANT:  # Nodes that read it get an input of the graph instead.
                 weights.update(dict.fromkeys(table.texts(12), table.text(8)))
                 continue
             operator = _operator(desc.text(4))
@@ -309,7 +309,7 @@ class _Partition:
                 desc[field.name] = side.pop(0) if side else None
             if not field.optional and not desc[field.name]:
                 raise _DamageError(f"its node {_quoted(name)} has no {field.name}")
-        attributes.pop("", None)  # An optional tensor is absent.
+        attributes.pop("", None)  # It stands for an optional tensor that is absent.
         if attributes:
             unknown = ", ".join(map(_quoted, attributes))
             raise PartitionError(f"{operator.name} has no field {unknown}")

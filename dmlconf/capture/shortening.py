@@ -66,7 +66,8 @@ def _input(
     if not isinstance(source, str):
         return written
     tensor = {key: value for key, value in written.items() if key != "from"}
-    # A view of its source inherits everything but an alignment, and flags only from graph inputs.
+    # An input that is only the name of its source inherits all but an alignment from it, and flags
+    # only if the source is an input of the graph.
     inherited = tensors.get(source, {})
     if "GuaranteedBaseOffsetAlignment" in inherited or (
         source not in held and "Flags" in inherited

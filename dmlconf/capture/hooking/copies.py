@@ -25,12 +25,12 @@ _ALIGNMENT: Final = 512
 
 
 def borrowed(interface: object, address: int) -> ComObject:
-    """Return an object of the application, whose reference is not released."""
+    """Return an object that the application owns; the caller must not release it."""
     return ComObject(interface, address)  # type: ignore[arg-type]
 
 
 def device_of(child: ComObject) -> ComObject:
-    """Return a reference to the ID3D12Device of an object."""
+    """Return the ID3D12Device of an object; the caller must release it."""
     return child.create("GetDevice", d3d12.ID3D12_DEVICE)
 
 
@@ -86,7 +86,7 @@ class Copies:
             change_states(commands, moved, read, written)
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return the tensors' elements, once the list has run."""
+        """Return the tensors' elements by name. Call it when the command list has run."""
         result = {}
         for (slot, _), start in zip(self.parts, self.starts, strict=True):
             size = slot.tensor.TotalTensorSizeInBytes
@@ -100,7 +100,7 @@ class Copies:
 
 
 def _on_device(buffer: int) -> bool:
-    """Return whether a buffer changes its state: buffers in upload heaps keep theirs."""
+    """Return whether a buffer can change its state; in upload and readback heaps it cannot."""
     properties = d3d12.D3D12_HEAP_PROPERTIES()
     resource = borrowed(d3d12.ID3D12_RESOURCE, buffer)
     resource.call("GetHeapProperties", ctypes.byref(properties), None)
@@ -109,7 +109,7 @@ def _on_device(buffer: int) -> bool:
 
 @contextmanager
 def copying_list(device: ComObject, like: ComObject, copies: Copies) -> Iterator[ComObject]:
-    """Yield a closed command list that copies; it must have run before the block ends."""
+    """Yield a closed command list, of the type of `like`, that copies; it must run in the block."""
     kind = like.call("GetType")
     with ExitStack() as owner:
         allocator = owner.enter_context(

@@ -2,8 +2,8 @@
 
 Usually the tensors are bound when a dispatch is recorded. Then copies are recorded in the same
 command list, before and after the dispatch. An operator that was compiled with DESCRIPTORS_VOLATILE
-may be bound until its list is submitted: then command lists of dmlconf's own, which copy, are
-submitted before and after that list.
+may be bound until its list is submitted: then dmlconf submits command lists of its own, with the
+copies, before and after that list.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Dispatch:
     """A recorded dispatch whose data is kept.
 
     Attributes:
-        what: the operator or graph that is dispatched or, by an initialiser, initialised.
+        what: the operator or graph that is dispatched, or that an initialiser initialises.
         table: the binding table.
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
@@ -78,10 +78,10 @@ class _List:
     submissions: int = 0
 
     def release(self) -> None:
-        """Release the memory of the copies; the list was reset or is gone.
+        """Release the memory of the copies. Call it when the list was reset or is gone.
 
-        dmlconf waits for the first submission of a list. After another submission the list may
-        still run, so its copies keep their memory.
+        dmlconf waits for the end of a list's first submission only. After a second submission the
+        list may still run, so its copies keep their memory.
         """
         if self.submissions <= 1:
             for copies in self.copies:
@@ -266,7 +266,7 @@ class Dispatches:
         return [_Dispatch(what, bound, dispatchable, late=late)]
 
     def _initializations(self, owners: Sequence[int], bound: _Table) -> list[_Dispatch]:
-        """Return a dispatch for each operator that an initialiser initialises and that owns data.
+        """Return a dispatch for each operator of an initialiser that has inputs OWNED_BY_DML.
 
         The initialiser's table has the bindings of all its operators, in order.
         """
@@ -316,7 +316,7 @@ class Dispatches:
         def release(this: int) -> int:
             if self._guard.inside:
                 return int(original(this))
-            # Taken before the list is gone: afterwards another list may have its address.
+            # Do this before the list is gone: afterwards another list may have its address.
             with self._lock:
                 content = self._lists.pop(this, None)
             result = int(original(this))
@@ -379,7 +379,7 @@ class Dispatches:
     def _write(
         self, event: str, dispatch: _Dispatch, sides: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
-        """Write a line on the data of a dispatch, or on the fact that it exceeded the limit."""
+        """Write a line on the data of a dispatch, or one that says that it exceeded the limit."""
         if None in sides.values():
             what = "weights" if event == "weights" else "dispatches"
             reason = f"the data of {what} is larger than the limit"
@@ -424,7 +424,7 @@ class _Submission:
         self._submit(self.lists[begun:])
         with self.guard.safely():
             self._wait()
-            # If the queue still runs, nothing that it uses may be released.
+            # If the wait has failed, the queue still runs, and what it uses must not be released.
             with owner:
                 for dispatch in (each for several in self.pending.values() for each in several):
                     self.keep(dispatch)

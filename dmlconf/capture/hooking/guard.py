@@ -1,4 +1,4 @@
-"""What every hook needs: to tell the application's calls from others, and to hide its failures."""
+"""What every hook needs: to tell the application's calls from others, and to fail unnoticed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dmlconf.capture.journal import JournalWriter
 __all__ = ["Guard"]
 
 _MOST_FAILURES: Final = 20
-"""Failures of dmlconf itself that are written; more of them say nothing new."""
+"""How many failures of dmlconf itself are written to the journal; more would say nothing new."""
 
 
 class Guard:
@@ -27,7 +27,7 @@ class Guard:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is in a hooked call: then DirectML or dmlconf makes the next call."""
+        """Whether this thread is in a hooked call, and the next call not one of the application."""
         return getattr(self._inside, "entered", False)
 
     @contextmanager

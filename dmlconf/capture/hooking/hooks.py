@@ -222,7 +222,7 @@ class Capture:
         self._journal.write({"event": "skipped", "what": what, "reason": reason})
 
     def _begin(self, line: tuple[str, Mapping[str, Any]]) -> int:
-        """Write an operator or graph to the journal if it is new, and return its number."""
+        """Write that an operator or graph is compiled, and what it is if new; return its number."""
         key, content = line
         with self._lock:
             number = self._numbers.get(key)

@@ -1,9 +1,9 @@
 """Learn when a library is loaded into this process, and whether it already is.
 
 Windows calls back for every library, under its loader's lock, on any thread. There Python code may
-wait forever for the interpreter's lock: a session of ONNX Runtime keeps it while another thread
-loads libraries. So a few machine instructions look at the name first, and only libraries that begin
-like the wanted one reach Python.
+wait forever for the interpreter's lock: a session of ONNX Runtime keeps that lock while another
+thread loads libraries. So a few machine instructions look at the name first, and call Python only
+if the name begins like the wanted one and is as long.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ def module_file(module: int) -> str:
 
 
 class LoadNotification:
-    """Calls a function whenever a library of a name is loaded or unloaded.
+    """Calls functions when a library with a given file name is loaded or unloaded.
 
-    The functions run under the loader's lock: they may load nothing.
+    These functions run under the loader's lock: they must not load any library.
     """
 
     def __init__(
         self, name: str, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]
     ) -> None:
-        """Begin to call.
+        """Begin to watch.
 
         Args:
             name: the file name, in lower case, of 4 to 63 letters.
@@ -119,7 +119,7 @@ class LoadNotification:
             raise OSError(f"LdrRegisterDllNotification: {status & 0xFFFFFFFF:#x}")
 
     def end(self) -> None:
-        """Stop calling."""
+        """Stop watching."""
         self._ntdll.LdrUnregisterDllNotification.argtypes = (ctypes.c_void_p,)
         self._ntdll.LdrUnregisterDllNotification(self._cookie)
 

@@ -57,7 +57,7 @@ def overwrite(address: int, content: bytes) -> None:
 
 
 def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
-    """Return the address of machine code, which stays until the process ends.
+    """Put machine code into new executable memory, which is never freed, and return its address.
 
     Args:
         code: the instructions.

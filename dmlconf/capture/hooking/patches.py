@@ -1,6 +1,7 @@
-"""Replace entries of vtables and of export tables in this process, and put them back.
+"""Replace entries of vtables and of export tables in this process, and restore the original ones.
 
-Tables are static parts of a library: replacing an entry affects all objects of that kind.
+These tables are static parts of a library: replacing an entry of a vtable affects all objects that
+use it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["Patches", "exported_entry", "supported"]
 
 _POINTER_BYTES: Final = ctypes.sizeof(ctypes.c_void_p)
 _REACH: Final = 1 << 32
-"""An export table holds 32-bit distances from the beginning of its library."""
+"""How far from its library's beginning a function may lie: export tables hold 32-bit distances."""
 
 _JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
 """`jmp [rip]`, followed by the address to jump to."""
@@ -64,7 +65,7 @@ class Patches:
     def replace_method(
         self, address: int, interface: Interface, name: str, make: Callable[[_Hook], _Hook]
     ) -> None:
-        """Replace a method of all objects that share an object's vtable, unless it is replaced.
+        """Replace a method of all objects that share an object's vtable, unless that is done.
 
         Args:
             address: the object.
@@ -86,7 +87,7 @@ class Patches:
     def replace_export(
         self, module: int, name: str, kind: Any, make: Callable[[_Hook], _Hook]
     ) -> None:
-        """Replace a function that a library exports, for those who look it up from now on.
+        """Replace a function that a library exports, for all that look it up from now on.
 
         Args:
             module: the address of the loaded library.
@@ -125,7 +126,7 @@ class Patches:
 
 
 def _or_end(original: _Hook) -> _Hook:
-    """Return a native function whose crash ends the process, as it would without hooks.
+    """Return a function that calls a native one and, if that crashes, ends the process.
 
     ctypes turns an exception of the processor into one of Python, after which the application would
     go on with a result of 0, which is S_OK.
@@ -141,7 +142,7 @@ def _or_end(original: _Hook) -> _Hook:
 
 
 def _stub(module: int, size: int, target: int) -> int:
-    """Return the address of a jump to `target` that lies within reach of a library."""
+    """Put a jump to `target` into memory within reach of a library, and return its address."""
     return executable(_JUMP + struct.pack("<Q", target), (module + size, module + _REACH))
 
 

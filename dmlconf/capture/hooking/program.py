@@ -36,7 +36,7 @@ def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> No
         arguments: the program and its arguments.
     """
     capture = Capture(JournalWriter(journal), data)
-    # Python runs no hooks once it has begun to end, so they are removed before that.
+    # When Python has begun to end, hooks can no longer run, so they are removed before.
     atexit.register(capture.end)
     program, *rest = arguments
     if program == "-m":

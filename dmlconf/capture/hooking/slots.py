@@ -87,7 +87,7 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 
 
 def ranges(count: int, bindings: int | None) -> tuple[Range | None, ...]:
-    """Return the ranges that a call binds; for a buffer array, the range of each buffer in it."""
+    """Return the ranges that BindInputs or BindOutputs binds; a buffer array has one per buffer."""
     return tuple(_ranges(min(count, _MOST_BINDINGS), bindings))
 
 

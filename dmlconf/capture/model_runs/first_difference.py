@@ -1,8 +1,8 @@
 """Find where two providers of ONNX Runtime first differ inside a model.
 
-The outputs of nodes become outputs of the model, some at a time, and both providers run it. The
-result is the first node whose output is further off than `output_difference` permits. With more
-outputs ONNX Runtime fuses less, so a difference may disappear in the search.
+The outputs of some nodes at a time become outputs of the model, and both providers run that model.
+The result is the first node whose output differs by more than `output_difference` permits. With
+more outputs ONNX Runtime fuses less, so a difference may disappear in the search.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class FirstDifference:
         node: the node.
         output: the first of its outputs that differs.
         difference: how far it differs.
-        inputs: how far those of the node's inputs differ that other nodes compute, in a run in
-            which these inputs are outputs of the model as well.
+        inputs: for each input of the node that another node computes, how far it differs, in a run
+            in which these inputs are outputs of the model as well.
         beside_inputs: how far the node's output differs in that run; None if the run failed.
         alone: how far the output differs if the node is a model of its own, and both providers get
-            the CPU provider's inputs; None if that cannot be tried.
+            the inputs that the CPU provider computes; None if that cannot be tried.
     """
 
     node: OnnxNode
@@ -110,7 +110,7 @@ class _Runs:
     failures: dict[str, str] = field(default_factory=dict)
 
     def compared(self, nodes: Sequence[OnnxNode]) -> dict[str, OutputDifference]:
-        """Compare the outputs of nodes; if their model cannot run, the outputs of each half."""
+        """Compare the outputs of nodes; if the model with these outputs cannot run, halve them."""
         names = [name for node in nodes for name in node.outputs]
         try:
             return self._differences(names)
@@ -130,7 +130,7 @@ class _Runs:
     def described(
         self, node: OnnxNode, output: str, difference: OutputDifference
     ) -> FirstDifference:
-        """Return the first difference, also that of the node's inputs and of the node run alone."""
+        """Return the first difference, and how far the node's inputs and the node alone differ."""
         read = [name for name in dict.fromkeys(node.inputs) if name not in self.graph.constants]
         computed = [name for name in read if name not in self.inputs]
         try:

@@ -63,7 +63,7 @@ def _array(name: str, content: bytes) -> Array:
     if dtype.hasobject:
         raise DamagedArchiveError(f"{name} holds Python objects, which are not read")
     rest = len(content) - stream.tell()
-    # An array of the shape that the header states may not fit into memory.
+    # Checked before an array is made, since one of the stated shape may not fit into memory.
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != rest:
         raise DamagedArchiveError(f"{name} has the shape {shape}, which {rest:,} bytes do not hold")
     array = np.frombuffer(content, dtype, offset=stream.tell())

@@ -1,6 +1,6 @@
 """Make other forms of an ONNX model: with more of its tensors as outputs, or a single node of it.
 
-Only this module needs the package `onnx`.
+Of `model_runs`, only this module needs the package `onnx`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class OnnxGraph:
         """Return the model with these tensors as outputs as well, and the outputs' names.
 
         A node Identity makes each output: ONNX Runtime 1.24.4 fuses a Conv with the Relu after it
-        even if the Conv's result is an output itself, and then lacks it.
+        even if the Conv's result is itself an output, and then cannot return that result.
         """
         import onnx
 

@@ -1,10 +1,10 @@
 """Run an ONNX model in ONNX Runtime's DirectML provider, for `dmlconf capture --model`.
 
 `python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]`, with the options `--inputs FILE`,
-`--dimension NAME=N` and `--unfused`, compares its outputs with those of the CPU provider, and ends
-with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it names the first node
-whose output differs too much; this runs without hooks, since the models that it makes are not those
-of the application.
+`--dimension NAME=N` and `--unfused`, compares the model's outputs with those of the CPU provider,
+and ends with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it prints the first
+node whose output differs too much. `dmlconf capture` runs that without hooks, since it runs altered
+forms of the model.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _DIMENSION_LIMIT: Final = 1 << 63
 _MOST_NAMED: Final = 5
 _CANNOT: Final = 3
 OUTPUTS_DIFFER: Final = 4
-"""The exit code if an output is further off than `output_difference` permits."""
+"""The exit code if an output differs by more than `output_difference` permits."""
 
 
 def parsed_dimension(text: str) -> tuple[str, int]:
-    """Return the name and size of `batch=1`.
+    """Return the name and the size that a text such as `batch=1` states.
 
     Raises:
         ModelError: the text is not of this form.

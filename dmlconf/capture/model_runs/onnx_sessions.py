@@ -86,7 +86,7 @@ class SessionSettings:
         return self._session(model, _CPU)
 
     def cpu_with_open_dimensions(self) -> OnnxSession:
-        """Open a session of the CPU provider for the file, with dimensions as it leaves them.
+        """Open a session of the CPU provider for the file, in which no open dimension has a size.
 
         Raises:
             ModelError: ONNX Runtime is missing.
@@ -95,7 +95,7 @@ class SessionSettings:
         return replace(self, dimensions={}).cpu()
 
     def directml(self, model: bytes | None = None) -> OnnxSession:
-        """Open a session of the DirectML provider; nodes that it does not take run on the CPU's.
+        """Open a session of the DirectML provider; the CPU provider runs nodes that it lacks.
 
         Args:
             model: the model, as for `cpu`.
