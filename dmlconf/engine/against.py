@@ -49,11 +49,11 @@ _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 
 _TELLING: Final = frozenset({"E_INVALIDARG"})
-"""HRESULTs by which DirectML refuses a desc; others are about the device of the recording."""
+"""HRESULTs by which DirectML refuses a desc; others concern the device of the recording."""
 
 
 class RecordingAgainst:
-    """Gives recorded outcomes, and remembers the cases for which the recording is stale.
+    """Gives recorded outcomes, and remembers the cases that have changed since (stale ones).
 
     A file is read when one of its cases is first needed: cases that state all outputs need none.
     """
@@ -125,9 +125,10 @@ class RecordingAgainst:
         return self._digests[operator]
 
     def _is_known_to_lack(self, case: Case) -> bool:
-        """Return whether an earlier run has found that the recording lacks the case.
+        """Return whether the case is not in the list of recorded cases that the store keeps.
 
-        GATHER's two recordings lack 6 of its 1,004 cases: a run of these 6 reads neither file.
+        GATHER's two recordings lack 6 of its 1,004 cases: with the list from an earlier run, a run
+        of these 6 reads neither file.
         """
         operator = case.operator_name
         if self._store is None or not self.content_digest(operator):
@@ -227,14 +228,17 @@ def expectations(
 
 
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
-    """Return the source of a suite's expected outcomes: recordings, then the reference."""
+    """Return the source of a suite's expected outcomes, and the recordings that it reads.
+
+    The source gives what a recording has, and otherwise what the reference computes.
+    """
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(REFERENCE))
     return _First(recordings, lambda case: next(iter(backend.run([case])))), recordings
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
-    """Return a function that says whether one of the recordings has a case and is not stale."""
+    """Return a function that says whether a recording has a case, with its desc and inputs."""
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]
@@ -242,9 +246,9 @@ def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Return the suite's own recordings, which are in a path or in one of two folders above it.
+    """Return the suite's own recordings: those in each path, or else in the folders above it.
 
-    Of these three folders, the first that has any recordings counts.
+    Of a path, its parent and its grandparent, the first counts that has any recordings.
 
     A folder's recordings are the files in its folder `recordings` and the files NAME.dmlrec in the
     folders of operators. All files of one NAME are one recording, returned as FOLDER/NAME.dmlrec.
@@ -305,7 +309,7 @@ def _recorded(
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
-    """Return whether some file of a recording, for the plan's operators, may judge the subject.
+    """Return whether a subject may be judged by any of a recording's files for a plan's operators.
 
     All files of these operators are opened, so that an error shows before the run.
     """
@@ -386,7 +390,7 @@ class _First:
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
-    """Return the command that records some cases again, and with them all of their operators."""
+    """Return the command that records all cases of some cases' operators again."""
     operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
     first = next(iter(stored.heads(operators)))[1]
     words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]

@@ -58,7 +58,7 @@ class LogKeeper:
         """Keep nothing yet.
 
         Args:
-            most_unpacked: the verdicts of a run of at most this many cases are kept as they are.
+            most_unpacked: the verdicts of a run of at most this many cases are not packed.
         """
         self._most_unpacked = most_unpacked
         self._header: Header | None = None

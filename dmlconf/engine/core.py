@@ -45,7 +45,7 @@ _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
 
 
 class Engine:
-    """Runs a `Run`, and keeps its backend open until it is closed.
+    """Executes a `Run`, and keeps the backend open until `close` is called.
 
     Attributes:
         run: the run, with everything that decides what happens in it.
@@ -120,9 +120,9 @@ class Engine:
 
         Every selected case gets one `Judged`; if the outcomes are not judged, it gets `Executed` or
         `Unsupported` instead. If the run is interrupted, stopped or ended by an error, each case
-        that it did not reach gets the verdict `not run` (if outcomes are judged). Then follows
-        `Finished`, and then the error is raised. While a consumer handles an event, a request to
-        end the run is only noted; the engine obeys it afterwards.
+        that it did not reach gets the verdict `not run` (if outcomes are judged). Then `Finished`
+        follows, and then the error, if any, is raised. While a consumer handles an event, a request
+        to end the run is only noted; the engine obeys it afterwards.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -182,7 +182,7 @@ class Engine:
                         yield each
 
     def _numbered(self, cases: Sequence[PlannedCase]) -> Verdicts:
-        """Judge cases, and number processes after the last one of the earlier part of the run."""
+        """Judge cases; worker processes are numbered on from the earlier part of the run."""
         last = self.run.earlier.processes if self.run.earlier else 0
         with closing(self._judge(cases)) as verdicts:
             for verdict in verdicts:
@@ -241,7 +241,7 @@ class _State:
             self._expect(chosen.cases, every if chosen.places is None else chosen.places)
 
     def rounds(self) -> Iterator[Sequence[PlannedCase]]:
-        """Yield the cases that have no verdict yet: all at once, or in rounds if generated."""
+        """Yield the cases without a verdict: all at once or, if they are generated, in rounds."""
         chosen = self._run.chosen
         if isinstance(chosen, Rounds):
             for cases in chosen.rounds:
@@ -283,7 +283,7 @@ class _State:
 
     @property
     def failures_to_come(self) -> int | None:
-        """After how many more failures the run starts no further case; None for any number."""
+        """After how many more failures the run starts no further case; None for no limit."""
         most = self._run.most_failures
         return None if most is None else max(0, most - self._failures)
 
@@ -294,7 +294,7 @@ class _State:
         return most is not None and self._failures >= most
 
     def remaining(self, reason: ReasonKind) -> Generator[Event, None, None]:
-        """Yield the verdicts on cases that the run did not reach, and the end of the run."""
+        """Yield the verdicts on cases that the run did not reach, and last `Finished`."""
         if self._unreached:
             yield Interrupted(reason)
         for case, attempts in self.retries.attempts.items():

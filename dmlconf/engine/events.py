@@ -48,7 +48,7 @@ class Repeated:
 
     Attributes:
         repetition: the number of this repetition, from 1.
-        of: how many there are.
+        of: how many repetitions there are.
     """
 
     repetition: int
@@ -61,7 +61,7 @@ class Executed:
 
     Attributes:
         case: the case, with its inputs.
-        outcome: what came of it.
+        outcome: what the backend returned for it, or how it broke down.
     """
 
     case: Case
@@ -70,7 +70,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A case that the backend need not run, by its feature level or data types.
+    """The backend need not run a case, since it lacks the case's feature level or data types.
 
     Only runs whose outcomes are not judged have this event.
 

@@ -1,8 +1,8 @@
 """Run and judge cases in several processes: for backends that are trusted not to break down.
 
 Building and judging a case takes longer than the reference takes to run it, so a worker process
-does all three and sends back the verdict. If the process crashes or hangs nonetheless, one case
-loses its verdict, as `dmlconf.workers.pool` describes.
+does all three and sends back the verdict. If the process crashes or hangs nonetheless, the verdict
+on one case is `broken`, as `dmlconf.workers.pool` describes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def judged_in_processes(
         backend: the backend to run them on; each process creates its own.
         expected: gives the expected outcome of cases that state none.
         limits: the number of processes and the time limit of a case.
-        options: the options, as `judged` takes them.
+        options: what may excuse failures, and what runs in addition to each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

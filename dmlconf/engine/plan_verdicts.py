@@ -1,4 +1,7 @@
-"""Run a plan in the processes that suit its backend, and yield the verdicts."""
+"""Run a plan in this process, in isolated processes or in several that also judge; yield verdicts.
+
+`dmlconf.workers.execution` chooses which.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ __all__ = ["compares_unfused", "verdicts"]
 
 
 def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
-    """Return whether each graph's nodes run one by one as well.
+    """Return whether the nodes of each graph also run one by one.
 
     Args:
         given: what the user asked for; None for yes if the backend compiles graphs.

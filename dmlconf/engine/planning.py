@@ -1,4 +1,4 @@
-"""Make a `Run` of paths and a backend's name, for scripts and for commands with few options."""
+"""Make a `Run` from paths and a backend's name, for scripts and for commands with few options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run each case several times, in random order: for faults that do not always show."""
+"""Run each case several times, if wanted in random order: for faults that do not always show."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def repeated(
     Args:
         plan: the cases to run.
         judge: runs a plan, and yields a verdict on each case.
-        times: how often to run the plan, from 1.
+        times: how often to run the plan, at least 1.
         seed: determines the order of each repetition; None keeps the order of the plan.
     """
     left = list(plan)

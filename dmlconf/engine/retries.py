@@ -29,7 +29,7 @@ class Retries:
 
         Args:
             times: how often to run a failing case again.
-            earlier: the attempts in the earlier part of the run, by case; they count.
+            earlier: the attempts in the earlier part of the run, by case; they count as attempts.
         """
         self._times = times
         self.attempts = {case: list(attempts) for case, attempts in (earlier or {}).items()}
@@ -37,7 +37,7 @@ class Retries:
     def run(
         self, plan: Sequence[PlannedCase], judge: Judge, most_failures: int | None = None
     ) -> Stream:
-        """Run the plan, and yield one verdict on each case, after each attempt at it.
+        """Run the plan; yield each attempt at a failing case, and one verdict on every case.
 
         Args:
             plan: the cases to run.

@@ -68,7 +68,7 @@ class Run:
         suite: the suite that the plan was selected from.
         paths: the paths of the suite, as given; the log's header names them.
         suite_paths: where the suite's files are; recordings are looked for beside them.
-        plan: the whole plan; expectations are chosen for it.
+        plan: the whole plan, for which the source of expected outcomes is chosen.
         chosen: the part of the plan that this run takes, or rounds of generated cases.
         how: the backend, and how each case runs on it.
         against: what gives the expected values that cases do not state, as `--against` takes it.

@@ -66,8 +66,8 @@ class OpenBackend:
         name: the backend as named on the command line.
         environment: what it runs on.
         capabilities: what it can run.
-        execute: takes cases and exercises, and yields each with its outcome (or the results of
-            the exercise) as soon as that is known.
+        execute: takes cases and `Exercise`s, and yields each case with its outcome, and each
+            `Exercise` with its `Exercises`, as soon as these are known.
         close: releases the backend's resources.
         faults: the known faults of the DirectML that the backend runs.
         variants: the variants of the backend, by label; each case runs on every one of them. Empty
@@ -191,7 +191,7 @@ def _environment(environments: Sequence[Environment]) -> Environment:
 
 
 def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
-    """Return the backend as one that runs cases in this process, one by one."""
+    """Return a backend that is ready to run cases in this process, one by one."""
 
     def execute(items: Iterator[Case | Exercise]) -> Iterator[tuple[Case | Exercise, Any]]:
         for item in items:
@@ -225,7 +225,7 @@ def no_expectation(case: Case) -> None:
 
 
 def source_digest(against: Against) -> Callable[[str], str | None]:
-    """Return a function from an operator to a digest of all that a source gives for its cases.
+    """Return a function that returns a digest of all that a source gives for an operator's cases.
 
     The function returns None if the source has no digest for the operator.
     """
@@ -254,7 +254,8 @@ class _ByBackend:
     def digest(self, operator: str) -> str | None:
         """Return a digest for the reference alone; None for any other backend.
 
-        A name is enough: every cached judgement depends on the source files of the reference.
+        A name suffices: cached judgements are in any case valid only for the same source files of
+        the reference.
         """
         return REFERENCE if str(self._name) == REFERENCE else None
 
@@ -348,7 +349,8 @@ def judged(
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield each verdict as soon as it is reached.
 
-    A case that runs again, such as a graph node by node, gets its verdict after some later cases.
+    A case that needs another run, such as one of a graph's nodes one by one, gets its verdict after
+    some later cases.
 
     Args:
         plan: the cases to run.
@@ -439,10 +441,11 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most graphs in a part of a plan that run in other forms, too, once the whole part has run."""
+"""The most graphs in a part of a plan: when the whole part has run, they run in other forms."""
 
 _EXERCISED_AT_ONCE: Final = 512
-"""The most cases in a part of a plan under circumstances: some run again after the whole part."""
+"""The most cases in a part of a plan that runs under circumstances: when the whole part has run,
+some of its cases run again."""
 
 
 def _parts(

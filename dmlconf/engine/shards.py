@@ -1,8 +1,8 @@
 """Shards: parts of a plan, one for each machine, chosen so that machines need not communicate.
 
 A digest of a case's identifier decides its shard, so a new case in the suite moves no other case.
-If measured seconds are given, the cases that have them are distributed so that all shards take
-about equally long; the other cases still go by their identifiers.
+If the seconds that cases took are given, these cases are distributed so that all shards take about
+equally long; the digest still decides the shards of all other cases.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Selected:
     record: Mapping[str, Any] | None
 
     def without(self, names: Container[str]) -> Selected:
-        """Return the selection without the named cases; the digest stays that of all its cases."""
+        """Return the selection without the named cases, but with the digest of all of them."""
         every = range(len(self.cases)) if self.places is None else self.places
         left = [
             (case, place)

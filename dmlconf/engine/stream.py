@@ -1,4 +1,7 @@
-"""The types of what a judge yields to the engine: verdicts, attempts and repetitions."""
+"""The types of what reaches the engine from functions that run and judge cases.
+
+These are verdicts, attempts and repetitions.
+"""
 
 from __future__ import annotations
 

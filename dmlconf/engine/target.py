@@ -29,7 +29,7 @@ JudgePlan = Callable[[Sequence[PlannedCase]], Verdicts]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """This machine, or the workers with one kind of device: what runs the cases of one run log.
+    """What runs the cases of one run log: this machine, or workers with one kind of device.
 
     Attributes:
         backend: the tested backend; its `close` releases what only this target holds.
@@ -50,7 +50,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The circumstances and `compare_unfused`, as decided for this backend, for the header."""
+        """What was decided for the backend, for the log's header: how each case also runs."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})

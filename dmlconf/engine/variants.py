@@ -1,4 +1,4 @@
-"""Run each case in every variant of a backend, and reach one verdict that says which is wrong.
+"""Run each case in every variant of a backend, and draw one verdict that says which are wrong.
 
 Each variant is a backend of its own with processes of its own, so that the others go on if one
 crashes or loses its device. The plan is cut into parts; each variant in turn runs a part, so that
@@ -80,9 +80,10 @@ def _parts(plan: Iterable[PlannedCase]) -> Iterator[list[PlannedCase]]:
 
 
 class _Observed:
-    """Runs cases on a variant, and keeps the first outcome of each case that has a given name.
+    """Runs cases on a variant, and keeps the first outcome of each case that `names` names.
 
-    Judging may run further cases, such as the nodes of a graph, and may run a case again.
+    Other outcomes are not kept: judging may run further cases, such as the nodes of a graph, and
+    may run a case again.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return one verdict on a case: the most severe of its variants, which it names.
+    """Return one verdict on a case: the most severe of all variants, and which of them have it.
 
     Args:
         verdicts: the verdicts, by variant.
