@@ -50,7 +50,7 @@ class WorkerInfo:
     """A worker, as the scheduler knows it.
 
     Attributes:
-        address: where it listens; a process that is restarted has another one.
+        address: where it listens; if its process is restarted, it has another address.
         name: its name, for messages.
         adapters: how many of the resource `adapter` it has.
     """
@@ -159,7 +159,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End what still runs for this connection, and close it; interrupts wait meanwhile."""
+        """End what still runs for this connection, and close it, ignoring interrupts meanwhile."""
         with discarded_interrupts():
             self._ended.set()
             with suppress(Exception):  # Processes that are gone need not be ended.
@@ -218,7 +218,7 @@ class Cluster:
         return number
 
     def forget(self, call: int) -> None:
-        """Stop waiting for an answer."""
+        """Stop waiting for the answer to a call."""
         future = self._futures.pop(call, None)
         if future is not None:
             with suppress(Exception):
@@ -307,7 +307,7 @@ def _configure(settings: Mapping[str, Any]) -> None:
 
 
 class _LocalCluster:
-    """A scheduler and workers on this machine that no other user of it can reach.
+    """A scheduler and workers on this machine, which no other user of this machine can reach.
 
     Attributes:
         address: the scheduler's address.
@@ -350,7 +350,7 @@ class _LocalCluster:
         self.address: str = self._cluster.scheduler_address
 
     def close(self) -> None:
-        """End the processes; interrupts wait meanwhile."""
+        """End the processes; interrupts are ignored meanwhile."""
         with discarded_interrupts():
             if self._cluster is not None:
                 close = partial(self._cluster.close, timeout=_FAREWELL_SECONDS)
@@ -376,7 +376,7 @@ def in_thread(function: Callable[[], None]) -> None:
 
 
 def within(seconds: float, function: Callable[[], _Result]) -> _Result:
-    """Return a function's result within a time limit; after it, the function's thread goes on.
+    """Return a function's result within a time limit; beyond it, the function's thread goes on.
 
     Raises:
         TimeoutError: it takes longer than that many seconds.

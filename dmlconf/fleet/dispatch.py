@@ -95,7 +95,7 @@ class Fleet:
             self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
-        """Prepare all connected workers, and return them.
+        """Prepare all connected workers for the job, and return them.
 
         Raises:
             BackendError: there are none, or one of them cannot run the job.
@@ -132,10 +132,10 @@ class Fleet:
     ) -> Generator[tuple[Verdict, Batch | None], None, None]:
         """Run the plan, and yield a verdict on each case, as soon as its batch is done.
 
-        The first verdict of a batch comes with the batch.
+        The first verdict of each batch comes with the batch, every other verdict with None.
 
         Workers that join meanwhile are used if they are like the others. If the scheduler is gone,
-        or all workers for a minute, the rest of the plan has no verdict.
+        or all workers have been gone for a minute, the rest of the plan has no verdict.
 
         Args:
             plan: what to run.
@@ -260,7 +260,7 @@ class Fleet:
                 self._preparing[call] = info, monotonic() + _PREPARE_SECONDS
 
     def _admitted(self, answer: Answer, like: Mapping[str, Any] | None = None) -> list[str]:
-        """Handle a worker's answer to `prepare`; return why it cannot be used."""
+        """Handle a worker's answer to `prepare`; return a message if the worker cannot be used."""
         info, _ = self._preparing.pop(answer.call)
         if info.address not in self._cluster.workers:
             return []  # Its process may restart with another address.

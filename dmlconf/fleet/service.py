@@ -1,7 +1,7 @@
 """The worker side of a scheduler: open the backend once, then run and judge the given cases.
 
 The scheduler's tasks call these functions. Each job has one session in a worker's process, with its
-own thread, because isolated processes end with the thread that started them.
+own thread, because the processes of a backend end with the thread that started them.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Refusal:
 
     Attributes:
         message: why.
-        again: whether to prepare it again, because its process does not know the job.
+        again: whether to prepare the worker again, because its process does not know the job.
     """
 
     message: str
@@ -113,7 +113,7 @@ class Batch:
     """A worker's results for some cases.
 
     Attributes:
-        verdicts: one for each.
+        verdicts: one for each case.
         stale: for each recording that is compared with, the cases for which it is stale.
     """
 
@@ -216,8 +216,8 @@ def prepare(job: Job) -> Prepared | Refusal:
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
         return Refusal(f"it has a different version: {versions}")
-    # Dask marks its workers as daemons, which may not start processes; dmlconf's end by themselves
-    # when their parent does.
+    # Dask marks its workers as daemons, which may not start processes. Those that dmlconf starts
+    # end by themselves when their parent does.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # Python has no public way to set it for a running process.
     with _LOCK:
         for other in [each for each in _SESSIONS if each != job.identifier]:
