@@ -1,4 +1,4 @@
-"""Run a batch of cases on a backend, whose exceptions become outcomes."""
+"""Run a batch of cases on a backend, and turn the exceptions that it raises into outcomes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _NOTHING: Final[Any] = object()
 
 
 def broken(error: Exception, case: Case) -> Breakdown:
-    """Return the breakdown that an exception of a backend is."""
+    """Return an exception of a backend as the breakdown of a case."""
     if isinstance(error, MemoryError):
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
     if isinstance(error, _TooFewError | _TooManyError):

@@ -45,11 +45,11 @@ _Member = TypeVar("_Member", FaultKind, BreakdownKind, DataType)
 
 
 class _MalformedError(Exception):
-    """A value violates the protocol; the message says which and where."""
+    """A value violates the protocol; the message says which value and how."""
 
 
 def checked_outcome(outcome: object, case: Case) -> Outcome:
-    """Return the outcome rebuilt from plain values; a breakdown where it is malformed.
+    """Return the outcome rebuilt from plain values, or a breakdown if it is malformed.
 
     Args:
         outcome: what a backend yielded.

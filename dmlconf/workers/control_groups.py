@@ -1,7 +1,7 @@
 """Read the limits of this process's control groups, which containers and batch systems set.
 
-A group's limit also holds for the groups below it. So the lowest limit counts of those from this
-process's own group up to the root.
+A group's limit also holds for the groups below it. So of the limits from this process's own group
+up to the root, the lowest counts.
 
 Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """
@@ -18,7 +18,7 @@ __all__ = ["memory_limit", "processor_quota"]
 _ROOT: Final = Path("/sys/fs/cgroup")
 _MEMBERSHIP: Final = Path("/proc/self/cgroup")
 _UNIFIED: Final = "unified"
-"""The folder of version 2 below the root where version 1 is used as well."""
+"""The folder of version 2 below the root, on systems that use both versions."""
 
 
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
@@ -62,8 +62,8 @@ def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int |
 def _folders(controller: str, root: Path, membership: Path) -> Iterator[tuple[int, Path]]:
     """Yield the version and the folder of each group from this process's own up to the root.
 
-    In a container, the root is often the process's own group, and the membership gives the path of
-    that group on the host. No such folder exists below the root, so only the root counts.
+    In a container, the root is often the process's own group, and the file `membership` gives the
+    path of that group on the host. No such folder exists below the root, so only the root counts.
     """
     lines: list[str] = []
     with suppress(OSError, UnicodeDecodeError):

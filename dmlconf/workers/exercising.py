@@ -32,13 +32,13 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""The longest dispatch, in seconds, for a circumstance: it takes a dozen more dispatches, which
-have to fit into the time limit of the case.
+"""The longest dispatch, in seconds, of a case that runs under circumstances: under each of these,
+the case is dispatched a dozen times more, within its time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
-"""The longest dispatch, in seconds, for the circumstance `long`: each of its submissions has a
-hundred dispatches, and Windows may remove a device whose submission takes more than 2 s.
+"""The longest dispatch, in seconds, of a case that runs under the circumstance `long`: each of its
+submissions has a hundred dispatches, and Windows may remove a device if one takes more than 2 s.
 """
 
 _TOGETHER: Final = 8
@@ -46,12 +46,12 @@ _TOGETHER: Final = 8
 
 
 def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Outcome | Exercises]]:
-    """Return the task of a worker that runs cases and exercises."""
+    """Return the task of a worker that runs cases and `Exercise`s."""
     return partial(run_items, backend)
 
 
 def run_items(backend: Backend, items: Sequence[Case | Exercise]) -> Iterator[Outcome | Exercises]:
-    """Yield an outcome for each case, and the results of each exercise."""
+    """Yield an outcome for each case, and the outcomes of each `Exercise`."""
     for with_circumstances, group in groupby(items, lambda item: isinstance(item, Exercise)):
         together = list(group)
         if not with_circumstances:

@@ -33,12 +33,12 @@ class _Requests:
     """The state of interrupts.
 
     Attributes:
-        came: whether an interrupt came. Python drops an exception that a destructor raises, and so
-            `KeyboardInterrupt`, too; `raise_if_interrupted` then raises it again.
+        came: whether an interrupt came. Python drops exceptions that are raised in a destructor,
+            also `KeyboardInterrupt`; `raise_if_interrupted` raises it again.
         deferred: whether interrupts are only noted.
         graces: how many blocks with grace have begun and not ended.
         pending: whether an interrupt came that a block with grace has yet to raise.
-        overdue: whether `GRACE_SECONDS` have passed since then.
+        overdue: whether `GRACE_SECONDS` have passed since that interrupt.
         timer: sets `overdue`.
     """
 
@@ -51,7 +51,7 @@ class _Requests:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    if _Requests.overdue:  # Called by the timer: nobody has asked again.
+    if _Requests.overdue:  # The timer has called this: it is no second interrupt.
         _Requests.overdue = False
         if _Requests.pending:
             _deliver()
@@ -108,8 +108,8 @@ def grace() -> Iterator[Grace]:
 
     The block asks `requested` often. If that is true, it saves what there is and calls `deliver`,
     which raises the interrupt. If it has not done so after `GRACE_SECONDS`, or at a second
-    interrupt, `KeyboardInterrupt` is raised wherever the program is. Interrupts concern only the
-    main thread.
+    interrupt, `KeyboardInterrupt` is raised wherever the program is. Interrupts reach only the main
+    thread, so a block in another thread is never asked to end.
     """
     given = threading.current_thread() is threading.main_thread()
     _Requests.graces += given
@@ -159,8 +159,8 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     """Defer interrupts, and raise the first of them at the end of the block.
 
     Args:
-        inherited: whether processes that start in the block ignore them, as
-            `children_ignore_interrupts` has it.
+        inherited: whether processes that start in the block ignore interrupts, as described for
+            `children_ignore_interrupts`.
     """
     pending: list[int] = []
     with _noted_interrupts(pending, inherited=inherited):
@@ -171,7 +171,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Ignore interrupts from now on, for a program that ends anyway."""
+    """Ignore interrupts in the block, in which something is closed that ends anyway."""
     with _noted_interrupts([], inherited=False):
         yield
 

@@ -122,7 +122,7 @@ def _mapped(
 
 
 def _serve(connection: Connection, start: Callable[..., None], state: tuple[Any, ...]) -> None:
-    """Apply functions to the items that arrive, until dmlconf has ended."""
+    """Apply functions to the items that arrive, until the main process has ended."""
     ignore_interrupts()
     failed: Exception | None = None
     try:

@@ -36,7 +36,7 @@ LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
 
 _ELEMENT: Final = 64
-"""Bytes that an element of a case takes in a process that also judges it, as measured."""
+"""Bytes that each element of a case takes in a process that runs and judges it, as measured."""
 
 MUCH: Final = 250 << 20
 _SHARE: Final = 8
@@ -47,9 +47,9 @@ _SMALL: Final = 1 << 20
 
 
 def tensor_bytes(case: Case) -> int:
-    """Return the bytes of all tensors of a case: of the buffer or of the elements if they are more.
+    """Return the bytes of all tensors of a case: of each, those of its buffer or of its elements.
 
-    With strides of 0, a buffer has fewer bytes than the elements that are read from it.
+    The larger number counts: with strides of 0, a buffer has fewer bytes than its elements.
     """
     return sizes_of(case)[0]
 
@@ -119,8 +119,8 @@ def killed_for_memory(ending: str) -> str:
     """Return a remark if a process may have been killed because memory ran out; else no text.
 
     Args:
-        ending: how the process ended, as `how_it_ended` says it. If it ends in SIGKILL, the system
-            may have killed the process; no more than the signal is known.
+        ending: how the process ended, as `how_it_ended` says it. If SIGKILL ended it, the system
+            may have done so; no more than the signal is known.
     """
     if not ending.endswith("SIGKILL"):
         return ""
@@ -129,9 +129,10 @@ def killed_for_memory(ending: str) -> str:
 
 
 def may_take_much(case: Case) -> bool:
-    """Return whether running and judging a case may take so much memory that a process may die.
+    """Return whether running and judging a case may take so much memory that its process is killed.
 
-    Such a case runs in a worker process: if that dies, the process that writes the log goes on.
+    Such a case runs in a worker process: if that is killed, the process that writes the log goes
+    on.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False  # Its tensors are never created.

@@ -1,16 +1,17 @@
-"""Worker processes, which may crash or hang: each such case costs only its own verdict.
+"""Run cases in worker processes, which may crash or hang: that costs only one case its result.
 
 - A case whose worker dies runs once more, alone in a fresh process, before it is blamed: a case
   before it or beside it may be at fault. A backend may run a batch as one, so any case of the batch
   without an outcome may have killed the worker. These cases run again, one at a time.
 - A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
-- Each outcome comes with the processes that broke down with its case before: a crash that does not
-  happen again when the case runs alone may depend on the cases before it.
+- With the outcome of a case comes which processes broke down with this case before (`Ran.lost`): a
+  crash that does not happen again when the case runs alone may depend on the cases before it.
 - A worker that has grown too much is replaced between batches. DirectML, for example, keeps every
   pipeline until its device closes; the memory is freed when the process ends.
 - If `REPEATS` cases of an operator died alone in the same way, the next case of this operator that
-  dies in that way is blamed at once. If its last `HOPELESS` cases crashed, its cases that would run
-  alone are not run: starting a process takes a second or more, and there may be hundreds of them.
+  dies in that way is blamed at once. If the operator's last `HOPELESS` cases crashed, those of its
+  cases that would run alone are not run: starting a process for each takes a second or more, and
+  there may be hundreds.
 - An interrupt does not discard results that workers have reached: `run` asks for them, yields them,
   and only then raises `KeyboardInterrupt`.
 """
@@ -89,8 +90,8 @@ class _Queue(Generic[_Case]):
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
         """Yield the cases that harm no others; those that may harm others become suspects.
 
-        Each harmful case needs a fresh process, and the case after it another one. So they all run
-        last.
+        Each harmful case needs a fresh process, and the case after it another one. So all harmful
+        cases run last.
         """
         harmful: list[_Case] = []
         for case in cases:
@@ -103,7 +104,7 @@ class _Queue(Generic[_Case]):
     def waiting(self) -> bool:
         """Return whether any case still waits for a worker."""
         if not self._next:
-            # Cases that run alone follow the last of the other cases.
+            # Harmful cases become suspects only when all other cases have been taken.
             self._next.extend(islice(self._cases, 1))
         return bool(self.suspects or self.singles or self._next)
 
@@ -327,7 +328,8 @@ class WorkerPool:
             return
         apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
         if apart or worker.growth > self._memory:
-            # A suspect has a process of its own; `_run` starts another one if cases wait.
+            # A suspect has a process of its own, and this one may have grown too much. `_run`
+            # starts another one if cases wait.
             worker.end()
             self._workers.remove(worker)
             return
@@ -439,5 +441,5 @@ class WorkerPool:
 
 
 def _operator(case: Case | PlannedCase | Exercise) -> str:
-    """Return the first part of a case's identifier, which is known before the case is built."""
+    """Return the operator of a case by its identifier, since the case may not be built yet."""
     return case.identifier.partition("/")[0]

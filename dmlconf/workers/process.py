@@ -31,7 +31,7 @@ _DIAGNOSTICS_BYTES: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
-"""A file of a worker's standard error that is larger is truncated."""
+"""If the file of a worker's standard error is larger, it is emptied; its end is kept in memory."""
 
 _END_SECONDS: Final = 1.0
 """How long a worker may take to close its backend."""
@@ -199,7 +199,7 @@ class WorkerProcess:
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 
     def limit_diagnostics(self) -> None:
-        """Truncate the file of standard error if it is large, and keep the end of its content."""
+        """Empty the file of standard error if it is large, but keep the end of its content."""
         with suppress(OSError):
             if self._diagnostics.stat().st_size > _DIAGNOSTICS_FILE_BYTES:
                 self._earlier_diagnostics = _tail(self._diagnostics)

@@ -22,7 +22,7 @@ _PREFIX: Final = "dmlconf-"
 _LOCK: Final = ".lock"
 
 _SHARED_MEMORY: Final = Path("/dev/shm")
-"""A file system in memory, which containers have where everything else is read-only."""
+"""A file system in memory, which can be written even in containers that are otherwise read-only."""
 
 
 def temporary_folder() -> Path:
@@ -72,7 +72,7 @@ class ScratchFolder:
 def _locked_file() -> tuple[Path, FileLock]:
     """Create and lock a file.
 
-    If a run that starts at the same time takes the file for abandoned, try another one.
+    If a run that starts at the same time takes the file for abandoned, try another file.
     """
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
@@ -109,7 +109,7 @@ def remove_abandoned() -> None:
 
 
 def _give_up(lock: FileLock, lock_file: Path) -> None:
-    """Release a lock and remove its file; Windows does not remove a file that is open."""
+    """Release a lock, then remove its file: Windows does not remove a file that is open."""
     lock.release()
     with suppress(OSError):
         lock_file.unlink()

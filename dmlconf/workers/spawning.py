@@ -18,7 +18,7 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
 
     Args:
         target: the function, of a module that the process can import.
-        arguments: the arguments of the function after the end of the pipe.
+        arguments: the other arguments of the function, whose first one is the end of the pipe.
 
     Returns:
         the process, which ends when this one ends, and the other end of the pipe.

@@ -18,7 +18,7 @@ __all__ = [
 _THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 _MOST_GARBAGE: Final = 50_000
-"""How many more objects are created than freed until the next garbage collection."""
+"""Python collects garbage when so many more objects were created than freed."""
 
 
 def collect_garbage_seldom() -> None:
@@ -60,7 +60,7 @@ class _Set:
 
 
 def threads_were_set() -> frozenset[str]:
-    """Return the environment variables that dmlconf set for itself.
+    """Return the names of the environment variables that dmlconf set for itself.
 
     An application that dmlconf starts for a capture should not get them.
     """

@@ -127,14 +127,14 @@ class Stopped:
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
-    """Return the function of a worker that only runs cases."""
+    """Return the function with which a worker runs a batch of cases, and does no more."""
     return partial(run_batch, backend)
 
 
 def with_errors(
     results: Callable[[Sequence[Any]], Iterator[Any]],
 ) -> Callable[[Sequence[Any]], Iterator[Any]]:
-    """Return a function that also yields an exception of dmlconf itself, as `Raised`."""
+    """Return a function that yields the same results and, if an exception ends them, a `Raised`."""
 
     def raising(batch: Sequence[Any]) -> Iterator[Any]:
         try:
@@ -172,7 +172,8 @@ def work(
         environment = checked_environment(instance.environment())
         capabilities = checked_capabilities(instance.capabilities())
         if not callable(getattr(instance, "exercise", None)):
-            # A plugin that forwards another backend's capabilities has no circumstances itself.
+            # A plugin may forward the capabilities of another backend, and with them circumstances
+            # that it does not implement itself.
             capabilities = replace(capabilities, circumstances=frozenset())
         connection.send(Ready(environment, capabilities, committed_bytes()))
     except BackendError as error:
@@ -260,8 +261,8 @@ def _isolate(diagnostics: Path) -> None:
     """Keep the process from disturbing dmlconf and from outliving it.
 
     Args:
-        diagnostics: the file that receives what the process writes, also to standard output: that
-            of dmlconf may be a report.
+        diagnostics: the file that receives what the process writes to standard error and standard
+            output: dmlconf's own standard output may be a report.
     """
     # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
@@ -272,7 +273,7 @@ def _isolate(diagnostics: Path) -> None:
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)  # Processes that the backend starts are in this group, and end with it.
     _end_with_parent()
-    # Where memory runs out, Linux then ends this process, not the one that writes the log.
+    # If memory runs out, Linux then ends this process, not the one that writes the log.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     with diagnostics.open("ab") as stream:
@@ -282,7 +283,7 @@ def _isolate(diagnostics: Path) -> None:
 
 def _end_with_parent() -> None:
     """End the process as soon as dmlconf has ended, whatever the backend is doing."""
-    from multiprocessing import parent_process  # The reference alone has no other process.
+    from multiprocessing import parent_process  # A run that starts no process does not need it.
 
     parent = parent_process()
     assert parent is not None
@@ -295,7 +296,7 @@ def _end_with_parent() -> None:
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
     if sys.platform == "linux":
-        # A backend that hangs inside a call may keep other threads from running.
+        # A backend that hangs inside a call may keep the thread above from running.
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if not parent.is_alive():
