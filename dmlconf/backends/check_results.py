@@ -49,7 +49,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Called with each result as soon as there is one: adapter's index, its description, result."""
+"""Gets each result as soon as there is one, after the adapter's index and its description."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Circumstances: ways in which applications use an operator and a plain run does not.
 
-A plain run binds each operator once and dispatches it twice with the same inputs. A backend that
-can do more names its circumstances in its capabilities and implements `Exerciser`.
+A plain run binds each operator once and dispatches it twice with the same inputs. If a backend can
+do more, its capabilities name the circumstances that it supports, and it implements `Exerciser`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Circumstance(StrEnum):
-    """One circumstance; they are listed, and run, from the simplest on."""
+    """A circumstance. All are in the order in which they are run: the simplest is the first."""
 
     REPEATED = "repeated"
     REBOUND = "rebound"
@@ -87,7 +87,8 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: the names, as `parse_circumstances` returns them; none stands for those in `CHEAP`.
+        names: the names, as `parse_circumstances` returns them; if there are no names, those in
+            `CHEAP` are chosen.
         capabilities: the backend's capabilities.
         backend: the backend's name, for messages.
 
@@ -132,8 +133,8 @@ class Dispatch:
     """The results of one dispatch, or of several with the same inputs and results.
 
     Attributes:
-        variation: which of the case's inputs it had, as `dmlconf.cases.variation.varied` numbers
-            them; 0 for the case's own.
+        variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
+            for the case's own data.
         arrays: the outputs by tensor.
         faults: what the operator did wrong apart from the values.
         times: how many dispatches had these results.

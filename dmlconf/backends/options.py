@@ -57,7 +57,7 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the options of each variant that `NAME=both` stands for; its key distinguishes it.
+    """Return the options of each variant that `NAME=both` stands for, by what distinguishes it.
 
     `half=both,adapter=1` gives `half=off,adapter=1` with key `half=off`, and likewise for `on`.
 

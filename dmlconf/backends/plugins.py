@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["ENTRY_POINT_GROUP", "Plugin", "installed_plugins", "require_one", "some_installed"]
 
 ENTRY_POINT_GROUP: Final = "dmlconf.backends"
-"""A plugin's entry point in this group names a function that makes a `Backend` from its options."""
+"""A plugin's entry point in this group names a function: from the options' text to a `Backend`."""
 
 
 @dataclass(frozen=True, slots=True)

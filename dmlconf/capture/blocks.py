@@ -154,8 +154,8 @@ class _Graph:
     def _outputs(self, inside: set[str]) -> Mapping[str, str]:
         """Return the references that become the block's outputs, by name.
 
-        They are outputs of its nodes that other nodes read or the graph returns, and the first
-        output of a node that none reads from.
+        They are outputs of its nodes that nodes outside the block read or the graph returns, and
+        the first output of each node from which no node reads.
         """
         own = self._parts["outputs"].values()
         returned = {

@@ -16,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DataStatistics", "following"]
 
 _MANY_ZEROS: Final = 1 / 8
-"""With so large a share of zeros, a tensor whose least number is 0 is taken for RELU's output."""
+"""With this share of zeros or more, a tensor whose least number is 0 is taken for RELU's output."""
 
 _LARGEST_WHOLE: Final = 2.0**53
 

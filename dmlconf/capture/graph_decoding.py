@@ -56,8 +56,7 @@ class DecodedGraph:
 
     Attributes:
         graph: the graph, with names that a case file may use.
-        names: the application's own name of each node that has another one in the graph, by the
-            latter.
+        names: the application's own names of nodes, by the names in the graph, if these differ.
         inputs: for each of the graph's inputs, in order, its index in the application's desc.
         unused: how many more inputs the desc has, which nothing reads.
     """
@@ -98,7 +97,7 @@ class Names:
     """Names of a graph's parts that a case file may use.
 
     Attributes:
-        own: the application's own name of each node that has another one, by the name here.
+        own: the application's own names of nodes, by the names given here, if these differ.
     """
 
     def __init__(self) -> None:

@@ -17,8 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""The key of an operator or graph, and its line in the journal. Keys are equal if these are equal.
-"""
+"""The key of an operator or graph, and its line in the journal. Equal ones have equal keys."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:

@@ -1,8 +1,8 @@
 """Read the graphs that ONNX Runtime gives to DirectML from its files `Partition_N.bin`.
 
 ONNX Runtime's session option `ep.dml.enable_graph_serialization` makes it write them. They are
-FlatBuffers; only this module needs the package `flatbuffers`. The file numbers the types of
-attributes, but otherwise in each version of ONNX Runtime; so the type is taken from the catalogue.
+FlatBuffers; only this module needs the package `flatbuffers`. The type of an attribute is taken
+from its field in the catalogue, since ONNX Runtime's versions number types differently.
 
 Source: the generated headers DmlGraphDesc and OperatorFieldTypes of ONNX Runtime.
 """

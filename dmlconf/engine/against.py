@@ -238,7 +238,7 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
-    """Return a function that says whether a recording has a case, with its desc and inputs."""
+    """Return a function that says whether a recording has a case, with the same desc and inputs."""
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]

@@ -73,7 +73,7 @@ class Run:
         how: the backend, and how each case runs on it.
         against: what gives the expected values that cases do not state, as `--against` takes it.
         waivers: failures that are accepted.
-        repeat: how often to run each case, from 1.
+        repeat: how often to run each case, at least 1.
         shuffle: the seed of a random order; None keeps the order of the plan.
         retries: how often to run a failing case again.
         most_failures: the number of failing cases after which to stop; None for never.

@@ -80,7 +80,7 @@ def _parts(plan: Iterable[PlannedCase]) -> Iterator[list[PlannedCase]]:
 
 
 class _Observed:
-    """Runs cases on a variant, and keeps the first outcome of each case that `names` names.
+    """Runs cases on a variant, and keeps the first outcome of each whose identifier is in `names`.
 
     Other outcomes are not kept: judging may run further cases, such as the nodes of a graph, and
     may run a case again.
@@ -114,7 +114,7 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return one verdict on a case: the most severe of all variants, and which of them have it.
+    """Return the most severe verdict of a case's variants; it says which variants have it.
 
     Args:
         verdicts: the verdicts, by variant.

@@ -315,10 +315,10 @@ class _LocalCluster:
     """
 
     def __init__(self, workers: int, scratch: str) -> None:
-        """Start them.
+        """Start the scheduler and the workers.
 
         Args:
-            workers: how many.
+            workers: how many workers.
             scratch: the folder for their files.
         """
         from distributed import LocalCluster

@@ -51,7 +51,7 @@ class Job:
         catalogue_digest: SHA-256 of its catalogue.
         paths: where the suite is, as given; empty for the bundled one.
         operators: those of the planned cases.
-        challenge: changes the data of generated cases; None for no change.
+        challenge: the number that changes the seeds of generated data; None for no change.
         backend: the backend that runs the cases.
         against: the source of expected values that cases do not state.
         limits: the limits of a worker.

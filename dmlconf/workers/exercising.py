@@ -38,7 +38,7 @@ the case is dispatched a dozen times more, within its time limit.
 
 LONG_DISPATCH_SECONDS: Final = 0.01
 """The longest dispatch, in seconds, of a case that runs under the circumstance `long`: each of its
-submissions has a hundred dispatches, and Windows may remove a device if one takes more than 2 s.
+submissions has 100 dispatches, and Windows may remove a device whose submission takes over 2 s.
 """
 
 _TOGETHER: Final = 8

@@ -171,7 +171,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Ignore interrupts in the block, in which something is closed that ends anyway."""
+    """Ignore interrupts in the block, which closes something and should not be cut short."""
     with _noted_interrupts([], inherited=False):
         yield
 

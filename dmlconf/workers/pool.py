@@ -339,7 +339,7 @@ class WorkerPool:
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
     def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Receive what a worker sent; it gets its next batch before its outcomes are judged."""
+        """Receive what a worker sent; the worker gets its next batch before this is judged."""
         if worker.ready is None:
             self._admit(worker)
             return

@@ -18,7 +18,7 @@ __all__ = [
 _THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 _MOST_GARBAGE: Final = 50_000
-"""Python collects garbage when so many more objects were created than freed."""
+"""Python collects garbage when this many more objects were created than freed."""
 
 
 def collect_garbage_seldom() -> None:

@@ -198,7 +198,7 @@ class DirectMLBackend:
         self._device.limit.seconds = seconds
 
     def close(self) -> None:
-        """Release the device and its memory; if it hangs, the process keeps both until it ends."""
+        """Release the device and its memory; a device that hangs is kept until the process ends."""
         if self._device.limit.exceeded:
             return
         self._exerciser.close()

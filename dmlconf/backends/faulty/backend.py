@@ -103,7 +103,7 @@ def _last_element(case: Case) -> Outcome:
 
 
 _STEADY_RUNS: Final = 3
-"""With the fault `unsteady`, one in so many runs of cases that it affects is right."""
+"""With the fault `unsteady`, one in this many runs of affected cases is right."""
 
 _runs = count()
 
@@ -215,7 +215,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""For each fault, what runs a case with it; `first-level` is correct, but refuses other levels."""
+"""The function that runs a case with each fault; `first-level` only refuses what is above 1_0."""
 
 
 @dataclass(frozen=True, slots=True)

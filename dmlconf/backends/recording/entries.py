@@ -122,7 +122,7 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case, and return the data types of its outputs' kinds (`Kind`): None, and each name.
+    """Check a case; return None and its outputs' data types, which are second in their `Kind`s.
 
     A refused case has no outputs, so the list is empty.
 

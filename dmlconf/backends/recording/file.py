@@ -64,7 +64,7 @@ class _Blob:
         self._length = 0
 
     def add(self, content: bytes) -> int:
-        """Return the offset of the content, added if it is new."""
+        """Return the offset of the content, which is added if it is new."""
         if content not in self._offsets:
             self._offsets[content] = self._length
             self._parts.append(content)

@@ -24,7 +24,7 @@ class Pair:
     Attributes:
         actual: elements of the one output.
         expected: the elements of the other output with the same indices.
-        sample: the sample that has the elements' indices; None if they are all of the outputs'.
+        sample: the sample at whose indices the elements are; None if all elements are compared.
     """
 
     actual: Array
@@ -92,7 +92,7 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether a sample was taken of exactly this output; any NaN counts as equal to another.
+    """Return whether a sample was taken of exactly this output; all NaN count as equal.
 
     An equal digest alone is not enough: the sample's elements must also be those of the output.
     """

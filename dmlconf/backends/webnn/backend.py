@@ -73,8 +73,8 @@ _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a long script are sent at once; quoting at most doubles their number."""
 
 _RUNNING: Final = ("build", "dispatch")
-"""The stages after a graph has been described. Errors that speak of what WebNN does not support
-decline a case only in earlier stages.
+"""The stages after a graph has been described. If an error says that something is not supported,
+the case is declined only if the error came in an earlier stage.
 """
 
 _UNSUPPORTED: Final = re.compile(
@@ -131,8 +131,8 @@ class WebNNBackend:
     def limit_waits(self, seconds: float) -> None:
         """Set how long a batch may take: no longer than one case.
 
-        The process is ended if no outcome comes in that time, and those of a batch come all at
-        once.
+        The worker process is ended if no outcome comes in that time, and the outcomes of a batch
+        come all at once.
         """
         self._timeout = seconds
 

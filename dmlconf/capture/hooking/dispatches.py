@@ -266,7 +266,7 @@ class Dispatches:
         return [_Dispatch(what, bound, dispatchable, late=late)]
 
     def _initializations(self, owners: Sequence[int], bound: _Table) -> list[_Dispatch]:
-        """Return a dispatch for each operator of an initialiser that has inputs OWNED_BY_DML.
+        """Return a dispatch for each of an initialiser's operators that has inputs OWNED_BY_DML.
 
         The initialiser's table has the bindings of all its operators, in order.
         """
@@ -379,7 +379,7 @@ class Dispatches:
     def _write(
         self, event: str, dispatch: _Dispatch, sides: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
-        """Write a line on the data of a dispatch, or one that says that it exceeded the limit."""
+        """Write a line on the data of a dispatch, or one that says that the data is too large."""
         if None in sides.values():
             what = "weights" if event == "weights" else "dispatches"
             reason = f"the data of {what} is larger than the limit"

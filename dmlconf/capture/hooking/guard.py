@@ -1,4 +1,4 @@
-"""What every hook needs: to tell the application's calls from others, and to fail unnoticed."""
+"""What each hook needs: to tell the application's calls from others, and to hide its own errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Guard:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is in a hooked call, and the next call not one of the application."""
+        """Whether this thread is in a hooked call: then the next call is not the application's."""
         return getattr(self._inside, "entered", False)
 
     @contextmanager

@@ -222,7 +222,10 @@ class Capture:
         self._journal.write({"event": "skipped", "what": what, "reason": reason})
 
     def _begin(self, line: tuple[str, Mapping[str, Any]]) -> int:
-        """Write that an operator or graph is compiled, and what it is if new; return its number."""
+        """Write that an operator or graph is compiled, and return its number.
+
+        The line describes the operator or graph if it is new.
+        """
         key, content = line
         with self._lock:
             number = self._numbers.get(key)

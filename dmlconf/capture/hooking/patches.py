@@ -65,7 +65,7 @@ class Patches:
     def replace_method(
         self, address: int, interface: Interface, name: str, make: Callable[[_Hook], _Hook]
     ) -> None:
-        """Replace a method of all objects that share an object's vtable, unless that is done.
+        """Replace a method of all objects that share an object's vtable; do so only once.
 
         Args:
             address: the object.

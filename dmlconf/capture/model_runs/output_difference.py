@@ -23,7 +23,7 @@ class OutputDifference:
 
     Attributes:
         text: the difference in words.
-        beyond: whether it is larger than two right providers may differ.
+        beyond: whether it is more than two right providers may differ by.
     """
 
     text: str

@@ -64,7 +64,7 @@ def decoded_desc(address: int) -> tuple[Operator, Desc]:
     """Return the operator and the desc at the address of a `DML_OPERATOR_DESC`.
 
     As in case files, floating-point attributes become the shortest decimal numbers that give the
-    same FLOAT32, and TotalTensorSizeInBytes is kept only if Sizes and Strides imply another.
+    same FLOAT32, and TotalTensorSizeInBytes is kept only if Sizes and Strides imply another value.
 
     Raises:
         UnknownDescError: the catalogue does not know the operator or a part of the desc.

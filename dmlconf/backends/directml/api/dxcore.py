@@ -1,4 +1,4 @@
-"""List adapters through DXCore, in WSL 2 and, for devices that DXGI does not list, on Windows.
+"""List adapters through DXCore: in WSL 2 all of them, on Windows to add those that DXGI lacks.
 
 Members and constants are spelled as in dxcore_interface.h.
 """

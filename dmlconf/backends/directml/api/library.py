@@ -52,7 +52,7 @@ class DirectMLFile:
     Attributes:
         path: its path.
         origin: how it was found, such as `the package onnxruntime-directml`.
-        version: its version, or `unknown` if the file does not contain it.
+        version: its version, or `unknown` if it cannot be determined.
         sha256: its SHA-256 in hexadecimal.
     """
 
@@ -271,7 +271,7 @@ _MARKS: Final = (
     ("1.9.0", b"DML_OPERATOR_RESAMPLE2"),
 )
 """Names of operators and kernels, the newest first, each after the first release of DirectML.dll
-whose file contains it. Measured: so do all later releases, of 1.8.0 to 1.15.4."""
+whose file contains it. Measured on 1.8.0 to 1.15.4: all later releases contain it, too."""
 
 
 def native_version(content: bytes) -> str:

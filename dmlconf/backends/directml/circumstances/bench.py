@@ -177,8 +177,8 @@ class Bench:
 
         Args:
             site: the site.
-            variation: which of the case's inputs DirectML takes over (those with the flag
-                OWNED_BY_DML), as `dmlconf.cases.variation.varied` numbers them.
+            variation: the number of the data of inputs that DirectML takes over (those with the
+                flag OWNED_BY_DML), as `dmlconf.cases.variation.varied` takes it.
             from_upload: whether DirectML reads these inputs directly from the upload heap, and not
                 from the arena. The upload heap is overwritten afterwards.
         """
@@ -217,7 +217,7 @@ class Bench:
         late: Callable[[], None] = lambda: None,
         read: Callable[[int], bool] = lambda number: True,
     ) -> list[Dispatch]:
-        """Record steps on one command list, submit it, and return their results.
+        """Record steps on one command list, submit it, and return the results of the steps.
 
         Args:
             steps: the dispatches in order.
@@ -243,7 +243,7 @@ class Bench:
         *,
         read: Callable[[int], bool] = lambda number: True,
     ) -> Work:
-        """Return steps as work, and fill an upload buffer with what the arena holds before each.
+        """Return steps as work; an upload buffer has what the arena is to hold before each.
 
         Args:
             steps: the dispatches in order.
@@ -343,10 +343,10 @@ class Bench:
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each number of other inputs (`varied`), 0 for the case's own.
+        """Return a step for each number of input data, as in `dmlconf.cases.variation.varied`.
 
-        A number beyond the last stands for the last. If DirectML has taken over inputs, there are
-        only the case's own.
+        A number beyond the case's last one stands for the last. If DirectML has taken over inputs,
+        there is only the case's own data.
         """
         last = 0 if site.placement.any_owned() else site.case.most_variations - 1
         return [Step(site, min(number, last)) for number in numbers]

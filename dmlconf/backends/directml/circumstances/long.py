@@ -23,7 +23,7 @@ _MOST_BYTES: Final = 1 << 16
 """Maximum bytes of the tensors: larger ones would take long to copy, and hide leaks."""
 
 _WARM: Final = 4
-"""Blocks after which everything that is cached should have been created."""
+"""After so many blocks of dispatches, everything that is cached should have been created."""
 
 _LEAK_BYTES: Final = 4096
 """A growth of this many bytes per dispatch or more is a leak."""

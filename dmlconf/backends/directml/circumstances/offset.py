@@ -44,7 +44,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _larger(tensor: TensorDesc, more: int) -> TensorDesc:
-    """Return the tensor with `more` bytes, and with a guaranteed alignment of at least 16."""
+    """Return the tensor with `more` bytes added, and a guaranteed alignment of at least 16."""
     return replace(
         tensor,
         DeclaredTensorSizeInBytes=tensor.TotalTensorSizeInBytes + more,

@@ -1,4 +1,4 @@
-"""The circumstance `rebound`: a binding table is bound to other memory; two are used at once."""
+"""The circumstance `rebound`: a table is bound to other memory, and two tables are used at once."""
 
 from __future__ import annotations
 

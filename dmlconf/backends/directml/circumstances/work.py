@@ -63,8 +63,8 @@ class Step:
 
     Attributes:
         site: the site on which it runs.
-        variation: which of the case's inputs it has, as `dmlconf.cases.variation.varied` numbers
-            them; 0 for the case's own.
+        variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
+            for the case's own data.
     """
 
     site: Site

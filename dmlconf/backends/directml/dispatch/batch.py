@@ -21,11 +21,11 @@ MOST_DESCRIPTORS: Final = 1 << 12
 
 
 MOST_WORK: Final = 1 << 28
-"""Terms that a dispatch of each of several cases may compute, as `dmlconf.cases.work` counts them.
+"""Terms that several cases may compute in one dispatch of each, as `dmlconf.cases.work` counts.
 
-Windows may remove a device if a submission takes more than 2 s, and in WSL one of more than 10 s
-fails. A submission dispatches each case twice: for so many terms, that takes a device of 1 GFLOP/s
-half a second. No GPU is slower, and the processor in the Wine lab is about that fast.
+Windows may remove a device if a submission takes more than 2 s, and in WSL, a submission of more
+than 10 s fails. A submission dispatches each case twice: for so many terms, that takes a device of
+1 GFLOP/s half a second. No GPU is slower, and the processor in the Wine lab is about that fast.
 """
 
 
@@ -57,7 +57,7 @@ class Member:
         arena: offset of its arena.
         temporary: offset of its scratch memory.
         persistent: offset of its persistent memory.
-        descriptor: its first descriptor.
+        descriptor: the index of its first descriptor.
     """
 
     prepared: Prepared

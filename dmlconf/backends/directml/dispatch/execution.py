@@ -222,7 +222,7 @@ class Executor:
     def _record(
         self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
     ) -> None:
-        """Record initialisations and dispatches; `owner` is to keep the tables until these end."""
+        """Record initialisations and dispatches; `owner` gets their tables, to keep and release."""
         device, clock = self._device, self._timestamps
         arena, temporary, persistent = self._memory(batch)
         fresh = [buffer for buffer in (arena, temporary) if buffer]

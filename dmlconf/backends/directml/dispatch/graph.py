@@ -134,7 +134,7 @@ class NodeRefusalError(HResultError):
     """CreateOperator refused the operator of a node.
 
     Attributes:
-        node: the node's name; empty if the graph has only one.
+        node: the node's name; empty if there is only one node.
     """
 
     def __init__(self, node: str, error: HResultError) -> None:

@@ -47,8 +47,8 @@ def inspect(
 class _Region:
     """A part of the arena that no dispatch may change: an input, or a guard band.
 
-    It is the input `tensor`, or the guard band between `previous` and `tensor`, which are None at
-    the arena's beginning and end.
+    It is the input `tensor`, or the guard band between `previous` and `tensor`: `previous` is None
+    at the arena's beginning, and `tensor` at its end.
     """
 
     begin: int
@@ -124,7 +124,7 @@ class Inspection:
                 yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
 
     def _output_faults(self) -> Iterator[Fault]:
-        """Yield faults of outputs: elements not written, and elements that differ when repeated."""
+        """Yield faults of outputs: elements not written, and others that differ by dispatch."""
         for tensor in self._placement.outputs:
             if tensor is None:
                 continue

@@ -211,7 +211,7 @@ def _nibbles(content: Array) -> Array:
 
 
 def _view(desc: TensorDesc, elements: Array) -> Array:
-    """Return a tensor's elements, of all `elements` of its buffer, as a view shaped like its Sizes.
+    """Return the elements of a tensor, from those of its whole buffer, as a view shaped like Sizes.
 
     Raises:
         IndexError: the last element lies past the buffer's end.
