@@ -40,7 +40,7 @@ FOLDER: Final = "blocks"
 
 
 def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: int) -> Written:
-    """Write the blocks of each kept dispatch of a graph as a case file.
+    """Write a case file for each dispatch of a graph whose data was kept: the graph's blocks.
 
     Args:
         folder: the folder of captured cases, which already has the case files of the dispatches.

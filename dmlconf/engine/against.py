@@ -84,7 +84,7 @@ class RecordingAgainst:
         return RecordingAgainst, (self.path, self._subject, self._store)
 
     def __call__(self, case: Case) -> Recorded | None:
-        """Return the recorded outcome; None where the recording has none for the case.
+        """Return the recorded outcome; None if the recording has none that can be used.
 
         Raises:
             BackendError: the operator's file cannot be read.
@@ -390,7 +390,7 @@ class _First:
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
-    """Return the command that records all cases of some cases' operators again."""
+    """Return the command that records some cases again, and with them the others of an operator."""
     operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
     first = next(iter(stored.heads(operators)))[1]
     words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]

@@ -56,7 +56,7 @@ class Selected:
     record: Mapping[str, Any] | None
 
     def without(self, names: Container[str]) -> Selected:
-        """Return the selection without the named cases, but with the digest of all of them."""
+        """Return the selection without the named cases, but with the digest of this selection."""
         every = range(len(self.cases)) if self.places is None else self.places
         left = [
             (case, place)

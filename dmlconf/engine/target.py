@@ -50,7 +50,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """What was decided for the backend, for the log's header: how each case also runs."""
+        """The options in the log's header that say how each case also runs on this backend."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})

@@ -4,8 +4,8 @@
   before it or beside it may be at fault. A backend may run a batch as one, so any case of the batch
   without an outcome may have killed the worker. These cases run again, one at a time.
 - A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
-- With the outcome of a case comes which processes broke down with this case before (`Ran.lost`): a
-  crash that does not happen again when the case runs alone may depend on the cases before it.
+- With the outcome of a case come the processes that broke down with it before (`Ran.lost`): a crash
+  that does not happen again when the case runs alone may depend on the cases before it.
 - A worker that has grown too much is replaced between batches. DirectML, for example, keeps every
   pipeline until its device closes; the memory is freed when the process ends.
 - If `REPEATS` cases of an operator died alone in the same way, the next case of this operator that

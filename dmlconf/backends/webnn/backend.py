@@ -73,8 +73,8 @@ _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a long script are sent at once; quoting at most doubles their number."""
 
 _RUNNING: Final = ("build", "dispatch")
-"""The stages after a graph has been described. If an error says that something is not supported,
-the case is declined only if the error came in an earlier stage.
+"""The stages after a graph has been described. If only the text of an error says that something is
+not supported, and not its name, the case is declined only for an error of an earlier stage.
 """
 
 _UNSUPPORTED: Final = re.compile(
@@ -129,7 +129,7 @@ class WebNNBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def limit_waits(self, seconds: float) -> None:
-        """Set how long a batch may take: no longer than one case.
+        """Set how long a batch may take, which is as long as a single case may take.
 
         The worker process is ended if no outcome comes in that time, and the outcomes of a batch
         come all at once.

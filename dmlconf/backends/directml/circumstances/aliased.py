@@ -46,8 +46,8 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
     """Yield mappings from outputs to the inputs whose buffers they share.
 
-    There is one mapping for each input whose buffer an output may share; it assigns that input
-    first.
+    There is one mapping for each input whose buffer an output may share: in it, that input is
+    assigned before all others.
     """
     graph = case.graph
     pairs = [

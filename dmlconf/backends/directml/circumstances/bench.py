@@ -35,7 +35,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 
 MOST_BYTES: Final = 1 << 27
-"""Maximum bytes that all steps of a submission upload and read back: their arenas' contents."""
+"""Maximum bytes that the steps of a submission together upload and read back."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
@@ -120,7 +120,7 @@ class Bench:
 
         Args:
             case: the case.
-            flags: how to compile it, in addition to the run's own flags.
+            flags: flags for compiling it, in addition to those of the run.
             shift: bytes by which all tensors are moved from a multiple of 256.
             beside: a site of the same operator, whose memory the new site uses, but with `shift`.
 

@@ -79,8 +79,8 @@ class Load:
         step: the step.
         start: the offset of these bytes in the upload buffer.
         image: these bytes, UINT8.
-        back: where in the readback buffer the arena's bytes are copied after the step; None if they
-            are not read back.
+        back: the offset in the readback buffer to which the arena's bytes are copied after the
+            step; None if they are not read back.
     """
 
     step: Step

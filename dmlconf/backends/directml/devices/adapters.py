@@ -55,7 +55,7 @@ class Adapter:
 
     @property
     def memory(self) -> int | None:
-        """Total bytes that it can use; None for software, which uses the machine's memory."""
+        """Total bytes that it can use; None for software, or if its shared memory is unknown."""
         reach = self.dedicated_memory + self.shared_memory
         return None if self.software or not self.shared_memory else reach
 
@@ -111,7 +111,7 @@ class Adapters:
             self._add_by_dxcore(ctypes.CDLL(str(libraries.folder / "libdxcore.so")))
 
     def _add_by_dxcore(self, library: ctypes.CDLL) -> None:
-        """Add the adapters that are not listed yet."""
+        """Add the adapters that DXCore lists and that are not in the list yet."""
         for native in dxcore.dxcore_adapters(library):
             adapter = _by_dxcore(native, len(self._native))
             if adapter.luid in {known.luid for known in self.found}:

@@ -222,7 +222,7 @@ class Executor:
     def _record(
         self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
     ) -> None:
-        """Record initialisations and dispatches; `owner` gets their tables, to keep and release."""
+        """Record initialisations and dispatches; `owner` is to release their binding tables."""
         device, clock = self._device, self._timestamps
         arena, temporary, persistent = self._memory(batch)
         fresh = [buffer for buffer in (arena, temporary) if buffer]
@@ -263,7 +263,7 @@ class Executor:
         persistent: Buffer | None,
         owner: ExitStack,
     ) -> _Bound:
-        """Fill a case's binding tables, which `owner` owns."""
+        """Create and fill a case's binding tables, which `owner` is to release."""
         compiled, placement = member.prepared.compiled, member.prepared.placement
         resources = Resources(
             Region(arena, member.arena, placement.span),

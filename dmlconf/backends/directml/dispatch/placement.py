@@ -65,7 +65,7 @@ class PlacedTensor:
 
     @property
     def end(self) -> int:
-        """Offset of the end; the size is rounded up to 4 bytes, which a shader writes at once."""
+        """Offset of the end; the size is rounded up to whole units of 4 bytes, as shaders write."""
         return self.offset + -(-self.size // 4) * 4
 
     @property
