@@ -32,8 +32,8 @@ class Block:
         nodes: the names of its nodes in the graph; each comes after the nodes whose outputs it
             reads.
         parts: the parts of its entry in a case file, under the graph's names.
-        sources: for each of its inputs, the graph's input or node's output that it is; an output is
-            written as `NODE` or `NODE.TENSOR`.
+        sources: what each of its inputs is in the graph: the name of an input, or a node's output
+            as `NODE` or `NODE.TENSOR`.
     """
 
     nodes: tuple[str, ...]

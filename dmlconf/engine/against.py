@@ -390,7 +390,7 @@ class _First:
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
-    """Return the command that records some cases again, and with them the others of an operator."""
+    """Return the command that records some cases again, with all others of their operators."""
     operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
     first = next(iter(stored.heads(operators)))[1]
     words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]

@@ -349,8 +349,8 @@ def judged(
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield each verdict as soon as it is reached.
 
-    A case that needs another run, such as one of a graph's nodes one by one, gets its verdict after
-    some later cases.
+    If a case needs another run, for example of its graph's nodes one by one, its verdict follows
+    after those of some later cases.
 
     Args:
         plan: the cases to run.

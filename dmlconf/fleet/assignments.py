@@ -82,7 +82,7 @@ class Assignments:
             self._size[worker] = max(size // 2, 1)
 
     def give_back(self, worker: str) -> None:
-        """Put back the cases of a worker, which cannot have ended it, for others to run."""
+        """Give a worker's cases to others, without suspecting them of having ended the worker."""
         self._singles.extend(self._given.pop(worker, ()))
 
     def reassign(self, worker: str, name: str) -> list[Loss]:

@@ -62,7 +62,7 @@ def fleet_targets(
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:
-        BackendError: a worker cannot be used, or devices differ.
+        BackendError: a worker cannot be used, or devices differ and `by_adapter` is false.
     """
     job = _job(run)
     fleet = Fleet(cluster, job, warn)

@@ -4,8 +4,8 @@
   before it or beside it may be at fault. A backend may run a batch as one, so any case of the batch
   without an outcome may have killed the worker. These cases run again, one at a time.
 - A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
-- With the outcome of a case come the processes that broke down with it before (`Ran.lost`): a crash
-  that does not happen again when the case runs alone may depend on the cases before it.
+- `Ran.lost` names the processes that broke down with a case before the case had its outcome: a
+  crash that does not happen again when the case runs alone may depend on the cases before it.
 - A worker that has grown too much is replaced between batches. DirectML, for example, keeps every
   pipeline until its device closes; the memory is freed when the process ends.
 - If `REPEATS` cases of an operator died alone in the same way, the next case of this operator that
@@ -313,7 +313,7 @@ class WorkerPool:
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Yield a breakdown for each case that waits to run alone if its operator is hopeless."""
+        """Yield a breakdown for each case that waits to run alone, if its operator is hopeless."""
         for waiting in (queue.suspects, queue.singles):
             for case in [waiting.popleft() for _ in range(len(waiting))]:
                 if self._row[_operator(case)] < HOPELESS:

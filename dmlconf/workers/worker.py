@@ -134,7 +134,7 @@ def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
 def with_errors(
     results: Callable[[Sequence[Any]], Iterator[Any]],
 ) -> Callable[[Sequence[Any]], Iterator[Any]]:
-    """Return a function that yields the same results and, if an exception ends them, a `Raised`."""
+    """Return a function that yields what `results` yields and, if it raises, last a `Raised`."""
 
     def raising(batch: Sequence[Any]) -> Iterator[Any]:
         try:

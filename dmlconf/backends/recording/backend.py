@@ -15,7 +15,10 @@ __all__ = ["RecordingBackend", "create"]
 
 
 class RecordingBackend:
-    """A recording as a backend; a case whose outcome it lacks breaks down with the reason."""
+    """A recording as a backend.
+
+    If it lacks the outcome of a case, that case breaks down, and the message says why.
+    """
 
     def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.

@@ -122,7 +122,7 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case; return None and its outputs' data types, which are second in their `Kind`s.
+    """Check a case, and return the second parts of its outputs' `Kind`s: None, and the data types.
 
     A refused case has no outputs, so the list is empty.
 

@@ -3,8 +3,8 @@
 `python -m dmlconf.capture.model_runs.onnx_model FILE [OPTIONS]`, with the options `--inputs FILE`,
 `--dimension NAME=N` and `--unfused`, compares the model's outputs with those of the CPU provider,
 and ends with `OUTPUTS_DIFFER` if they differ too much. With `--find-difference` it prints the first
-node whose output differs too much. `dmlconf capture` runs that without hooks, since it runs altered
-forms of the model.
+node whose output differs too much. `dmlconf capture` has no hooks in that search, since the search
+runs altered forms of the model.
 """
 
 from __future__ import annotations
