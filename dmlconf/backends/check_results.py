@@ -49,7 +49,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Gets each result as soon as there is one, after the adapter's index and its description."""
+"""Takes an adapter's index and description, and a result; called for each result at once."""
 
 
 @dataclass(frozen=True, slots=True)

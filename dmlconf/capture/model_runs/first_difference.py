@@ -110,7 +110,7 @@ class _Runs:
     failures: dict[str, str] = field(default_factory=dict)
 
     def compared(self, nodes: Sequence[OnnxNode]) -> dict[str, OutputDifference]:
-        """Compare the outputs of nodes; if a model with all cannot run, compare each half alone."""
+        """Compare the outputs of nodes; if a model with all cannot run, do each half separately."""
         names = [name for node in nodes for name in node.outputs]
         try:
             return self._differences(names)

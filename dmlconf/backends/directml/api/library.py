@@ -138,7 +138,7 @@ def _redistributable() -> Path | None:
 
 
 def _shared_object(package: str) -> Path | None:
-    """Return the path of libdirectml.so in an installed package; its name may have more parts."""
+    """Return the path of an installed package's libdirectml.so, whose name may have more parts."""
     from importlib import metadata  # It is slow to import, and not needed on Windows.
 
     try:
