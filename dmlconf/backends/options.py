@@ -31,7 +31,7 @@ def split_options(text: str) -> tuple[list[str], dict[str, str]]:
 
 
 def option_parts(text: str) -> list[str]:
-    """Return what commas outside of parentheses separate; where one is not closed, any comma."""
+    """Split a text at its commas outside parentheses; if these are unbalanced, at all commas."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([") - (character in ")]")

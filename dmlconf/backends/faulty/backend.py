@@ -367,7 +367,7 @@ def variants(argument: str) -> dict[str, str]:
 
 
 def _condition(text: str | None) -> Expression | None:
-    """Return the condition that an option states; None without one.
+    """Return the condition that an option states; None if there is no such option.
 
     Raises:
         OptionError: it cannot be read, or has a name that no operator has.
