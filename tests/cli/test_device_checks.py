@@ -15,8 +15,8 @@ from dmlconf.backends.check_results import Checked, CheckResult, CheckStatus, De
 from dmlconf.backends.directml import check_processes
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.cases.model import Case
-from dmlconf.cli.commands.running.devices import command
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.entry_point import cli
 from tests.cli.test_devices import ARC, FILE, WARP
 
 PASSED = CheckResult("data types", CheckStatus.PASSED, "13 of 13 data types", 0.5)
@@ -43,7 +43,9 @@ def play(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
 def test_results_are_listed_by_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     declined = CheckResult("after a removal", CheckStatus.UNSUPPORTED, "it cannot be removed")
     given = play(monkeypatch, PASSED, declined)
-    done = CliRunner().invoke(command, ["--check", "--color", "never"], standalone_mode=False)
+    done = CliRunner().invoke(
+        cli, ["devices", "--check", "--color", "never"], standalone_mode=False
+    )
     assert done.output.splitlines() == [
         "0  Intel Arc",
         "   PASSED      data types: 13 of 13 data types",
@@ -60,7 +62,7 @@ def test_a_check_that_fails_or_breaks_fails_the_command(
     status: CheckStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(monkeypatch, PASSED, CheckResult("feature queries", status, "wrong"))
-    done = CliRunner().invoke(command, ["--check", "--json"], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["devices", "--check", "--json"], standalone_mode=False)
     assert done.return_value == ExitCode.FAILED
     [adapter] = json.loads(done.output)["adapters"]
     assert [each["status"] for each in adapter["checks"]] == ["passed", str(status)]

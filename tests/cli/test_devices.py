@@ -17,8 +17,8 @@ from dmlconf.backends.directml.devices.adapters import Adapter
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.cli.commands.running.devices import command
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.entry_point import cli
 from dmlconf.tensors.datatypes import DataType
 from tests.cli.process import dmlconf
 
@@ -37,8 +37,8 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> None:
 def shown(columns: int) -> list[str]:
     """Return the lines that `dmlconf devices` prints on a terminal of that many columns."""
     environment = {"COLUMNS": str(columns)}
-    arguments = ["--color", "never"]
-    done = CliRunner().invoke(command, arguments, env=environment, standalone_mode=False)
+    arguments = ["devices", "--color", "never"]
+    done = CliRunner().invoke(cli, arguments, env=environment, standalone_mode=False)
     assert done.return_value == ExitCode.SUCCESS
     return [line.rstrip() for line in done.output.splitlines()]
 
@@ -101,7 +101,7 @@ def test_no_value_is_cut_off_and_no_line_is_too_long(
 
 
 def test_devices_are_listed_as_json() -> None:
-    done = CliRunner().invoke(command, ["--json"], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["devices", "--json"], standalone_mode=False)
     listed = json.loads(done.output)
     assert listed["directml"] == {
         "path": "DirectML.dll",
