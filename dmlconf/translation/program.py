@@ -74,6 +74,14 @@ class Program:
         """The names of the steps' operators, each once."""
         return tuple(dict.fromkeys(step.operation for step in self.steps))
 
+    def used_inputs(self) -> dict[str, TensorType]:
+        """Return the inputs on which an output depends, by name."""
+        read = set(self.outputs)
+        for step in reversed(self.steps):
+            if not read.isdisjoint(step.outputs):
+                read.update(step.inputs, step.operands.values())
+        return {name: each for name, each in self.inputs.items() if name in read}
+
     def renamed(self, prefix: str) -> Program:
         """Return the program with a prefix before the name of every tensor."""
 

@@ -195,3 +195,12 @@ def test_composed_operators_of_float16_round_once() -> None:
 def test_each_table_fits_its_schema(target: str) -> None:
     data = read_document(schemas_directory() / "translation" / f"{target}.yaml").data
     assert not list(Checker(bundled_schema("translation")).iter_errors(data))
+
+
+def test_an_input_on_which_no_output_depends_is_not_used() -> None:
+    plan = bundled("graphs/wiring.yaml").plan()
+    unused = next(each for each in plan if "unused-inputs-between" in each.identifier)
+    program = translated(valid_case(unused), "webnn")
+    assert len(program.inputs) == 5
+    assert len(program.used_inputs()) == 2
+    assert program.used_inputs().keys() < program.inputs.keys()

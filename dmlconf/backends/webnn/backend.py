@@ -237,8 +237,9 @@ def _message(program: Program, inputs: Mapping[str, Array]) -> dict[str, Any]:
         if each.data_type not in _TYPES:
             raise NotExpressibleError(f"WebNN has no tensors of {each.data_type}")
     owned = {name: inputs[name] for name in program.owned}
+    used = program.used_inputs()  # An input on which no output depends is none of the graph's.
     return {
-        "inputs": {n: _tensor(inputs[n]) for n in program.inputs if n not in program.owned},
+        "inputs": {n: _tensor(inputs[n]) for n in used if n not in program.owned},
         "constants": {n: _tensor(a) for n, a in {**program.constants, **owned}.items()},
         "outputs": list(program.outputs),
         "steps": [
