@@ -34,7 +34,7 @@ __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
 _MOST_READS: Final = 8
-"""How often a file may be read: the parts that are read may have 8 times its size together."""
+"""How often a file may be read: all parts that are read may have 8 times its size in total."""
 
 _LONGEST_NAME: Final = 80
 """Maximum length of the name of an operator, a field or a data type; DirectML's longest has 53."""
@@ -228,7 +228,7 @@ class _Partition:
         self._root = _Table(self._content, root)
 
     def graph(self) -> DecodedGraph:
-        """Return the graph; a constant whose data is in another file becomes an input."""
+        """Return the graph; every constant becomes an input, since its data is in another file."""
         names = Names()
         nodes: list[Node] = []
         sources: dict[str, tuple[str, str]] = {}  # Tensor -> its node and output.

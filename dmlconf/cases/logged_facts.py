@@ -75,7 +75,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_plain(value: Any, levels: int = _DEEPEST) -> bool:
-    """Return whether a value is text, a number, or a short nest of these."""
+    """Return whether a value is None, text, a number, or a shallow list or object of these."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -41,10 +41,10 @@ class Experiment:
         change: what changed, such as `metacommands=off`.
         blame: what is to blame if the case passes.
         case: the case to run.
-        backend: what it runs on; None for the backend under test.
+        backend: the backend with its options, if they differ from those under test; else None.
         tells: whether a pass shows what is to blame. It does not if FLOAT16 is permitted for
             intermediate results, since the rules then permit more; nor with other data, which may
-            hide the error; nor on another backend, which may differ in anything.
+            hide the error; nor on a backend of another name, which may differ in anything.
         form: the form in which a graph runs; None for the graph itself.
     """
 

@@ -21,7 +21,8 @@ class Condition:
     Attributes:
         name: the constraint's name.
         require: the condition over the desc's fields.
-        terms: the operator's terms that it needs, in an order in which they can be evaluated.
+        terms: those named parts (`terms`) of the operator's entry that `require` uses, in an order
+            in which they can be evaluated.
         fields: the fields of the desc that it depends on.
         enforced: whether a real DirectML refuses descs that break it.
     """

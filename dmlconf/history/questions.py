@@ -41,7 +41,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which cases a question is about; a criterion that is empty or None excludes no case.
+    """Which cases a question is about.
+
+    Operators and tags that are empty, and keywords and `where` that are None, exclude no case. An
+    empty `where` excludes all.
 
     Attributes:
         operators: names of operators in the catalogue; a case must be of one of them.
@@ -96,7 +99,7 @@ class Story:
 
     @property
     def unexplained(self) -> tuple[Transition, ...]:
-        """The changes between failing and not failing without a cause that is recorded."""
+        """The changes from failing to not failing, or back, for which no cause is recorded."""
         return tuple(each for each in self.transitions if each.flips and not each.causes)
 
 
@@ -122,7 +125,8 @@ class Flaky:
 class OperatorState:
     """How many cases of an operator fail in the latest whole run in an environment.
 
-    If no run there was whole, the latest run counts. `seconds` are those that the backend took.
+    A run is whole if it was no shard and reached all cases of its plan. If no run there was whole,
+    the latest run counts. `seconds` are those that the backend took.
     """
 
     environment: Environment

@@ -143,4 +143,4 @@ VALUE_DEFECTS: Final = (
     Defect("axes swapped", _axes_swapped),
     Defect("zero at the edge", _edge_zeroed),
 )
-"""Defects that need only the output."""
+"""Defects that are injected by a change of the output alone."""

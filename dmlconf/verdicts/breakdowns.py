@@ -37,9 +37,9 @@ class UnexplainedBreakdown:
 def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreakdown]:
     """Return the breakdowns that no case explains, in the order of processes.
 
-    A case explains a breakdown if it was among the cases that may be the cause, and got the blame
-    for the breakdown of that process or of another one. If a case may be the cause of two
-    breakdowns, only the one with fewer such cases is returned. A hang with several such cases is
+    The suspects of a breakdown are the cases that had no outcome yet. A suspect explains the
+    breakdown if it got the blame for that of this process or of another one. If a case is a suspect
+    of two breakdowns, only the one with fewer suspects is returned. A hang with several suspects is
     left out: they exceeded the time limit only together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}

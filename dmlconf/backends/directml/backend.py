@@ -178,7 +178,10 @@ class DirectMLBackend:
         return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
-        """Return the adapter's capabilities as DirectML reports them."""
+        """Return what DirectML reports, with the adapter's memory and what this backend adds.
+
+        It adds the circumstances, graphs and the option `half`.
+        """
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
         return replace(

@@ -95,8 +95,9 @@ def _lacking_of_tensors(
     """Yield the tensors that no support table of the level lists.
 
     An operator has a support table for each level at which its support grew, the newest first. Some
-    operators have such tables for each of several conditions `when`. For each condition, only the
-    newest table counts that the level has. It suffices that one of these lists the tensor.
+    operators have such tables for each of several conditions `when`. For each condition that holds,
+    the newest table is taken whose level is not above the device's. A tensor is supported if any
+    table so taken lists it.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:

@@ -1,4 +1,4 @@
-"""Reduce one failing random case of each group of failures, and write it as a case file."""
+"""Reduce failing random cases that `fuzz` has chosen, and write each as a case file."""
 
 from __future__ import annotations
 

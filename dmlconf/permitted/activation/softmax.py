@@ -66,7 +66,7 @@ def activation_softmax1_error_scale(
         error_scale = ErrorScale(sums, held, sums_shared=True)
         if InputTensor.dtype != np.float16:
             return error_scale
-        # The relative error of a power changes the sum by the power's share of it.
+        # If a power has the relative error e, the sum changes by e times the power's share of it.
         errors = 1 + 0.5 * (shares * _exponent_steps(below)).sum(distinct_axes(Axes), keepdims=True)
         held_sum = Span.sums(total, total * errors, shares.size // total.size, exact).held()
         return error_scale.spanned(Span.of(powers) / held_sum)

@@ -32,8 +32,9 @@ __all__ = [
 ]
 
 _LONGEST_WHOLE: Final = 96
-"""The most FLOAT16 products that are never cut into slices. Measured on DirectML 1.15.4: depending
-on the sizes of all tensors, 108 to 144 are added up in 4 slices; 105 and fewer were not."""
+"""A sum of more FLOAT16 products than this may be cut into slices. Measured on DirectML 1.15.4: the
+shortest sum that was cut, into 4 slices, has 108 to 144 products, depending on the sizes of all
+tensors; none of up to 105 was cut."""
 
 
 @of_fields(ConvolutionDesc)

@@ -32,7 +32,7 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of pairs of a defect and a case with its code in which the case fails."""
+        """Of all pairs of a defect and a case that runs its code, the percentage that fail."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:

@@ -48,7 +48,8 @@ _MOST_NAMED: Final = 10
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Return a folder or the name of a recording, and refuse any other name.
 
-    In other commands `-o` selects operators, and a recording replaces the file that it names.
+    In other commands `-o` selects operators. Here it names the file to write, so that `-o GEMM`
+    would write a file GEMM by mistake.
     """
     if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
