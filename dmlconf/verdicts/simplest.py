@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from dmlconf.cases.facts import element_count
 from dmlconf.cases.model import INVALID_TAG
@@ -10,14 +11,22 @@ from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["simplest", "simplest_first"]
 
+_FOR_COMBINATIONS: Final = frozenset({"combinations", "triples"})
+"""Tags of cases for pairs and triples of values. Their identifiers list all values of the desc."""
+
+_FEW_ELEMENTS: Final = 1000
+"""Cases of at most this many elements can be looked at."""
+
 
 def simplest(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on the simplest of some cases.
 
     Its inputs and outputs have the fewest elements; among such cases it has the shortest
-    identifier. A case with the tag `invalid`, which DirectML must refuse, comes last: leaving
-    something out of it may make it valid, so changes of it say little. So does one whose desc the
-    log does not have.
+    identifier. Of cases that have few elements, those for pairs and triples of values come after
+    the others, since their names and descs are long.
+
+    A case with the tag `invalid`, which DirectML must refuse, comes last: leaving something out of
+    it may make it valid, so changes of it say little. So does one whose desc the log does not have.
 
     Args:
         verdicts: at least one.
@@ -33,11 +42,14 @@ def simplest_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return ordered
 
 
-def _key(verdict: Verdict) -> tuple[bool, bool, int, int, str]:
+def _key(verdict: Verdict) -> tuple[bool, bool, bool, bool, int, int, str]:
+    elements = element_count(verdict.facts)
     return (
         INVALID_TAG in verdict.tags,
         not verdict.facts,
-        element_count(verdict.facts),
+        elements > _FEW_ELEMENTS,
+        not _FOR_COMBINATIONS.isdisjoint(verdict.tags),
+        elements,
         len(verdict.case),
         verdict.case,
     )

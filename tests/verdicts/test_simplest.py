@@ -45,6 +45,13 @@ def test_the_simplest_case_has_the_fewest_elements_then_the_shortest_name() -> N
     assert simplest([REFUSED]) is REFUSED
 
 
+def test_a_case_for_combinations_comes_after_others_of_few_elements() -> None:
+    paired = failed("gather/c", ["FLOAT32 1"], tags=("combinations",))
+    assert simplest([paired, LARGE]) is LARGE
+    huge = failed("gather/h", ["FLOAT32 32x32"])
+    assert simplest([paired, huge]) is paired
+
+
 def test_the_others_keep_their_order() -> None:
     assert simplest_first(ALL) == [ONE, LARGE, UNKNOWN, LONGER, REFUSED]
     assert simplest_first([]) == []
