@@ -11,7 +11,7 @@ from dmlconf.cases.model import Case
 from dmlconf.judging.judge import Recorded, judge
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.strength.expectations import measure_expectations
+from dmlconf.strength.expectations import measure_expectations, sources
 
 __all__ = ["notices", "notices_gross_mistakes"]
 
@@ -25,15 +25,19 @@ _LEAST: Final = 0.95
 def notices(case: Case) -> bool:
     """Return whether a case notices nearly all perturbations of its outputs.
 
-    A case does not if most of its elements are open, as beside infinities, or if the terms of its
-    sums cancel each other, so that their error scale is much larger than the result.
+    A case does not if most of its elements are open, as beside infinities, also where the source of
+    the rule says so, or if the terms of its sums cancel each other, so that their error scale is
+    much larger than the result.
     """
+    any_value = {each.text for of_kind in sources().values() for each in of_kind if each.any_value}
     counted = noticed = 0
     for seed in range(_SEEDS):
         figure = measure_expectations(
             [case], lambda each: Recorded(Outputs(evaluate(each))), seed=seed
         )
-        counted += sum(tally.counted for tally in figure.tallies.values())
+        for tally in figure.tallies.values():
+            opened = sum(n for source, n in tally.permitted.items() if source in any_value)
+            counted += tally.counted + opened
         noticed += sum(tally.noticed for tally in figure.tallies.values())
     return noticed >= _LEAST * counted
 
