@@ -7,7 +7,7 @@ do more, its capabilities name the circumstances that it supports, and it implem
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -138,14 +138,15 @@ class Dispatch:
         arrays: the outputs by tensor.
         faults: what the operator did wrong apart from the values.
         times: how many dispatches had these results.
-        in_place: for each output that shared the buffer of an input, that input.
+        in_place: for each output that shared the buffer of an input, that input; None if the
+            outputs were where the case has them.
     """
 
     variation: int
     arrays: Mapping[str, Array]
     faults: tuple[Fault, ...] = ()
     times: int = 1
-    in_place: Mapping[str, str] = field(default_factory=dict)
+    in_place: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from io import BufferedReader
+from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -70,10 +71,8 @@ def make_folders(folder: Path) -> list[Path]:
     Raises:
         OSError: one of them cannot be created; none of the new ones is left.
     """
-    missing: list[Path] = []
-    while not folder.exists():
-        missing.insert(0, folder)
-        folder = folder.parent
+    # On Windows all of them may be missing, the drive as well.
+    missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))[::-1]
     for at, each in enumerate(missing):
         try:
             each.mkdir()

@@ -44,13 +44,13 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
         return None
     if case.desc["IndicesDimensionCount"] > _KNOWN_DIMENSIONS:
         return scatter.by_other_tuples(indices_packed=False, updates_in_order=False)
-    if scatter.known == scatter.updates.size:
+    if scatter.written_count == scatter.updates.size:
         return None
     numbers = scatter.indices.ravel()
-    first = np.arange(scatter.known) // math.prod(scatter.blocks) * scatter.length
+    first = np.arange(scatter.written_count) // math.prod(scatter.blocks) * scatter.length
     return scatter.written(
         [numbers[first + axis] for axis in range(scatter.length)],
-        scatter.updates.ravel()[: scatter.known],
+        scatter.updates.ravel()[: scatter.written_count],
     )
 
 
@@ -125,7 +125,7 @@ class _Scatter:
         return self.used[self.length :]
 
     @property
-    def known(self) -> int:
+    def written_count(self) -> int:
         """How many updates the kernel writes: as many as their last 4 dimensions have."""
         return math.prod(self.updates.shape[-_KNOWN_DIMENSIONS:])
 
@@ -136,24 +136,21 @@ class _Scatter:
             indices_packed: whether the indices are packed before the kernel reads them.
             updates_in_order: whether the kernel reads the updates at the right addresses.
         """
-        at = np.arange(self.known)
+        at = np.arange(self.written_count)
         blocks = self.blocks
         begin = np.unravel_index(at % math.prod(blocks), blocks)[0] if blocks else at * 0
-        stride = 1 if indices_packed else self._strides(self.indices_desc)[-1]
-        if self.compiled_as_graph and self.length == 1:
-            stride = 0
-        memory, is_gap = (
-            (self.indices.ravel(), np.zeros(self.indices.size, bool))
-            if indices_packed
-            else _memory(self.indices, self.indices_desc)
-        )
-        numbers, anywhere = [], np.zeros(self.known, bool)
+        desc = self.indices_desc
+        if indices_packed:
+            desc = replace(desc, Strides=None, DeclaredTensorSizeInBytes=None)
+        stride, last = self._strides(desc)[-1], _element_count(desc) - 1
+        numbers, anywhere = [], np.zeros(self.written_count, bool)
         for axis in range(self.length):
-            read = np.minimum((begin + axis) * stride, memory.size - 1)
-            numbers.append(memory[read])
-            anywhere |= is_gap[read]
+            addresses = np.minimum((begin + axis) * stride, last)
+            values, is_gap = _read(self.indices, desc, addresses)
+            numbers.append(values)
+            anywhere |= is_gap
         if blocks or updates_in_order:
-            in_order = self.updates.ravel()[: self.known]
+            in_order = self.updates.ravel()[: self.written_count]
             return self.written(numbers, in_order, anywhere=anywhere)
         return self.written(numbers, *self._read_by_three_axes(), anywhere)
 
@@ -211,21 +208,31 @@ class _Scatter:
             The elements that the kernel reads, one after the other, and which of them it reads in
                 gaps between or behind the updates, whose content is unknown.
         """
-        memory, is_gap = _memory(self.updates, self.updates_desc)
         strides = self._strides(self.updates_desc)
         *_, rows, columns = self.updates.shape
-        at = np.arange(self.known)
-        read = at // (rows * columns) * strides[-3] + at // columns % rows * strides[-2]
-        read += at % columns * strides[-1]
-        inside = read < memory.size
-        read = np.where(inside, read, 0)
-        return np.where(inside, memory[read], memory.dtype.type(0)), inside & is_gap[read]
+        at = np.arange(self.written_count)
+        addresses = at // (rows * columns) * strides[-3] + at // columns % rows * strides[-2]
+        addresses += at % columns * strides[-1]
+        values, is_gap = _read(self.updates, self.updates_desc, addresses)
+        return values, is_gap & (addresses < _element_count(self.updates_desc))
 
 
-def _memory(tensor: Array, desc: TensorDesc) -> tuple[Array, Array]:
-    """Return what a tensor's memory holds, and what of it lies between or behind its elements."""
-    size = desc.TotalTensorSizeInBytes // tensor.itemsize
-    memory, is_gap = np.zeros(size, tensor.dtype), np.ones(size, bool)
-    addresses = element_offsets(desc.Sizes, desc.Strides or packed_strides(desc.Sizes))
-    memory[addresses], is_gap[addresses] = tensor, False
-    return memory, is_gap
+def _element_count(desc: TensorDesc) -> int:
+    """Return how many elements a tensor's memory has room for, gaps included."""
+    return desc.TotalTensorSizeInBytes * 8 // desc.DataType.bits
+
+
+def _read(tensor: Array, desc: TensorDesc, addresses: Array) -> tuple[Array, Array]:
+    """Return what a tensor's memory holds at addresses, and which of these hold no element.
+
+    Args:
+        tensor: the elements.
+        desc: their desc.
+        addresses: counted in elements; 0 is returned for those that hold no element.
+    """
+    own = element_offsets(desc.Sizes, desc.Strides or packed_strides(desc.Sizes)).ravel()
+    order = np.argsort(own, kind="stable")
+    last = np.maximum(np.searchsorted(own[order], addresses, side="right") - 1, 0)
+    element = order[last]
+    is_gap = own[element] != addresses
+    return np.where(is_gap, tensor.dtype.type(0), tensor.ravel()[element]), is_gap

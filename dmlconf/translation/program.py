@@ -76,11 +76,11 @@ class Program:
 
     def used_inputs(self) -> dict[str, TensorType]:
         """Return the inputs on which an output depends, by name."""
-        read = set(self.outputs)
+        needed = set(self.outputs)
         for step in reversed(self.steps):
-            if not read.isdisjoint(step.outputs):
-                read.update(step.inputs, step.operands.values())
-        return {name: each for name, each in self.inputs.items() if name in read}
+            if not needed.isdisjoint(step.outputs):
+                needed.update(step.inputs, step.operands.values())
+        return {name: each for name, each in self.inputs.items() if name in needed}
 
     def renamed(self, prefix: str) -> Program:
         """Return the program with a prefix before the name of every tensor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Final
@@ -112,11 +112,24 @@ def _checked(result: object, case: Case) -> UnderCircumstance:
         outcome = checked_outcome(Outputs(each.arrays, 0.0, each.faults), case)
         if not isinstance(outcome, Outputs):
             return Breakdown(BreakdownKind.ERROR, getattr(outcome, "message", "no outputs"))
-        in_place = {str(output): str(source) for output, source in each.in_place.items()}
         dispatches.append(
-            Dispatch(int(each.variation), outcome.arrays, outcome.faults, int(each.times), in_place)
+            Dispatch(
+                int(each.variation),
+                outcome.arrays,
+                outcome.faults,
+                int(each.times),
+                _shared_buffers(each.in_place, case),
+            )
         )
     whole = checked_outcome(Outputs({}, result.seconds, result.faults), case)
     if not isinstance(whole, Outputs):
         return Breakdown(BreakdownKind.ERROR, getattr(whole, "message", "no outputs"))
     return Exercised(tuple(dispatches), whole.seconds, whole.faults)
+
+
+def _shared_buffers(in_place: Mapping[str, str] | None, case: Case) -> dict[str, str] | None:
+    """Return those pairs of `Dispatch.in_place` that are an output and an input of the case."""
+    if in_place is None:
+        return None
+    inputs = case.input_names()
+    return {name: in_place[name] for name in case.outputs() if in_place.get(name) in inputs}

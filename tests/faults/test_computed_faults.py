@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -507,11 +507,14 @@ outputs:
 
 
 @pytest.mark.parametrize("is_graph", [False, True])
-@pytest.mark.parametrize("in_place", [True, False])
-def test_moments_that_only_a_circumstance_puts_in_place_are_named(
-    in_place: bool, is_graph: bool, tmp_path: Path
+@pytest.mark.parametrize("where", ["in the dispatch", "in the case", "nowhere"])
+def test_moments_in_place_under_a_circumstance_are_named(
+    where: str, is_graph: bool, tmp_path: Path
 ) -> None:
-    """The parameters are read as the first moment: [1, 2], half of 2 + 0 and of 3 + 1."""
+    """The parameters are read as the first moment: [1, 2], half of 2 + 0 and of 3 + 1.
+
+    A dispatch that does not say where its outputs were has them where the case has them.
+    """
     if is_graph:
         case: Case = graph_case(tmp_path, ADAM_GRAPH)
         output, moment, parameters = "p", "m", "parameters"
@@ -519,13 +522,14 @@ def test_moments_that_only_a_circumstance_puts_in_place_are_named(
         case = case_of(tmp_path, "ADAM_OPTIMIZER", ADAM_OPERATOR)
         output, moment = "OutputParametersTensor", "OutputFirstMomentTensor"
         parameters = "InputParametersTensor"
+    shared = {moment: parameters}
+    if where == "in the case":
+        case = replace(case, in_place=shared)
     right = evaluate(case)
     moved = right[output] - case.inputs()[parameters]
-    dispatch = Dispatch(
-        0,
-        {**right, output: right[moment] + moved},
-        in_place={moment: parameters} if in_place else {},
-    )
+    dispatched = {"in the dispatch": shared, "in the case": None, "nowhere": {}}
+    wrong = {**right, output: right[moment] + moved}
+    dispatch = Dispatch(0, wrong, in_place=dispatched[where])
     expected = reference("numpy", parse("directml"))
     steps = judge_circumstances(
         case,
@@ -537,9 +541,10 @@ def test_moments_that_only_a_circumstance_puts_in_place_are_named(
     with pytest.raises(StopIteration) as end:
         next(steps)
     verdict = end.value.value
-    under = {"aliased": "waived"} if in_place else {"aliased": "failed"}
+    named = where != "nowhere"
+    under = {"aliased": "waived"} if named else {"aliased": "failed"}
     assert verdict.judgement.circumstances == under
-    assert verdict.status is (Status.PASSED if in_place else Status.FAILED)
+    assert verdict.status is (Status.PASSED if named else Status.FAILED)
 
 
 def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
@@ -710,6 +715,32 @@ def test_what_lies_between_two_indices_may_name_any_element(
     case = case_of(tmp_path, "SCATTER_ND", BETWEEN_INDICES.replace("LAST", str(last)))
     arrays = outputs_of(case, {"OutputTensor": [1, 2, 3, 4, 5, 77]})
     assert judged(case, arrays, "1.15.4")[0] is status
+
+
+BEHIND_UPDATES = (
+    "{InputTensor: {Sizes: [1, 1, 1], DataType: FLOAT64, values: [1]}, "
+    "IndicesTensor: {Sizes: [2, 1, 1, 1, 1], DataType: INT32, values: [0, 0]}, "
+    "UpdatesTensor: {Sizes: [1, 2, 1, 1, 1], DataType: FLOAT64, Strides: [1, 5, 10, 10, 10], "
+    "TotalTensorSizeInBytes: BYTES, values: [2, 3]}, "
+    "OutputTensor: {Sizes: [1, 1, 1], DataType: FLOAT64}, "
+    "InputDimensionCount: 1, IndicesDimensionCount: 5}"
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "value", "status"),
+    [
+        (336, 77, Status.WAIVED),
+        (48, 0, Status.WAIVED),  # Behind the memory there are zeros.
+        (48, 77, Status.FAILED),
+    ],
+)
+def test_what_lies_behind_the_updates_may_be_written(
+    size: int, value: float, status: Status, tmp_path: Path
+) -> None:
+    """The second update is read at 10 times 8 bytes, and not at 5 times 8."""
+    case = case_of(tmp_path, "SCATTER_ND", BEHIND_UPDATES.replace("BYTES", str(size)))
+    assert judged(case, outputs_of(case, {"OutputTensor": [value]}), "1.15.4")[0] is status
 
 
 def test_in_a_graph_packed_updates_have_strides_of_0_too(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from dmlconf.backends.circumstances import (
     Dispatch,
     Exercise,
     Exercised,
+    Exercises,
     Inapplicable,
     UnderCircumstance,
 )
@@ -42,6 +43,7 @@ from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.judging.needs_run import answered
 from dmlconf.run_log.log import verdict_data
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from dmlconf.workers.exercising import run_items
 from tests.cases.suites import SUM
 
 ALL: Final = tuple(Circumstance)
@@ -205,6 +207,30 @@ def test_a_fault_under_a_circumstance_fails_though_the_values_are_right(tmp_path
     assert verdict.circumstance == "offset"
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.GUARD_BAND_TOUCHED
+
+
+@pytest.mark.parametrize(
+    ("stated", "taken"),
+    [
+        ({"OutputTensor": "BTensor"}, {"OutputTensor": "BTensor"}),
+        ({"OutputTensor": "CTensor", "AnotherTensor": "ATensor"}, {}),
+        (None, None),
+    ],
+)
+def test_of_shared_buffers_only_those_of_the_case_s_tensors_are_taken_from_a_backend(
+    stated: dict[str, str] | None, taken: dict[str, str] | None, tmp_path: Path
+) -> None:
+    class Sharing(Right):
+        def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+            return Exercised((replace(self.dispatch(case, 0), in_place=stated),))
+
+    (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
+    [case] = map(valid_case, load_suite([tmp_path]).plan())
+    [result] = run_items(Sharing(), [Exercise(case, (Circumstance.ALIASED,))])
+    assert isinstance(result, Exercises)
+    under = result.under[Circumstance.ALIASED]
+    assert isinstance(under, Exercised)
+    assert [each.in_place for each in under.dispatches] == [taken]
 
 
 def test_a_backend_that_raises_under_a_circumstance_is_broken_there(tmp_path: Path) -> None:

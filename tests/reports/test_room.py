@@ -73,3 +73,6 @@ def test_a_run_of_blocks_says_what_they_would_notice() -> None:
         first, second = "blocks/my-app/2: 12 of 12 elements", "blocks/my-app/1: 3 of 12 elements"
         assert words.index(first) < words.index(second)
     assert "What blocks" not in picture.render_text(log())
+    without = replace(logs.figures(1.0)["OutputTensor"], loose=None)
+    older = block(0, 0).judged(figures={"OutputTensor": without})
+    assert "What blocks" not in picture.render_text(logs.run_log(older))

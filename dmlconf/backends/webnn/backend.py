@@ -153,8 +153,8 @@ class WebNNBackend:
         if not programs:
             return
         results = self._evaluated(programs)
-        lost = len(results) < len(programs) or any(each.get("lost") for each in results)
-        if lost and len(programs) > 1:
+        incomplete = len(results) < len(programs) or any(each.get("lost") for each in results)
+        if incomplete and len(programs) > 1:
             for program in programs:
                 yield from self._together([program])
         else:

@@ -30,7 +30,7 @@ def what_to_type() -> str | None:
 def _python() -> str:
     """Return what starts this Python: its name where the shell finds it by that, else its path."""
     name = Path(sys.executable).name
-    found = shutil.which(name)
-    if found is not None and Path(found).absolute() == Path(sys.executable).absolute():
+    on_path = shutil.which(name)
+    if on_path is not None and Path(on_path).absolute() == Path(sys.executable).absolute():
         return name
     return shlex.quote(sys.executable)

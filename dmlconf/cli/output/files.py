@@ -91,13 +91,13 @@ def require_folder(folder: Path, option: str = "-o") -> None:
         click.UsageError: the folder cannot be created or written to.
     """
     try:
-        made = make_folders(folder)
+        folders = make_folders(folder)
         try:
             temporary = folder / f".dmlconf.{getpid()}.tmp"
             temporary.write_bytes(b"")
             temporary.unlink()
         finally:
-            remove_folders(made)
+            remove_folders(folders)
     except OSError as error:
         message = printable(f"{option} {folder}: {error.strerror or error}")
         raise click.UsageError(message) from error

@@ -110,7 +110,7 @@ def block_lines(log: RunLog) -> list[str]:
     totals = {
         verdict.case: room_totals([verdict])
         for verdict in log.verdicts
-        if _BLOCK in verdict.tags and verdict.figures
+        if _BLOCK in verdict.tags and _has_room(verdict)
     }
     if not totals:
         return []
@@ -127,6 +127,12 @@ def block_lines(log: RunLog) -> list[str]:
     if len(by_share) > MOST_BLOCKS:
         lines.append(f"and {len(by_share) - MOST_BLOCKS:,} more blocks")
     return lines
+
+
+def _has_room(verdict: Verdict) -> bool:
+    """Return whether the verdict counts loose elements; logs of older versions do not."""
+    figures = verdict.figures.values()
+    return bool(figures) and all(output.loose is not None for output in figures)
 
 
 def unchecked_note(log: RunLog) -> str | None:

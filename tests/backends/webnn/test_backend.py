@@ -16,6 +16,7 @@ from dmlconf.backends.webnn import backend as webnn
 from dmlconf.backends.webnn.backend import VARIABLE, create
 from dmlconf.backends.webnn.devtools import Browser
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import dmlconf_here
@@ -23,6 +24,13 @@ from tests.cli.process import dmlconf_here
 pytestmark = pytest.mark.webnn
 
 CASES = Path(__file__).resolve().parents[3] / "cases"
+
+
+def three_tiles() -> list[Case]:
+    """Return three cases of TILE of FLOAT32 with their inputs."""
+    plan = load_suite([CASES / "tile" / "matrix.yaml"]).plan()
+    chosen = [valid_case(each) for each in plan if "FLOAT32" in each.identifier]
+    return [case.with_inputs() for case in chosen[:3]]
 
 
 def test_operators_pass_or_have_a_reason_why_not(tmp_path: Path) -> None:
@@ -45,8 +53,7 @@ def test_operators_pass_or_have_a_reason_why_not(tmp_path: Path) -> None:
 def test_programs_beyond_what_the_browser_reads_at_once_are_sent_in_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plan = list(load_suite([CASES / "tile" / "matrix.yaml"]).plan())
-    cases = [valid_case(each).with_inputs() for each in plan if "FLOAT32" in each.identifier][:3]
+    cases = three_tiles()
     backend = create("")
     try:
         whole = list(backend.run(cases))
@@ -88,8 +95,7 @@ def hang() -> None:
 
 @pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
 def test_a_crash_costs_at_most_one_case(kind: str) -> None:
-    plan = list(load_suite([CASES / "tile" / "matrix.yaml"]).plan())
-    cases = [valid_case(each).with_inputs() for each in plan if "FLOAT32" in each.identifier][:3]
+    cases = three_tiles()
     backend = create("")
     try:
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
@@ -107,8 +113,7 @@ def test_a_crash_costs_at_most_one_case(kind: str) -> None:
 def test_a_hang_costs_one_case_and_a_batch_waits_no_longer_than_a_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plan = list(load_suite([CASES / "tile" / "matrix.yaml"]).plan())
-    cases = [valid_case(each).with_inputs() for each in plan if "FLOAT32" in each.identifier][:3]
+    cases = three_tiles()
     backend = create("")
     evaluate, limits = Browser.evaluate, []
 

@@ -67,7 +67,8 @@ def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:
     distinct: dict[tuple[object, ...], Dispatch] = {}
     for each in dispatches:
         digests = tuple((name, elements_digest(array)) for name, array in each.arrays.items())
-        key = each.variation, digests, each.faults, tuple(each.in_place.items())
+        shared = tuple((each.in_place or {}).items())
+        key = each.variation, digests, each.faults, shared
         known = distinct.get(key)
         times = each.times + (known.times if known else 0)
         distinct[key] = replace(each, times=times)
