@@ -10,6 +10,7 @@ hangs, the browser is started again, and the cases of the batch run one by one.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import re
@@ -70,7 +71,7 @@ _TYPES: Final[Mapping[str, str]] = {
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
 _PART: Final = LONGEST_SCRIPT // 4
-"""How many characters of a long script are sent at once; quoting at most doubles their number."""
+"""How many characters of a tensor are sent at once; a multiple of 4, since base64 needs that."""
 
 _RUNNING: Final = ("build", "dispatch")
 """The stages after a graph has been described. If only the text of an error says that something is
@@ -163,7 +164,7 @@ class WebNNBackend:
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the page's results; none for several programs if the browser ended or hung."""
         try:
-            results = self._browser.evaluate(self._script(json.dumps(programs)), self._timeout)
+            results = self._browser.evaluate(self._script(programs), self._timeout)
         except (BrowserEndedError, TimeoutError) as error:
             self._restart()
             what = "hung" if isinstance(error, TimeoutError) else "ended"
@@ -172,13 +173,34 @@ class WebNNBackend:
             self._restart()
         return list(results)
 
-    def _script(self, programs: str) -> str:
-        """Return the script that runs programs; long ones are first sent to the page in parts."""
-        if len(programs) < LONGEST_SCRIPT:
-            return f"runAll({programs})"
-        for start in range(0, len(programs), _PART):
-            self._browser.evaluate(f"keep({json.dumps(programs[start : start + _PART])})")
-        return "runKept()"
+    def _script(self, programs: Sequence[Mapping[str, Any]]) -> str:
+        """Return the script that runs programs; tensors of a long one are sent to the page first.
+
+        They are sent in parts, since a string in a page has at most 512 Mi characters.
+        """
+        script = f"runAll({json.dumps(programs)})"
+        if len(script) < LONGEST_SCRIPT:
+            return script
+        places = itertools.count()
+
+        def kept(tensor: Mapping[str, Any]) -> Mapping[str, Any]:
+            place, data = next(places), tensor["data"]
+            for start in range(0, len(data), _PART):
+                part = json.dumps(data[start : start + _PART])
+                self._browser.evaluate(f"keep({place}, {part})")
+            return {**tensor, "data": {"kept": place}}
+
+        short = [
+            {
+                **program,
+                **{
+                    field: {name: kept(tensor) for name, tensor in program[field].items()}
+                    for field in ("inputs", "constants")
+                },
+            }
+            for program in programs
+        ]
+        return f"runAll({json.dumps(short)})"
 
     def _restart(self) -> None:
         self._browser.close()

@@ -22,6 +22,8 @@ const POSITIONAL = {
 
 let context = null;
 let lost = null;
+// The parts of tensors that are sent before a script, by place.
+const kept = new Map();
 
 async function open(options) {
   context = await navigator.ml.createContext(options);
@@ -31,11 +33,27 @@ async function open(options) {
   return JSON.stringify(context.opSupportLimits());
 }
 
+function keep(place, part) {
+  if (!kept.has(place)) kept.set(place, []);
+  kept.get(place).push(new Uint8Array(bytes(part)));
+}
+
 function bytes(text) {
+  if (typeof text === "object") return joined(kept.get(text.kept));
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text).buffer;
   const binary = atob(text);
   const array = new Uint8Array(binary.length);
   for (let index = 0; index < array.length; index++) array[index] = binary.charCodeAt(index);
+  return array.buffer;
+}
+
+function joined(parts) {
+  const array = new Uint8Array(parts.reduce((total, part) => total + part.length, 0));
+  let start = 0;
+  for (const part of parts) {
+    array.set(part, start);
+    start += part.length;
+  }
   return array.buffer;
 }
 
@@ -126,23 +144,12 @@ async function run(program) {
   }
 }
 
-let kept = [];
-
-function keep(part) {
-  kept.push(part);
-}
-
-function runKept() {
-  const programs = JSON.parse(kept.join(""));
-  kept = [];
-  return runAll(programs);
-}
-
 async function runAll(programs) {
   const results = [];
   for (const program of programs) {
     results.push(await run(program));
     if (lost !== null) break;
   }
+  kept.clear();
   return results;
 }

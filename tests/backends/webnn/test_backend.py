@@ -58,7 +58,7 @@ def test_programs_beyond_what_the_browser_reads_at_once_are_sent_in_parts(
     try:
         whole = list(backend.run(cases))
         monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)
-        monkeypatch.setattr(webnn, "_PART", 70)
+        monkeypatch.setattr(webnn, "_PART", 8)
         parts = list(backend.run(cases)) + list(backend.run(cases))
     finally:
         backend.close()
