@@ -22,8 +22,8 @@ from dmlconf.graphs.model import Constant, Node
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.layout import element_offsets, is_packed, packed_strides
 from dmlconf.translation.program import BOOL, NotExpressibleError, Program, Step, TensorType
-from dmlconf.translation.recurrent import RECURRENT_VALUES
 from dmlconf.translation.tables import Table, table
+from dmlconf.translation.values import VALUES, bound_as_taken
 
 __all__ = ["translated"]
 
@@ -334,7 +334,7 @@ class _Scope:
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
             and node.func.id not in FUNCTIONS
-            and node.func.id not in RECURRENT_VALUES
+            and node.func.id not in VALUES
         )
 
     def _several(self, node: ast.expr) -> list[str]:
@@ -385,9 +385,9 @@ class _Scope:
 
     def _value(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            compute = RECURRENT_VALUES.get(node.func.id)
+            compute = VALUES.get(node.func.id)
             if compute is not None:
-                return compute(self._names)
+                return compute(self._names, *map(self._value, node.args))
         try:
             return _expression(ast.unparse(node)).evaluate(self._names)
         except ExpressionError as error:
@@ -403,12 +403,9 @@ class _Scope:
         return self._builder.constant(_number(value, data_type))
 
     def bound(self, node: ast.Call) -> str:
-        """`bound(Max, InputTensor.DataType)`: as `scalar`, clamped to the range of the type."""
-        value, data_type = (self._value(each) for each in node.args)
-        kind = DataType(data_type)
-        if value == value and (not kind.is_float or abs(value) != float("inf")):
-            value = min(max(value, kind.minimum), kind.maximum)
-        return self._builder.constant(_number(int(value) if _whole(value, kind) else value, kind))
+        """`bound(Max)`: a constant without dimensions, as DirectML takes a bound."""
+        number = bound_as_taken(self._names, self._value(node.args[0]))
+        return self._builder.constant(number)
 
     def wrapped(self, node: ast.Call) -> str:
         """`wrapped(ValueDelta, 'UINT8')`: as `scalar`, but an integer keeps only its low bits."""

@@ -134,11 +134,6 @@ def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn
             "element_wise_clip1/boundary/bounds-of-4-bits[DataType=FLOAT32,MinMaxDataType=INT4]",
             "bounds of 4 bits",
         ),
-        (
-            "element_wise_clip1/boundary/infinite-bounds-of-another-data-type"
-            "[DataType=FLOAT16,MinMaxDataType=FLOAT32]",
-            "infinite bounds of another data type",
-        ),
     ],
 )
 def test_a_case_that_webnn_interprets_otherwise_has_no_counterpart(name: str, reason: str) -> None:
@@ -147,6 +142,34 @@ def test_a_case_that_webnn_interprets_otherwise_has_no_counterpart(name: str, re
     of = valid_case(next(each for each in plan if each.identifier == name))
     with pytest.raises(NotExpressibleError, match=reason):
         translated(of, "webnn")
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "taken"),
+    [
+        (
+            "element_wise_clip1/boundary/bounds-of-another-data-type"
+            "[DataType=FLOAT32,MinMaxDataType=FLOAT16,Max=2.7]",
+            "maxValue",
+            2.69921875,
+        ),
+        (
+            "element_wise_clip1/boundary/infinite-bounds-of-another-data-type"
+            "[DataType=FLOAT16,MinMaxDataType=FLOAT32]",
+            "maxValue",
+            65504,
+        ),
+        ("padding/boundary/value-truncated-and-wrapped", "value", 44),
+    ],
+)
+def test_webnn_gets_the_number_that_directml_makes_of_an_attribute(
+    name: str, attribute: str, taken: float
+) -> None:
+    operator, file, _ = name.split("/", 2)
+    plan = bundled(f"{operator}/{file}.yaml").plan()
+    of = valid_case(next(each for each in plan if each.identifier == name))
+    steps = translated(of, "webnn").steps
+    assert [s.attributes[attribute] for s in steps if attribute in s.attributes] == [taken]
 
 
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:

@@ -8,6 +8,8 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.reference.element_wise.clipping import bound_of
+from dmlconf.reference.element_wise.scale_bias import scaled
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import DataType
 
@@ -16,6 +18,8 @@ __all__ = [
     "greatest_of_crossed_bounds",
     "logarithms_of_sums_as_written",
     "nearest_interpolated_integers",
+    "powers_of_zero_as_in_c",
+    "scatters_by_clamped_indices",
     "shrink_of_negative_thresholds",
 ]
 
@@ -24,11 +28,10 @@ __all__ = [
 def greatest_of_crossed_bounds(case: Case) -> Computed | None:
     """Return what ONNX demands of ELEMENT_WISE_CLIP if Min exceeds Max: Max everywhere."""
     desc = case.desc
-    if not desc["Min"] > desc["Max"]:
+    output, data_type = desc["OutputTensor"], desc.get("MinMaxDataType", DataType.FLOAT32)
+    least, greatest = (bound_of(desc[name], output, data_type) for name in ("Min", "Max"))
+    if not least > greatest:
         return None
-    output = desc["OutputTensor"]
-    with np.errstate(over="ignore"):
-        greatest = np.array(desc["Max"]).astype(output.DataType.dtype)
     return Computed({"OutputTensor": np.full(output.Sizes, greatest)})
 
 
@@ -92,3 +95,28 @@ def nearest_interpolated_integers(case: Case) -> Computed | None:
     up = Computed({"OutputTensor": np.floor(real + np.float32(0.5)).astype(tensor.dtype)})
     even = {"OutputTensor": np.rint(real).astype(tensor.dtype)}
     return Computed(even, others=lambda: iter([up]))
+
+
+@of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
+def powers_of_zero_as_in_c(case: Case) -> Computed | None:
+    """Return powers if 0 ^ 0 is 1 and 0 ^ -1 is infinite, as in C; DirectML gives 0 for both."""
+    inputs = case.inputs()
+    base = scaled(inputs["InputTensor"], case.desc["ScaleBias"])
+    exponent = np.asarray(inputs.get("ExponentTensor", case.desc.get("Exponent")))
+    right = evaluate(case)["OutputTensor"]
+    if right.dtype.kind != "f":
+        return None
+    with np.errstate(divide="ignore"):
+        power = np.power(base.astype(np.float32), exponent.astype(np.float32)).astype(right.dtype)
+    return Computed({"OutputTensor": np.where((base == 0) & (exponent <= 0), power, right)})
+
+
+@of_operators("SCATTER_ND")
+def scatters_by_clamped_indices(case: Case) -> Computed | None:
+    """Return SCATTER_ND's outputs if indices are clamped: 4 of 3 elements is the last one."""
+    indices = case.inputs()["IndicesTensor"]
+    sizes = case.desc["InputTensor"].Sizes[-case.desc["InputDimensionCount"] :]
+    greatest = np.array(sizes[: indices.shape[-1]], np.int64) - 1
+    least = np.zeros_like(greatest) if indices.dtype.kind == "u" else -1 - greatest
+    clamped = np.clip(indices, least.astype(indices.dtype), greatest.astype(indices.dtype))
+    return Computed(evaluate(replace(case, data={**case.data, "IndicesTensor": clamped})))

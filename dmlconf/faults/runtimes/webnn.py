@@ -20,6 +20,7 @@ __all__ = [
     "exponentials_up_to_88",
     "factors_of_0",
     "greatest_of_infinities_as_0",
+    "halves_away_from_zero",
     "interpolations_with_the_next_element",
     "logarithms_up_to_88",
     "no_powers_beside_a_negative_exponent",
@@ -29,6 +30,7 @@ __all__ = [
     "products_up_to_the_greatest_number",
     "roots_of_large_numbers",
     "roots_scaled_to_whole_windows",
+    "sigmoids_without_subnormal_steps",
     "softplus_up_to_88",
     "transpositions_of_constants_left_out",
     "updates_added_to_0",
@@ -57,6 +59,27 @@ def exponentials_up_to_88(case: Case) -> Computed | None:
 def logarithms_up_to_88(case: Case) -> Computed | None:
     """Return the outputs of a case if logarithms are at most 88.376, and 88.782 for NaN."""
     return with_flaw(case, Flaw.LOGARITHM)
+
+
+@of_operators("ACTIVATION_SIGMOID", "ACTIVATION_SWISH")
+def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
+    """Return a case's outputs if e^x = 2^n (1 + t + ...) loses 2^n t where that is subnormal.
+
+    n is the integer nearest to x / ln 2, and t is x - n ln 2. e^-85.2, 9.9e-38, becomes 2^-123,
+    9.4e-38.
+    """
+    tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
+    if tensor.dtype != np.float32:
+        return None
+    x = tensor.astype(np.float64) * case.desc.get("SigmoidInputScale", 1.0)
+    with np.errstate(all="ignore"):
+        exponent = np.rint(x / np.log(2))
+        power = np.exp2(exponent)
+        lost = (x < 0) & (power * np.abs(x - exponent * np.log(2)) < np.finfo(np.float32).tiny)
+        wrong = power.astype(np.float32)
+        if case.operator_name == "ACTIVATION_SWISH":
+            wrong = wrong * tensor
+    return Computed({"OutputTensor": np.where(lost, wrong, right)})
 
 
 @of_operators(*_FUSED, "ACTIVATION_PARAMETRIC_SOFTPLUS", "ACTIVATION_SOFTPLUS")
@@ -215,6 +238,23 @@ def updates_added_to_0(case: Case) -> Computed | None:
     small = np.abs(updates.astype(np.float32)) < np.finfo(np.float32).tiny
     data = {**case.data, "UpdatesTensor": np.where(small, updates.dtype.type(0), updates)}
     return Computed(evaluate(replace(case, data=data)))
+
+
+@of_operators("ELEMENT_WISE_QUANTIZE_LINEAR")
+def halves_away_from_zero(case: Case) -> Computed | None:
+    """Return the outputs of ELEMENT_WISE_QUANTIZE_LINEAR if halves are rounded away from zero.
+
+    -48.5 with the zero point 100 becomes 51, not 52.
+    """
+    inputs, right = case.inputs(), evaluate(case)["OutputTensor"]
+    zero_point = inputs.get("ZeroPointTensor", np.zeros(1, right.dtype)).astype(np.float64)
+    with np.errstate(all="ignore"):
+        quotient = inputs["InputTensor"] / inputs["ScaleTensor"]
+        whole = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient) + zero_point
+    limits = np.iinfo(right.dtype)
+    rounded = np.clip(whole, limits.min, limits.max)
+    half = np.abs(quotient) % 1 == 0.5
+    return Computed({"OutputTensor": np.where(half, rounded, right).astype(right.dtype)})
 
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")

@@ -132,7 +132,7 @@ class _Kernels:
         desc = {**self.case.desc, "FusedActivation": None, "CTensor": None}
         data = {name: each for name, each in self.case.data.items() if name != "CTensor"}
         product = evaluate(replace(self.case, desc=desc, data=data))["OutputTensor"]
-        total = product.astype(np.float32)
+        total = _beyond_float32(desc, self.case.inputs(), product.astype(np.float32))
         if clamped and Flaw.PRODUCTS in self.flaws:
             total = _clamped(total)
         if desc["Alpha"] == 0 and Flaw.FACTORS in self.flaws:
@@ -140,7 +140,8 @@ class _Kernels:
         added = self.case.inputs().get("CTensor")
         if added is None or (desc["Beta"] == 0 and Flaw.FACTORS in self.flaws):
             return total
-        return total + np.float32(desc["Beta"]) * added.astype(np.float32)
+        result: Array = total + np.float32(desc["Beta"]) * added.astype(np.float32)
+        return result
 
     def l2Pool2d(self, step: Step) -> Array:
         desc, tensor = self.case.desc, self.case.inputs()["InputTensor"]
@@ -186,6 +187,20 @@ _BINARY: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
     "lesserOrEqual": lambda a, b: (a <= b).astype(np.float32),
 }
 _PRODUCTS: Final = frozenset({"conv2d", "convTranspose2d", "gemm"})
+
+
+def _beyond_float32(desc: Mapping[str, Any], inputs: Mapping[str, Array], product: Array) -> Array:
+    """Return GEMM's product with what sums that leave the range of FLOAT32 give: infinity or NaN.
+
+    Added in order in FLOAT32, 3e38 * 2 + 3e38 * 3 - infinity is NaN.
+    """
+    left, right = (inputs[name].astype(np.float32) for name in ("ATensor", "BTensor"))
+    left = left if desc["TransA"] == "NONE" else left.swapaxes(-1, -2)
+    right = right if desc["TransB"] == "NONE" else right.swapaxes(-1, -2)
+    total = np.zeros_like(product)
+    for at in range(left.shape[-1]):
+        total = total + np.float32(desc["Alpha"]) * left[..., at, None] * right[..., at, None, :]
+    return np.where(np.isfinite(total), product, total)
 
 
 def _clamped(total: Array) -> Array:

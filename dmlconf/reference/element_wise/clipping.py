@@ -34,6 +34,7 @@ __all__ = [
     "element_wise_threshold",
     "gradient_within",
     "threshold_function",
+    "threshold_of",
 ]
 
 
@@ -139,11 +140,14 @@ def clip_between(low: Any, high: Any) -> Callable[[Array], Array]:
 
 def threshold_function(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
     """Return the function of THRESHOLD for an output and the bound Min."""
+    return clip_below(threshold_of(tensor, least))
+
+
+def threshold_of(tensor: TensorDesc, least: float) -> Any:
+    """Return the bound Min of THRESHOLD: FLOAT32 for a floating-point tensor, else of its type."""
     if tensor.DataType.dtype.kind == "f":
-        low = np.float32(least)
-    else:
-        low = cast(np.array([least], np.float32), tensor)[0]
-    return clip_below(low)
+        return np.float32(least)
+    return cast(np.array([least], np.float32), tensor)[0]
 
 
 def clip_below(low: Any) -> Callable[[Array], Array]:
