@@ -51,10 +51,9 @@ class Archive:
         value = self._own(key)
         return self._store.get(key) if value is None and self._store is not None else value
 
-    def put(self, key: str, value: Any) -> None:
-        """Keep a value in the store."""
-        if self._store is not None:
-            self._store.put(key, value)
+    def put(self, key: str, value: Any) -> bool:
+        """Keep a value in the store; return False if it is too large for an entry."""
+        return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:
         """Keep the store within its bounds."""

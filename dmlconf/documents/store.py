@@ -47,8 +47,8 @@ class Entries(Protocol):
     def get(self, key: str) -> Any:
         """Return the value of a key; None if there is none, or it cannot be used."""
 
-    def put(self, key: str, value: Any) -> None:
-        """Store a value under a key; do nothing if that fails."""
+    def put(self, key: str, value: Any) -> bool:
+        """Store a value under a key if that is possible; return False if it is too large."""
 
     def prune(self) -> None:
         """Remove entries beyond the limits."""
@@ -109,23 +109,26 @@ class Store:
         except (OSError, UnreadableFileError, ValueError, RecursionError, MemoryError):
             return None
 
-    def put(self, key: str, value: Any) -> None:
-        """Store a value under a key, replacing the old one; do nothing if that fails.
+    def put(self, key: str, value: Any) -> bool:
+        """Store a value under a key, replacing the old one; do nothing if writing fails.
 
         Args:
             key: letters and digits.
             value: any JSON value.
+
+        Returns:
+            False if the value is larger than `LARGEST_ENTRY`; the old one then stays.
         """
         content = entry_content(value)
         if content is None:
-            return
+            return False
         import tempfile  # Needed only to add to the store.
 
         with suppress(OSError):
             _make_own_folder(self.folder)
             self._usable = None
             if not self._is_usable():
-                return
+                return True
             # A reader sees the old entry or the new one, never part of one.
             handle, name = tempfile.mkstemp(dir=self.folder)
             try:
@@ -134,6 +137,7 @@ class Store:
                 Path(name).replace(self._file(key))
             except OSError:
                 Path(name).unlink(missing_ok=True)
+        return True
 
     def prune(self, most_bytes: int | None = None) -> None:
         """Remove the oldest entries until the rest fit into `most_bytes` or the store's maximum."""

@@ -26,6 +26,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -35,7 +36,7 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.facts import facts_of
 from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.documents.store import LARGEST_ENTRY, Entries
+from dmlconf.documents.store import Entries
 from dmlconf.resources import sources_digest
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample
@@ -133,6 +134,7 @@ class FigureCache:
     store: Entries
     unsaved: list[CachedRecord] = field(default_factory=list)
     _groups: OrderedDict[str, _Group] = field(default_factory=OrderedDict)
+    _saved: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FigureCache, (self.store,)
@@ -263,17 +265,26 @@ class FigureCache:
         self.unsaved.clear()
         return unsaved
 
-    def save(self) -> None:
+    def close(self) -> None:
         """Store new records, and remove the oldest entries beyond the limits of the store."""
+        self.save()
+        if self._saved:
+            self.store.prune()
+
+    def save(self) -> None:
+        """Store new records."""
         groups: dict[str, _Group] = {}
         for group, part, key, record in self.take():
             groups.setdefault(group, _empty())[part][key] = record
         for group, new in groups.items():
-            known = _read(self.store, group)
-            self.store.put(_group_key(group), _bounded({p: {**known[p], **new[p]} for p in new}))
-            self._groups.pop(group, None)
-        if groups:
-            self.store.prune()
+            known = self._group(group)
+            for part, records in new.items():
+                known[part].update(records)
+            while not self.store.put(_group_key(group), known):
+                known = self._groups[group] = _newest(known)
+        if groups and not self._saved:
+            self._saved = True
+            self.store.prune()  # Runs that were killed did not.
 
     def _group(self, group: str) -> _Group:
         if group not in self._groups:
@@ -332,24 +343,12 @@ def _read(store: Entries, group: str) -> _Group:
     return {part: known.get(part, {}) for part in _empty()}
 
 
-def _bounded(group: _Group) -> _Group:
-    """Return the newest records of a group that fit into one entry."""
-    total = 0
-    kept = _empty()
-    for part, records in group.items():
-        newest: list[str] = []
-        total += len(f'"{part}":{{}},')
-        for key in reversed(records):
-            total += len(json.dumps(records[key], separators=(",", ":"))) + len(key) + len('"":,')
-            if total > LARGEST_ENTRY - _MARGIN:
-                break
-            newest.append(key)
-        kept[part] = {key: records[key] for key in reversed(newest)}
-    return kept
-
-
-_MARGIN: Final = 128
-"""Bytes of an entry for the names of the parts."""
+def _newest(group: _Group) -> _Group:
+    """Return the newer half of the records of each part."""
+    return {
+        part: dict(islice(records.items(), (len(records) + 1) // 2, None))
+        for part, records in group.items()
+    }
 
 
 @cache

@@ -104,8 +104,9 @@ def test_a_kept_file_gives_the_same_entries(suite: Path) -> None:
         def get(self, key: str) -> object:
             return kept.get(key)
 
-        def put(self, key: str, value: object) -> None:
+        def put(self, key: str, value: object) -> bool:
             kept[key] = value
+            return True
 
         def prune(self) -> None:
             """Keep everything."""

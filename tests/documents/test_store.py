@@ -75,8 +75,9 @@ def test_an_entry_that_nests_too_deeply_is_unknown(store: Store) -> None:
 
 
 def test_a_large_value_is_not_kept(store: Store) -> None:
-    store.put("a", "x" * LARGEST_ENTRY)
-    assert store.get("a") is None
+    assert store.put("a", "x") is True
+    assert store.put("a", "x" * LARGEST_ENTRY) is False
+    assert store.get("a") == "x"
 
 
 @POSIX

@@ -31,9 +31,10 @@ class _Values:
     def get(self, key: str) -> None:
         """Return nothing, so that each file is checked."""
 
-    def put(self, key: str, value: Any) -> None:
+    def put(self, key: str, value: Any) -> bool:
         """Keep a value."""
         self.by_key[key] = value
+        return True
 
     def prune(self) -> None:
         """Keep everything."""

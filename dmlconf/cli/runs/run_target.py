@@ -36,8 +36,8 @@ from dmlconf.verdicts.verdict import Status
 
 __all__ = ["Presentation", "labelled", "run_and_report"]
 
-_MOST_UNSAVED: Final = 4096
-"""When this many figures are in memory, they are written to the cache."""
+_MOST_UNSAVED: Final = 12288
+"""When this many records are in memory, they are written to the cache."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
 """The largest plan that is kept for hints; a larger plan is freed before its reports."""
@@ -229,7 +229,9 @@ def _saving(cache: FigureCache) -> Consumer:
     """Return a consumer that writes the figures of comparisons to the cache, many at a time."""
 
     def consume(event: Event) -> None:
-        if isinstance(event, Finished) or len(cache.unsaved) >= _MOST_UNSAVED:
+        if isinstance(event, Finished):
+            cache.close()
+        elif len(cache.unsaved) >= _MOST_UNSAVED:
             cache.save()
 
     return consume

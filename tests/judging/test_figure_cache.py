@@ -1,0 +1,44 @@
+"""The cache of figures keeps the newest records that fit into the entry of a group of cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dmlconf.documents.store import LARGEST_ENTRY, Store
+from dmlconf.judging.figure_cache import CachedRecord, FigureCache
+
+LONG = "x" * (LARGEST_ENTRY // 10)
+
+
+def saved(folder: Path, *keys: str) -> None:
+    """Save one long record of a group for each key, at once."""
+    cache = FigureCache(Store(folder))
+    cache.unsaved += [CachedRecord("tile/tile/boundary", "figures", key, LONG) for key in keys]
+    cache.close()
+
+
+def keys_in(folder: Path) -> list[str]:
+    """Return the keys of the records in the folder's only entry."""
+    (file,) = folder.iterdir()
+    entry = Store(folder).get(file.stem)
+    assert {name for name, records in entry.items() if records} <= {"figures"}
+    return list(entry["figures"])
+
+
+def test_records_of_later_runs_are_added(tmp_path: Path) -> None:
+    saved(tmp_path / "cache", "a", "b")
+    saved(tmp_path / "cache", "c")
+    assert keys_in(tmp_path / "cache") == ["a", "b", "c"]
+
+
+def test_the_newest_records_are_kept_when_an_entry_is_full(tmp_path: Path) -> None:
+    saved(tmp_path / "cache", *map(str, range(8)))
+    saved(tmp_path / "cache", *map(str, range(8, 12)))
+    assert keys_in(tmp_path / "cache") == ["6", "7", "8", "9", "10", "11"]
+
+
+def test_a_record_that_is_larger_than_an_entry_is_not_kept(tmp_path: Path) -> None:
+    cache = FigureCache(Store(tmp_path / "cache"))
+    cache.unsaved.append(CachedRecord("tile/tile/boundary", "figures", "a", "x" * LARGEST_ENTRY))
+    cache.close()
+    assert keys_in(tmp_path / "cache") == []
