@@ -1,8 +1,8 @@
-"""Archives of entries, each one read-only file; a wheel has one of its suite's checked files.
+"""Archives: read-only files of many entries, such as the checked case files in a wheel.
 
 The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, followed by the
-entries, each compressed by zlib; offsets count from the end of the line. An entry has the form that
-`dmlconf.documents.store` describes: it holds nothing executable, and a damaged one is ignored.
+entries, each compressed by zlib; offsets count from the end of the line. The form of an entry is
+that of `dmlconf.documents.store`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,12 @@ _DAMAGES: Final = (
 
 
 class Archive:
-    """The entries of a file; keys that it lacks are looked up in a store, if there is one."""
+    """The entries of a file; a missing or damaged file has none.
+
+    Keys that the file lacks are looked up in `store`, if there is one.
+    """
 
     def __init__(self, path: Path, store: Store | None = None) -> None:
-        """Remember the file, which is opened when the first entry is requested.
-
-        Args:
-            path: the file; a missing or damaged one has no entries.
-            store: holds the entries that the file lacks, and those that are put.
-        """
         self._path = path
         self._store = store
         self._index: Mapping[str, Any] | None = None
@@ -56,7 +53,7 @@ class Archive:
         return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:
-        """Keep the store within its bounds."""
+        """Remove the store's entries beyond its limits."""
         if self._store is not None:
             self._store.prune()
 
@@ -75,7 +72,6 @@ class Archive:
             return None
 
     def _read_index(self) -> None:
-        """Read the first line; if it is invalid, there are no entries."""
         self._index = {}
         with self._path.open("rb") as stream:
             line = stream.readline(_LONGEST_INDEX)
@@ -86,10 +82,9 @@ class Archive:
 
 
 def archive_content(values: Mapping[str, Any]) -> bytes:
-    """Return the bytes of an archive: the same for the same values in any order.
+    """Return the bytes of an archive of these values by key, which may come in any order.
 
-    Args:
-        values: the values of the entries, by key; entries that are too large are left out.
+    Values larger than `LARGEST_ENTRY` are left out.
     """
     index: dict[str, tuple[int, int]] = {}
     entries = b""

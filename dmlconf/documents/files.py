@@ -1,8 +1,4 @@
-"""Files and folders of users.
-
-A file that is read may be anything: too large, a pipe, a device, or changing while being read. A
-file that is written may be in a folder that does not exist yet.
-"""
+"""Read files of users, which may be pipes, devices or too large; make and remove folders."""
 
 from __future__ import annotations
 
@@ -51,11 +47,7 @@ def resolved(path: Path) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False if it cannot be looked up.
-
-    The name may be too long. Before Python 3.14, permission to search the folder above may also be
-    missing.
-    """
+    """Return whether a path is a folder; False if looking it up fails."""
     try:
         return path.is_dir()
     except OSError:
@@ -66,12 +58,11 @@ def make_folders(folder: Path) -> list[Path]:
     """Create a folder and those above it that are missing.
 
     Returns:
-        the new ones, the outermost first.
+        the new folders, the outermost first.
 
     Raises:
-        OSError: one of them cannot be created; none of the new ones is left.
+        OSError: a folder cannot be created; the new ones are removed.
     """
-    # On Windows all of them may be missing, the drive as well.
     missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))[::-1]
     for at, each in enumerate(missing):
         try:
@@ -103,7 +94,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def _opened(path: Path) -> tuple[int, int]:
-    """Open a regular file as `open_regular` does, and return its descriptor and its size."""
+    """Return the descriptor and the size of a regular file."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)
@@ -117,16 +108,12 @@ def _opened(path: Path) -> tuple[int, int]:
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """Return the content of a regular file.
-
-    Args:
-        path: the file.
-        limit: the maximum number of bytes to read.
+    """Return the content of a regular file of at most `limit` bytes.
 
     Raises:
         UnreadableFileError: it cannot be read, or is larger than the limit.
     """
-    descriptor, size = _opened(path)  # Streams take twice the time for a whole suite.
+    descriptor, size = _opened(path)  # A stream would take twice as long.
     try:
         # `os.read` allocates as many bytes as are asked for, so the limit is not asked for at once.
         content = os.read(descriptor, min(size, limit) + 1)
@@ -149,11 +136,7 @@ def _rest(content: bytes, limit: int) -> int:
 
 
 def read_stream(stream: BinaryIO, limit: int) -> bytes:
-    """Return the content of a file that need not be regular, such as a pipe.
-
-    Args:
-        stream: the open file.
-        limit: the maximum number of bytes to read.
+    """Return the content of an open file, such as a pipe, of at most `limit` bytes.
 
     Raises:
         UnreadableFileError: it has more bytes than that.

@@ -11,10 +11,7 @@ __all__ = ["ExpectedError", "InvalidFilesError", "Problem", "name_hint", "neares
 
 
 def printable(text: str) -> str:
-    """Return the text with every control, format and surrogate character escaped.
-
-    So no text in a file can move a terminal's cursor or reorder its output.
-    """
+    """Escape control, format and surrogate characters, which could move a terminal's cursor."""
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
@@ -24,7 +21,7 @@ def _escape(character: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name most similar to `name`, or None if none is similar."""
-    import difflib  # Only needed after a mistake, and slow to import.
+    import difflib  # Slow to import.
 
     by_folded = {candidate.casefold(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
@@ -37,9 +34,7 @@ def name_hint(
     """Return a hint at the right name in place of an unknown one, such as `did you mean GEMM?`.
 
     Args:
-        name: the unknown name.
-        known: the known names.
-        otherwise: the hint if none of them is similar; by default, `one of GEMM, GRU` lists them.
+        otherwise: the hint if no known name is similar; by default, `one of GEMM, GRU` lists them.
         mark: what encloses the name, such as a backquote for a field of a file.
     """
     names = list(known)
@@ -54,13 +49,11 @@ class Problem:
     """One thing wrong with a file.
 
     Attributes:
-        path: the file.
         message: what was found and what was expected.
-        line: line number from 1; 0 if the problem is the file as a whole.
-        column: column number from 1, in characters.
-        source: the text of that line.
+        line: from 1; 0 if the problem is the file as a whole.
+        column: from 1, in characters.
+        source: the text of the line.
         width: how many characters the caret underlines.
-        hint: what to do, or None.
     """
 
     path: Path

@@ -61,8 +61,8 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# What the parser treats as a line break, and the pattern of a character that it rejects, which is
-# not compiled here since that takes long and hardly any file needs it.
+# `_FORBIDDEN` matches a character that the parser rejects; it is compiled only when needed, since
+# that takes long.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
@@ -84,11 +84,6 @@ class _Builder:
     """Turn parser events into values, counting what aliases would expand to."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
-        """Start a document.
-
-        Args:
-            next_event: returns the parser's next event.
-        """
         self._next = next_event
         self._anchors: dict[str, _Built] = {}
         self._section = ""
@@ -160,7 +155,7 @@ class _Builder:
                 )
             if depth == 0:
                 self._section = key.value
-            event, name = self._next(), intern(key.value)  # The same names recur in a suite.
+            event, name = self._next(), intern(key.value)
             if _is_simple(event):
                 values[name] = _text_or_plain(event)
                 count = self._counted(count + 1, event)
@@ -213,10 +208,9 @@ class Document:
     """A YAML file that was read.
 
     Attributes:
-        path: the file.
         text: its content as text.
         data: its content as dicts with text keys, lists, numbers, text, booleans and None.
-        item_lines: for each top-level key with a list, the line from 1 of each of its items.
+        item_lines: for each top-level key with a list, the line of each item, from 1.
     """
 
     path: Path
@@ -232,7 +226,7 @@ class Document:
         *,
         key: bool = False,
     ) -> Problem:
-        """Return a problem that points at the value under `where`, or with `key` at its key."""
+        """Return a problem at the value under `where`, or at its key if `key` is true."""
         mark, width = self._mark(tuple(where), key)
         return _problem(self.path, self.text, message, mark, hint, width)
 

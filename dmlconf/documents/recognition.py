@@ -15,7 +15,7 @@ RECORDING: Final = "a recording"
 CERTIFICATE: Final = "a certificate"
 
 _BEGINNING: Final = 1 << 16
-"""Bytes of a file that are looked at, which are enough to recognise its kind."""
+"""How many first bytes of a file are looked at."""
 
 _CONTENTS: Final = (
     (RUN_LOG, re.compile(rb'\{"record": ?"header"')),
@@ -51,9 +51,10 @@ _SOURCE_NAMES: Final = frozenset(
 
 
 def recognised(path: Path) -> str | None:
-    """Return the kind of a file that nobody wants overwritten, such as a run log; else None.
+    """Return the kind of a file that nobody wants overwritten, such as a run log.
 
-    Reports are not among these, nor are files that are empty, absent or not regular.
+    Returns:
+        None for any other file, such as a report, also if it is empty, absent or not regular.
     """
     try:
         with open_regular(path) as stream:

@@ -1,8 +1,4 @@
-"""Trees of JSON values in which equal parts are written once.
-
-A case file repeats its tensors, sizes and names again and again. Written once, they take less
-space and time, and when they are read, equal parts become one object.
-"""
+"""Trees of JSON values in which equal parts are written once, which saves space and time."""
 
 from __future__ import annotations
 
@@ -11,19 +7,16 @@ from typing import Any, Final
 __all__ = ["with_repeats", "without_repeats"]
 
 _NEAR: Final = 10
-"""Lists and objects among this many last parts are referred to by negative indices, which compress
+"""A list or object among this many last parts is referred to by a negative index, which compresses
 best."""
 
 
 def without_repeats(tree: Any) -> list[Any]:
     """Return the different parts of a tree, the tree itself last.
 
-    A plain value is a part as it is. In a list or an object, each value is replaced by its index
-    among the parts before the list or object; a negative index counts from the last of these.
-    `[[1, 2], [1, 2]]` becomes `[1, 2, [0, 1], [-1, -1]]`.
-
-    Args:
-        tree: lists, tuples, dictionaries and plain values.
+    In a list or an object, each value is replaced by its index among the parts before the list or
+    object; a negative index counts from the last of these. `[[1, 2], [1, 2]]` becomes
+    `[1, 2, [0, 1], [-1, -1]]`.
     """
     parts: list[Any] = []
     known: dict[tuple[Any, ...], int] = {}
@@ -56,11 +49,10 @@ def without_repeats(tree: Any) -> list[Any]:
 def with_repeats(parts: list[Any]) -> Any:
     """Return the tree that `without_repeats` took, with lists for tuples.
 
-    It must not be changed, since equal parts of it are one object.
+    The tree must not be changed, since equal parts of it are one object.
 
     Raises:
-        LookupError: the parts are damaged.
-        TypeError: the parts are damaged.
+        LookupError, TypeError: the parts are damaged.
     """
     values: list[Any] = []
     for part in parts:

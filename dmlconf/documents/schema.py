@@ -86,11 +86,7 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 
 class Checker:
-    """A JSON Schema for checking large amounts of data.
-
-    jsonschema, which is slow to import and slower to run, is used only if the quick check does not
-    show that the data fits.
-    """
+    """A JSON Schema for large amounts of data; uses jsonschema, which is slow, only if need be."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
@@ -148,8 +144,6 @@ def checked_document(
     """Read a file that must fit the JSON Schema `schemas/SCHEMA.schema.json`.
 
     Args:
-        path: the file.
-        schema: the name of the schema.
         further: returns problems that the schema cannot express, of a file that fits it.
 
     Raises:
@@ -218,10 +212,7 @@ def _demand(error: _ValidationError) -> str | None:
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
-    """Return the errors of the alternative of `oneOf` and the like whose errors lie deepest.
-
-    Of several such alternatives it is the one with the fewest errors.
-    """
+    """Return the errors of that alternative of `oneOf` whose errors lie deepest and are fewest."""
     by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:
         by_branch.setdefault(error.relative_schema_path[0], []).append(error)

@@ -1,8 +1,6 @@
-"""A folder that keeps results that are expensive to recompute, as JSON with a digest.
+"""Keep results that are expensive to recompute in a folder, as JSON with a digest.
 
-Nothing in it is trusted more than the user's own files: a folder or an entry that another user may
-have written is not used, a damaged entry is ignored and rewritten, and JSON contains nothing
-executable. An unusable folder only costs time.
+A folder or an entry that another user may have written is not used, and a damaged entry is ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ MOST_BYTES: Final = 1 << 26
 """Maximum bytes of all entries of a folder, unless its `Store` is given another maximum."""
 
 LARGEST_ENTRY: Final = 1 << 22
-"""Maximum bytes of one entry; larger ones are not kept."""
+"""Maximum bytes of the JSON of one entry; larger ones are not kept."""
 
 _SUFFIX: Final = ".json"
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -55,11 +53,7 @@ class Entries(Protocol):
 
 
 def entry_content(value: Any) -> bytes | None:
-    """Return the entry for a value: the digest of its JSON, a line end, its JSON.
-
-    Returns:
-        None for an entry larger than `LARGEST_ENTRY`.
-    """
+    """Return the digest of a value's JSON, a line end and the JSON; None if that is too large."""
     content = json.dumps(value, separators=(",", ":")).encode()
     if len(content) > LARGEST_ENTRY:
         return None
@@ -79,25 +73,19 @@ def entry_value(entry: bytes) -> Any:
 
 
 class Store:
-    """Entries by key, each in its own file."""
+    """Entries by key, each in its own file.
+
+    Attributes:
+        folder: not used unless this user owns it and no other user can write to it.
+    """
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
-        """Set the folder, which is created when the first entry is stored.
-
-        Args:
-            folder: not used unless this user owns it and no other user can write to it.
-            most_bytes: the maximum size of all entries; `prune` removes the oldest beyond that.
-        """
         self.folder = folder
         self._most_bytes = most_bytes
         self._usable: bool | None = None
 
     def get(self, key: str) -> Any:
-        """Return the value of a key; None if there is none, or it cannot be used.
-
-        Args:
-            key: letters and digits.
-        """
+        """Return the value of a key; None if there is none, or it cannot be used."""
         if not self._is_usable():
             return None
         try:
@@ -110,11 +98,7 @@ class Store:
             return None
 
     def put(self, key: str, value: Any) -> bool:
-        """Store a value under a key, replacing the old one; do nothing if writing fails.
-
-        Args:
-            key: letters and digits.
-            value: any JSON value.
+        """Store a JSON value under a key, replacing the old one; do nothing if that fails.
 
         Returns:
             False if the value is larger than `LARGEST_ENTRY`; the old one then stays.
@@ -122,7 +106,7 @@ class Store:
         content = entry_content(value)
         if content is None:
             return False
-        import tempfile  # Needed only to add to the store.
+        import tempfile
 
         with suppress(OSError):
             _make_own_folder(self.folder)
@@ -157,17 +141,13 @@ class Store:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _is_usable(self) -> bool:
-        """Return whether the folder exists, is not a link, and only this user can write to it."""
         if self._usable is None:
             self._usable = is_own_folder(self.folder)
         return self._usable
 
 
 def _make_own_folder(path: Path) -> None:
-    """Make a folder and those above it that are missing, for this user alone.
-
-    `parents=True` would give those above it the umask's mode, by which a group may write to them.
-    """
+    """Make a folder and, unlike `parents=True`, those above it for this user alone."""
     if not path.parent.exists():
         _make_own_folder(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
@@ -183,10 +163,7 @@ def is_own_folder(path: Path) -> bool:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Return whether this user owns a file or folder and no other can write to it.
-
-    On Windows the user's folders have access control lists, which the mode does not show.
-    """
+    """Return whether only this user can write to a file or folder; always True on Windows."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS

@@ -1,7 +1,4 @@
-"""Read JSON and TOML from strangers into plain values; depth and length of numbers are limited.
-
-YAML has a reader of its own, `dmlconf.documents.reader`, with the same limits.
-"""
+"""Read JSON and TOML of strangers into plain values; depth and length of numbers are limited."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ class TreeError(ValueError):
 
     Attributes:
         line: the line of the mistake, from 1; 0 if unknown.
-        column: the column of the mistake, from 1.
+        column: from 1.
     """
 
     def __init__(self, message: str, line: int = 0, column: int = 1) -> None:
@@ -36,20 +33,18 @@ class TreeError(ValueError):
 
 
 def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) -> Any:
-    """Return the value of JSON text.
-
-    Infinities, NaN, numbers such as 1e999, and numbers with very many digits are refused.
+    """Return the value of JSON text in UTF-8.
 
     Args:
-        content: the content, in UTF-8.
         unique: whether an object must not have a key twice.
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        TreeError: it is not JSON, is nested too deeply, or has a number too long or too large.
+        TreeError: it is not JSON, is nested too deeply, or has NaN, an infinity, or a number too
+            long or too large for FLOAT64.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
-    if _LARGE_NUMBER.search(content):  # Or text within a string: so each number is checked.
+    if _LARGE_NUMBER.search(content):  # A string may match too, so each number is checked.
         more |= {"parse_int": _integer, "parse_float": _float}
     if whole:
         more["parse_float"] = _fraction
@@ -106,7 +101,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
     Raises:
         TreeError: it is not TOML, is nested too deeply, or has a number that is too long.
     """
-    import tomllib  # Takes a while to import, and most runs have no configuration.
+    import tomllib  # Slow to import.
 
     try:
         table = tomllib.loads(text)
@@ -124,11 +119,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def require_shallow(value: Any, levels: int) -> None:
-    """Raise an error for a tree that is too deep or has an integer that is too long.
-
-    Raises:
-        TreeError: it has more than `levels` levels of lists and mappings, or such an integer.
-    """
+    """Raise `TreeError` if a tree has more than `levels` levels or an integer that is too long."""
     level = [value]
     for depth in itertools.count():
         if any(type(each) is int and each.bit_length() > _MOST_INTEGER_BITS for each in level):

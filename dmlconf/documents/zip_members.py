@@ -42,15 +42,9 @@ class DamagedArchiveError(Exception):
 
 
 class ZipMembers:
-    """The members of an open archive."""
+    """The members of an open archive, each of at most `largest` uncompressed bytes."""
 
     def __init__(self, archive: zipfile.ZipFile, largest: int) -> None:
-        """Take an archive.
-
-        Args:
-            archive: the archive.
-            largest: the maximum uncompressed bytes of a member.
-        """
         self._archive, self._largest = archive, largest
 
     @property
@@ -96,11 +90,7 @@ class ZipMembers:
 
 @contextmanager
 def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
-    """Open an archive for a `with` statement.
-
-    Args:
-        path: the file.
-        largest: the maximum uncompressed bytes of a member.
+    """Open an archive whose members have at most `largest` uncompressed bytes, for `with`.
 
     Raises:
         DamagedArchiveError: it is damaged, as found on opening or within the `with` statement.
