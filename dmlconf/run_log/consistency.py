@@ -31,7 +31,6 @@ class LoggedVerdict:
     Attributes:
         line: the number of its line, from 1.
         place: the index of its case in the plan, from 0; None if the log does not state it.
-        verdict: the verdict.
     """
 
     line: int
@@ -44,8 +43,7 @@ class Contradiction:
     """A contradiction between two lines of a log, or within one.
 
     Attributes:
-        line: the number of the line that contradicts an earlier one or itself, from 1.
-        message: what contradicts what.
+        line: the number of the line, from 1; of two lines, the later one.
     """
 
     line: int
@@ -64,7 +62,7 @@ def contradiction(
     footer: tuple[int, Mapping[str, int], bool] | None,
     planned: int | None = None,
 ) -> Contradiction | None:
-    """Return the first contradiction of a log; None where there is none.
+    """Return the first contradiction of a log, or None.
 
     Args:
         selected: how many cases were selected, by the header.
@@ -79,12 +77,11 @@ def contradiction(
 def other_cases(
     verdicts: Iterable[LoggedVerdict], line: int, expected: str
 ) -> Contradiction | None:
-    """Return the contradiction if verdicts are on other cases than were selected; else None.
+    """Return a contradiction if the verdicts are on other cases than those of the footer's digest.
 
     Args:
-        verdicts: all verdicts.
         line: the footer's line, from 1.
-        expected: the `cases_digest` in the footer.
+        expected: its `cases_digest`.
     """
     if cases_digest({logged.verdict.case for logged in verdicts}) == expected:
         return None

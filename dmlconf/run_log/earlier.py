@@ -28,11 +28,10 @@ class EarlierRun:
     """What the log of an interrupted run holds.
 
     Attributes:
-        header: the header of the log.
         places: for each case that has a verdict, by identifier, its index in the plan.
         summary: how many of these cases have each status.
         attempts: the attempts at cases that failed and have no verdict yet, by case.
-        footer: the footer of the log; None where the run died.
+        footer: None where the run died.
         end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
         size: how many bytes the log has.
         processes: the highest number of a worker process that the log names; 0 if it names none.
@@ -61,8 +60,7 @@ class EarlierRun:
 def read_earlier(path: Path) -> EarlierRun | None:
     """Return the logged part of an earlier run; None if the log has no complete first line.
 
-    Verdicts `not run` are left out, since their cases will run now. After a power cut, the file may
-    end with NUL bytes for what never reached the disk; the log is read up to these.
+    Verdicts `not run` are left out, since their cases will run now.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
@@ -87,13 +85,7 @@ def read_earlier(path: Path) -> EarlierRun | None:
 
 
 class _Reader:
-    """Reads the lines after the header.
-
-    Attributes:
-        attempts: the attempts by case, without what only reports need: figures and facts.
-        footer: the footer; None if the log has none so far.
-        end: how many bytes there are up to the end of the last line to keep.
-    """
+    """Reads the lines after the header; `end` is how many bytes of the log to keep."""
 
     def __init__(self, path: Path, end: int) -> None:
         self._path = path
@@ -135,11 +127,7 @@ def _size(path: Path) -> int:
 
 
 def _has_header(path: Path) -> bool:
-    """Return whether a log has a whole first line.
-
-    Raises:
-        InvalidLogError: the file cannot be read, or its only line does not begin as a log does.
-    """
+    """Return whether a log has a whole first line."""
     try:
         with open_regular(path) as stream:
             line = stream.readline(LONGEST_LOG_LINE)

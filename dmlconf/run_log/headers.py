@@ -23,13 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between two runs.
-
-    Attributes:
-        name: the name of the field that differs.
-        one: the field's value in the first run, as in JSON.
-        other: the field's value in the other run.
-    """
+    """A difference between two runs: the name of a field, and its value in each run, as in JSON."""
 
     name: str
     one: Any
@@ -60,10 +54,7 @@ _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield the differences between two runs, apart from those of environments and shards.
-
-    Fields that one of the logs lacks because an older version wrote it are not compared.
-    """
+    """Yield the differences between two runs, apart from those of environments and shards."""
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
         if _anywhere(mine[key]) != _anywhere(theirs[key]):
@@ -110,7 +101,7 @@ def without_folder(backend: str) -> str:
 
 
 def _anywhere(value: Any) -> Any:
-    """Return a value; a text, such as a backend's name, without the folders in it."""
+    """Return a value, without folders if it is text."""
     return without_folder(value) if isinstance(value, str) else value
 
 

@@ -18,7 +18,7 @@ from dmlconf.limits import LONGEST_LOG_LINE
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log"]
 
 FORMAT: Final = 1
-"""Version of the form of run logs. It is raised by changes that readers of the old form would
+"""Version of the form of run logs, raised by changes that readers of the old form would
 misunderstand."""
 
 
@@ -30,9 +30,8 @@ class LogLine(NamedTuple):
     """One line of a run log.
 
     Attributes:
-        number: the number of the line, from 1.
-        record: the JSON object in the line; `log_lines` has checked it against the schema, unless
-            the log is `own`.
+        number: from 1.
+        record: the JSON object in the line, checked unless `log_lines` was called with `own`.
         end: how many bytes the file has up to the end of the line.
     """
 
@@ -45,10 +44,9 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
     """Yield the lines of a run log, except for a last one that was cut off.
 
     Args:
-        path: the log.
         own: whether this process has just written it, so that its form needs no check.
-        damaged_end: whether the log may lack bytes that never reached the disk, as after a power
-            cut: then it is read up to the first line with a NUL byte, which no record has.
+        damaged_end: whether to stop at a line with a NUL byte, which a power cut may leave at the
+            end.
 
     Raises:
         InvalidLogError: the file cannot be read, a line is not a record, or a header or footer is

@@ -1,9 +1,8 @@
-"""The run log: JSON Lines, written as verdicts are reached. All reports are made from it.
+"""The run log, JSON Lines from which all reports are made: its parts, writing and reading.
 
 The first line is the header, then comes one line for each verdict, then the footer. If a failing
 case runs again, each failed attempt has a line (`attempt`) before the case's verdict. A run that
-dies leaves a log without a footer, but with every verdict that it had reached. The form is
-`schemas/run-log.schema.json`.
+dies leaves a log without a footer. The form is `schemas/run-log.schema.json`.
 """
 
 from __future__ import annotations
@@ -67,8 +66,6 @@ class Header:
         environment: what the backend runs on, and Python, NumPy and the operating system.
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files.
-        catalogue_digest: SHA-256 of the catalogue.
-        selected: how many cases were selected.
         options: the selection and limits as given on the command line.
         cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
         shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
@@ -94,7 +91,7 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """How many cases the whole plan has, of which a shard is a part; every place is less."""
+        """How many cases the whole plan has; `selected` is less if they are those of a shard."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property
@@ -109,10 +106,9 @@ class Footer:
 
     Attributes:
         finished: date and time in UTC, ISO 8601.
-        seconds: how long the run took.
         complete: whether every selected case was run.
         summary: number of verdicts by status.
-        cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
+        cases_digest: as in the header.
         kept_verdicts: how many verdicts the log had when the run was resumed; None if it was not
             resumed.
     """
@@ -127,13 +123,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run log that was read.
-
-    Attributes:
-        header: its first line.
-        verdicts: one for each selected case that has one.
-        footer: its last line; None where the run died.
-    """
+    """A run log that was read; its footer is None where the run died."""
 
     header: Header
     verdicts: tuple[Verdict, ...]
@@ -168,12 +158,7 @@ class LogWriter:
         self._write({"record": "header", "format": FORMAT, **record_of(header)})
 
     def verdict(self, verdict: Verdict, place: int) -> None:
-        """Write one verdict.
-
-        Args:
-            verdict: the verdict.
-            place: the index of its case in the plan, from 0; verdicts may be written in any order.
-        """
+        """Write one verdict with the index of its case in the plan, from 0, in any order."""
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
     def attempt(self, verdict: Verdict, place: int) -> None:
@@ -196,11 +181,7 @@ class LogWriter:
 
 
 def rewrite(log: RunLog, writer: LogWriter) -> None:
-    """Write a log again, as if only the cases that have verdicts had been selected.
-
-    Raises:
-        LogWriteError: the log cannot be written.
-    """
+    """Write a log again, as if only the cases that have verdicts had been selected."""
     writer.header(replace(log.header, selected=len(log.verdicts)))
     for place, verdict in enumerate(log.verdicts):
         writer.verdict(verdict, place)
@@ -219,12 +200,11 @@ def read_log(
     """Read a run log, also one that ends early.
 
     Verdicts are in the order of the plan, if the log has the places of cases. If the run died
-    before a failed case ran again, the failure is the verdict on that case.
+    before a failed case ran again, the first failure is the verdict on that case.
 
     Args:
-        path: the log.
-        own: whether this process has just written it, so that neither its form nor its
-            consistency needs a check.
+        own: whether this process has just written it, so that neither its form nor its consistency
+            needs a check.
         keep: returns the part of a verdict that is to be kept in memory.
 
     Raises:
@@ -270,7 +250,6 @@ def _order(logged: LoggedVerdict) -> int:
 def _check_consistency(
     path: Path, header: Header, logged: Sequence[LoggedVerdict], footer: tuple[int, Footer] | None
 ) -> None:
-    """Raise an error for a log that contradicts itself."""
     end = (footer[0], footer[1].summary, footer[1].complete) if footer else None
     problem = contradiction(header.selected, logged, end, header.planned)
     if problem is None and footer is not None and footer[1].cases_digest is not None:

@@ -1,7 +1,7 @@
 """Merge the logs of shards, or of several parts of a run, into the log of one run.
 
-All logs are read first, to see what each holds and that all are from one run, and then again, to
-copy their verdicts: merging takes memory for identifiers, not for verdicts.
+Each log is read twice, first to see which cases it has, then to copy its verdicts, so that memory
+holds identifiers and no verdicts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,7 @@ class MergeError(InvalidLogError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One of the logs.
-
-    Attributes:
-        path: the file.
-        header: its first line.
-        footer: its last line; None if its run died.
-    """
+    """One of the logs; its footer is None if its run died."""
 
     path: Path
     header: Header
@@ -46,17 +40,16 @@ class _Part:
 
 @dataclass(slots=True)
 class Merger:
-    """Merges logs.
+    """Merges logs: `add` each, call `require_one_run`, then `write`.
 
     Attributes:
-        parts: the logs.
         owners: for each case that ran, the index of the first log that has a verdict on it.
         unreached: for each case that ran in no log, the index of the first log whose verdict on it
             is `not run`.
         shared: the cases that ran in several logs.
-        named: whether each merged verdict names the log that it is from, as its worker, because the
-            environments differ.
-        missing: how many cases have a verdict in no log.
+        named: whether the environments differ, so that each merged verdict names its log as its
+            worker.
+        missing: how many cases have no verdict in any log.
         processes: for each log, the highest number of a worker process that it names.
     """
 
@@ -90,13 +83,10 @@ class Merger:
                 self.unreached.pop(case, None)
 
     def require_one_run(self, *, other_environments: bool = False) -> None:
-        """Raise `MergeError` if the logs are not from one run.
+        """Raise `MergeError` if the runs differ in more than their shards.
 
         Args:
-            other_environments: whether the environments of the logs may differ.
-
-        Raises:
-            MergeError: the runs differ in more than their shards.
+            other_environments: whether their environments may differ as well.
         """
         first, *others = self.parts
         for part in others:
@@ -155,11 +145,7 @@ class Merger:
         )
 
     def _merged_shards(self) -> Mapping[str, Any] | None:
-        """Return the shards that are present, if others are missing.
-
-        None if the logs have all cases, or are not shards of a single division of the plan: then
-        what is missing is not a shard.
-        """
+        """Return the shards present; None if all are, or if they divide the plan differently."""
         shards = [part.header.shard for part in self.parts]
         divisions = {shard and (shard["count"], shard.get("balanced_by")) for shard in shards}
         cases = len(self.owners) + len(self.unreached)
@@ -225,7 +211,7 @@ class _Overlap:
         self._disagreements: list[str] = []
 
     def see(self, verdict: Verdict, path: Path) -> None:
-        """Compare the verdict of one of the logs with that of the first log that has the case."""
+        """Compare a verdict with that of the first log that has the case."""
         if verdict.case not in self._seen:
             return
         first = self._seen[verdict.case]
@@ -237,7 +223,6 @@ class _Overlap:
             self._disagreements.append(f"{verdict.case}: {texts}")
 
     def require_agreement(self) -> None:
-        """Raise `MergeError` if logs disagree."""
         count = len(self._disagreements)
         if not count:
             return
@@ -261,7 +246,7 @@ def _printed(lines: Iterable[str]) -> str:
 def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
     """Yield the verdicts of a log with their places.
 
-    If its run died, a case without a verdict has that of its first attempt.
+    In the log of a run that died, the first attempt at a case without a verdict counts as one.
     """
     attempts: dict[str, tuple[Verdict, int]] = {}
     for number, record, _ in log_lines(part.path, own=True):

@@ -1,7 +1,6 @@
-"""Pack verdicts to save memory: parts of them that only some reports read are kept pickled.
+"""Keep verdicts in less memory: their facts, digests and figures are pickled, equal ones once.
 
-The facts and digests of a verdict take kilobytes as dictionaries, and a few hundred bytes pickled.
-Equal facts, digests and figures of several cases are stored once.
+As dictionaries, the facts and digests of a verdict take kilobytes; pickled, a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
-"""The verdicts of a log that has more than this many are packed."""
+"""The verdicts of a log of more cases than this are packed."""
 
 _DIGITS: Final = 6
 """Decimals of seconds in the log."""
@@ -32,7 +31,6 @@ class Packed(Mapping[str, Any]):
     __slots__ = ("_content",)
 
     def __init__(self, content: bytes) -> None:
-        """Take the pickled mapping."""
         self._content = content
 
     def __getitem__(self, key: str) -> Any:
@@ -52,7 +50,7 @@ def _unpacked(content: bytes) -> Mapping[str, Any]:
 
 
 def packing() -> Callable[[Verdict], Verdict]:
-    """Return a function that packs verdicts; equal parts of several verdicts are kept once."""
+    """Return a function that packs verdicts."""
     known: dict[bytes, Packed] = {}
     tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 
