@@ -19,7 +19,6 @@ class UnexplainedBreakdown:
 
     Attributes:
         kind: how it broke down.
-        message: the particulars.
         process: the number of the process.
         sequence: the number of the first of `cases` among all cases of the process.
         cases: the cases that had no outcome yet, in their order.
@@ -37,10 +36,10 @@ class UnexplainedBreakdown:
 def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreakdown]:
     """Return the breakdowns that no case explains, in the order of processes.
 
-    The suspects of a breakdown are the cases that had no outcome yet. A suspect explains the
-    breakdown if it got the blame for that of this process or of another one. If a case is a suspect
-    of two breakdowns, only the one with fewer suspects is returned. A hang with several suspects is
-    left out: they exceeded the time limit only together.
+    The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out if
+    one of its suspects got the blame for any breakdown, or is a suspect of another one with fewer
+    suspects. Left out are also hangs with several suspects, which exceeded the time limit only
+    together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

@@ -16,12 +16,11 @@ class ErrorMap:
     """The worst error in each cell of a grid over an output.
 
     Attributes:
-        rows: a text for each row of cells, with a digit for each cell: 0 if all bits are the
-            expected ones, 1 to 9 for the error by powers of ten of the largest expected number; 9
-            also if only the actual or only the expected value is a NaN or an infinity.
-        axes: how many of the output's axes, from the first, the rows run over; the columns run
-            over the others.
-        sizes: the sizes of the output.
+        rows: a text for each row of cells, with a digit for each cell: 0 for equal bits; 1 for an
+            error below 1e-8 of the largest expected number, up to 9 for 0.1 or more; 9 if only one
+            value is finite.
+        axes: how many of the output's axes, from the first, the rows run over; the columns run over
+            the others.
     """
 
     rows: tuple[str, ...]
@@ -33,31 +32,28 @@ class ErrorMap:
 class Figures(Positional):
     """What was measured when an output was compared, as `schemas/run-log.schema.json` describes it.
 
+    Logs of older versions have None for `margin`, `source`, `expectation`, `open` and `loose`.
+
     Attributes:
-        elements: how many elements were compared.
-        differing: how many of them are outside the rule.
+        differing: how many elements are outside the rule.
         worst_ulp: the greatest distance in ULP; None for integers.
         rule: the kind of rule, such as `ulp`.
         limit: the largest error that the rule permits; for `accumulate`, what its bound is
             multiplied by.
         margin: the share of the limit that the worst element uses, above 1 for one outside the
-            rule; None in logs of older versions.
-        source: where the rule comes from; None in logs of older versions.
-        expectation: where the expected values come from; None in logs of older versions.
-        open: how many elements any value would satisfy; None in logs of older versions.
-        loose: how many elements have a room of more than a tenth of the output's largest number;
-            None in logs of older versions.
+            rule.
+        source: where the rule comes from.
+        open: how many elements any value would satisfy.
+        loose: how many elements have a room of more than a tenth of the output's largest number.
         typical: the largest share of the limit that measured devices use, if that is far below 1.
         typical_margin: `margin` divided by `typical`.
         products: for `accumulate`, how many terms are added up for each element.
         sample: how many elements a recording has, if it does not have all.
-        worst_coordinates: the coordinates of the worst element.
         histogram: numbers of elements by their distance in ULP, as in `Comparison`, with text as
             keys: `{"0": 98, "4": 2}` says that 2 elements are 4 to 7 ULP off.
         same_bits: for a relation, how many elements have the same bits in both forms.
         unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
             they run one by one.
-        error_map: where a failing output differs.
     """
 
     elements: int

@@ -1,10 +1,8 @@
 """Turn dataclasses into JSON objects (records) and back, for the run log and the JSON report.
 
-A field is written if it has no default, if it is marked `ALWAYS`, or if it differs from its
-default. A field marked `PART` is a dataclass whose own fields are written in its place. If a record
-has its fields in another order than the class, the class states that order as `RECORD_ORDER`. JSON
-lacks infinities and NaN, so they are text, as in `"worst_ulp": "inf"`. Reading ignores fields that
-the class does not have.
+A field that has its default is not written, unless it is marked `ALWAYS`. A class may state another
+order of its record's fields as `RECORD_ORDER`. JSON lacks infinities and NaN, so they are text, as
+in `"worst_ulp": "inf"`. Reading ignores fields that the class does not have.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
 
 PART: Final[Mapping[str, bool]] = {"part": True}
-"""Metadata of a field that holds a dataclass: the record has that one's fields instead."""
+"""Metadata of a field that holds a dataclass, whose fields are written in its place."""
 
 NUMBERS: Final = "numbers"
 """An annotation of plain values in which text such as `inf` is a number."""
@@ -36,8 +34,8 @@ _Convert = Callable[[Any], Any]
 class Positional:
     """The base of dataclasses that are pickled as a call of the class with their values.
 
-    Workers send thousands of verdicts, so this must be fast; by default, a frozen dataclass with
-    slots looks its fields up each time it is pickled, and sets them one by one.
+    For the thousands of verdicts that workers send, the default of dataclasses with slots is too
+    slow.
     """
 
     __slots__ = ()
@@ -70,7 +68,7 @@ class _Field:
     write: _Convert | None
     read: _Convert | None
     omitted: Any
-    """The value that is not written; `MISSING` if all are."""
+    """The value that is not written; `MISSING` if every value is written."""
 
     part: type[Any] | None = None
     """The dataclass of a field that is marked `PART`; else None."""
@@ -87,13 +85,7 @@ def record_of(value: Any) -> dict[str, Any]:
 
 
 def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _Value:
-    """Return the dataclass that `record_of` wrote.
-
-    Args:
-        kind: the dataclass.
-        record: what was written.
-        values: fields that the record does not have.
-    """
+    """Return the dataclass that `record_of` wrote; `values` are fields that the record lacks."""
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is not None:
             values[each.name] = value_of(each.part, record)
@@ -105,10 +97,7 @@ def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _V
 
 @cache
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
-    """Return the fields of a record in order, each after the name of the field marked `PART`.
-
-    The name is empty for a field of the class itself.
-    """
+    """Return the fields of a record in order, each after the name of its `PART`, empty for none."""
     leaves: list[tuple[str, _Field]] = []
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is None:

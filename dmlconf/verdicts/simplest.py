@@ -1,4 +1,4 @@
-"""The failure to look at first, wherever a report names one of several."""
+"""Choose which of several failures a report names: the one on the simplest case."""
 
 from __future__ import annotations
 
@@ -12,24 +12,19 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["simplest", "simplest_first"]
 
 _FOR_COMBINATIONS: Final = frozenset({"combinations", "triples"})
-"""Tags of cases for pairs and triples of values. Their identifiers list all values of the desc."""
+"""Tags of cases for pairs and triples of values, whose identifiers list all values of the desc."""
 
 _FEW_ELEMENTS: Final = 1000
-"""Cases of at most this many elements can be looked at."""
+"""A person can look at all elements of a case that has at most this many."""
 
 
 def simplest(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on the simplest of some cases.
+    """Return the verdict on the simplest of some cases, of which there is at least one.
 
-    Its inputs and outputs have the fewest elements; among such cases it has the shortest
-    identifier. Of cases that have few elements, those for pairs and triples of values come after
-    the others, since their names and descs are long.
-
-    A case with the tag `invalid`, which DirectML must refuse, comes last: leaving something out of
-    it may make it valid, so changes of it say little. So does one whose desc the log does not have.
-
-    Args:
-        verdicts: at least one.
+    The simplest case has the fewest elements in its inputs and outputs, then the shortest
+    identifier. Of small cases, those for pairs and triples of values come after the others, since
+    their descs are long. Last come cases whose desc the log lacks, and those with the tag
+    `invalid`: leaving something out may make them valid.
     """
     return min(verdicts, key=_key)
 

@@ -14,12 +14,11 @@ class StatusTraits:
 
     Attributes:
         meaning: when a case has the status, in the words of the documentation.
-        fails_run: whether one such verdict makes the run fail.
         judged: whether such a verdict says that the backend was right or wrong.
-        gravity: its rank: the more severe, the higher. Of a case's variants the highest counts.
+        gravity: the higher, the more severe; of a case's variants the most severe status counts.
         junit: the element of JUnit XML; None for a test that passed.
         style: the status's style in the terminal, as Rich takes it.
-        colors: the status's colors on pages: for light pages and for dark ones.
+        colors: the status's colors on light pages and on dark ones.
         always_shown: whether tables have a column for the status even if no case has it.
     """
 
@@ -34,7 +33,7 @@ class StatusTraits:
 
 
 class Status(StrEnum):
-    """The judgement on one case. A new status is one entry here, and the code that gives it."""
+    """The judgement on one case; a new status is one entry here, and the code that gives it."""
 
     traits: StatusTraits
 

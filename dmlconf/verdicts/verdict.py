@@ -27,7 +27,7 @@ __all__ = [
 
 
 class ReasonKind(StrEnum):
-    """Why a verdict is not `passed`. The texts are part of logs and reports and must not change."""
+    """Why a verdict is not `passed`; the texts are part of logs and reports and must not change."""
 
     WRONG_VALUES = "wrong values"
     WRONG_SIZES = "wrong sizes"
@@ -79,7 +79,6 @@ class Reason:
     """Why a case has its status.
 
     Attributes:
-        kind: the kind of reason.
         message: the particulars, one sentence.
         differences: for wrong values, the first elements that differ; each has `tensor`,
             `coordinates`, `expected` and `actual`.
@@ -99,12 +98,9 @@ class VariantResult:
     """The result of a case in one variant of a backend, such as `metacommands=off`.
 
     Attributes:
-        status: the status of this variant alone.
-        reason: the reason, unless it passed.
         message: the particulars of the reason.
         differing_bits: for each output, how many elements have other bits than in the first
             variant; empty if no element has, or if one of the two variants has no outputs.
-        seconds: how long the backend took.
         dispatch_seconds: how long each dispatch took by the device's own clock.
     """
 
@@ -137,19 +133,15 @@ class Identity(Positional):
     """The case that a verdict judges.
 
     Attributes:
-        case: the case's identifier.
-        operator: the operator's name in the catalogue.
-        tags: the case's tags.
-        location: the case's file and line.
         origin: where the case's own expectation comes from, as the case states it, or None.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         example: the number or name of the documentation's example that the case is, or None.
         facts: the facts of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty
             if the run did not reach the case.
         feature_level: the lowest feature level that supports all parts of the desc, such as `5_0`;
-            `--feature-level` selects cases by it. None if the run did not reach the case.
-        disputes: `reference` if the case says that the reference is wrong where it contradicts
-            the case's expectation; None for nearly all cases.
+            None if the run did not reach the case.
+        disputes: `reference` if the case says that the reference is wrong where it contradicts the
+            case's expectation; None for nearly all cases.
     """
 
     case: str
@@ -169,18 +161,12 @@ class Judgement(Positional):
     """The status of a case, with reasons and figures.
 
     Attributes:
-        status: the status.
-        expectation: where the expected values come from; None if there are none.
-        reason: the reason, unless the case passed.
-        figures: the figures of each output tensor.
         unchecked_outputs: outputs that were not compared, since they have no independent expected
             values, although other outputs were.
-        circumstance: the circumstance under which the case failed although it passed in the plain
-            run; None for every other verdict.
         circumstances: the case's result under each circumstance: a status, or `not applicable`;
             empty if there was only the plain run.
-        variants: the case's result in each variant of the backend, by label; empty if
-            the backend has only one.
+        variants: the case's result in each variant of the backend, by label; empty if the backend
+            has only one.
         attempts: the status of each run of a case that failed and was run again; empty otherwise.
     """
 
@@ -201,7 +187,6 @@ class LostProcess:
 
     Attributes:
         kind: how it broke down: a crash, a hang or a removed device.
-        message: the particulars.
         process: the number of the process.
         sequence: the number that the case would have had among the cases of the process.
         together: how many cases of the process had no outcome yet: each may be the cause.
@@ -220,18 +205,18 @@ class LostProcess:
 class Execution(Positional):
     """How and where a case ran.
 
+    Verdicts are equal even if `process`, `sequence` and `lost_processes` differ.
+
     Attributes:
-        seconds: how long the backend took.
-        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it
-            has none.
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it has
+            none.
         output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
             for comparing the bits of two runs.
         warnings: the warnings of the driver or a debug layer; they do not fail the case.
         worker: the worker of the fleet that ran the case; None if the run's own machine did.
         process: the number of the worker process that ran the case; None for dmlconf's own process.
         sequence: the number of the case among those of that process, which may explain a result
-            that depends on earlier cases. Verdicts are equal even if `process`, `sequence` and
-            `lost_processes` differ.
+            that depends on earlier cases.
         lost_processes: the worker processes that broke down while the case ran or waited in them,
             in their order.
     """
@@ -251,11 +236,7 @@ class Execution(Positional):
         return max((self.process or 0, *(lost.process for lost in self.lost_processes)))
 
     def with_processes_after(self, last: int) -> Execution:
-        """Return the execution with `last` added to the numbers of its processes.
-
-        Args:
-            last: the number of the last process of the runs before.
-        """
+        """Return the execution with `last` added to the numbers of its processes."""
         lost = tuple(replace(each, process=each.process + last) for each in self.lost_processes)
         process = None if self.process is None else self.process + last
         return replace(self, process=process, lost_processes=lost)
@@ -263,15 +244,10 @@ class Execution(Positional):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Positional):
-    """What a run says about one case. A line of a run log has the fields of all three parts.
+    """What a run says about one case; a line of a run log has the fields of all three parts.
 
     Those that are read most often are also properties of the verdict: `verdict.status` is
     `verdict.judgement.status`.
-
-    Attributes:
-        identity: which case the verdict is about.
-        judgement: the case's status, with reasons and figures.
-        execution: how and where the case ran.
     """
 
     identity: Identity = field(metadata=PART)
