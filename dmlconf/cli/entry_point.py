@@ -61,7 +61,7 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> int | None:
         code: int | None = ExitCode.SUCCESS
         try:
-            with silenced_when_closed():  # Else click, which calls this, exits with 1.
+            with silenced_when_closed():  # Otherwise click would exit with 1.
                 code = super().invoke(ctx)
         except OSError as error:
             problem = output_error(error)
@@ -84,7 +84,7 @@ _SETTINGS: Final = {
 def cli(no_cache: bool) -> None:
     """Test whether DirectML operators give the documented results."""
     if no_cache:
-        from dmlconf.cli.common.cache import turn_off  # Few runs need it before their command.
+        from dmlconf.cli.common.cache import turn_off
 
         turn_off()
 
@@ -102,11 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _end_by_exit_code() -> None:
-    """Keep Python from dying of SIGINT instead of returning the exit code.
+    """Keep `python -m dmlconf` from dying of SIGINT at its end instead of returning the exit code.
 
-    Python remembers an interrupt, even a handled one, that came while `exec` ran source text, as
-    `dataclass` does to create methods. `python -m dmlconf` would then die of SIGINT at its end.
-    Running more text in `exec` makes Python forget the interrupt.
+    Python remembers an interrupt that came while `exec` ran source text, as `dataclass` does, even
+    if it was handled. Running more text in `exec` makes Python forget it.
     """
     exec("")
 
@@ -142,12 +141,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _code_of(arguments: Sequence[str] | None) -> int:
-    """Run the command, print its errors, and return the exit code.
-
-    Raises:
-        click.Abort: the user interrupted a question.
-        KeyboardInterrupt: the user interrupted the command.
-    """
+    """Run the command, print its errors, and return the exit code; interrupts are raised."""
     try:
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)
         return int(code or ExitCode.SUCCESS)
@@ -170,7 +164,7 @@ def _code_of(arguments: Sequence[str] | None) -> int:
         if problem is not None:
             say(f"Error: {problem}")
             return ExitCode.OUTPUT
-        import traceback  # Only a bug needs it.
+        import traceback
 
         traceback.print_exc()
         say("\nThis is a bug in dmlconf itself. Please report it with the lines above.")
@@ -178,9 +172,5 @@ def _code_of(arguments: Sequence[str] | None) -> int:
 
 
 def _keep_working_folder_off_path() -> None:
-    """Keep the working folder off `sys.path` in every Python process that this one starts.
-
-    Worker processes are started with `python -c`. Without this variable, `-c` puts the working
-    folder first on the path, until the worker process gets the path of this process.
-    """
+    """Keep the working folder off `sys.path` in the worker processes, which `python -c` starts."""
     os.environ["PYTHONSAFEPATH"] = "1"

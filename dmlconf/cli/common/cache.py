@@ -23,25 +23,21 @@ _FEWEST_CASES: Final = 20
 """Runs of fewer cases cache no figures, since comparing so few is as quick as reading the cache."""
 
 _MOST_FIGURE_BYTES: Final = 1 << 27
-"""Maximum bytes of cached figures: those of the suite's 65,707 cases on one backend take 49 MB."""
+"""Maximum bytes of cached figures: those of 65,707 cases on one backend take 49 MB."""
 
 
 def user_store() -> Store | None:
-    """Return the store in the user's cache folder; None if the cache is off or there is no folder.
-
-    There is none if the home of the account is unknown, for example if the system's list of users
-    lacks the account.
-    """
+    """Return the store in the user's cache folder; None if the cache is off or there is no home."""
     named = os.environ.get(VARIABLE)
     if named == _OFF:
         return None
     if named:
         return Store(Path(named))
-    from platformdirs import user_cache_path  # Not needed if the variable is set.
+    from platformdirs import user_cache_path
 
     try:
         folder = user_cache_path("dmlconf", appauthor=False)
-    except RuntimeError:  # platformdirs raises it from 4.14 on; earlier ones return `~/...`.
+    except RuntimeError:  # Before version 4.14, platformdirs returned `~/...` instead.
         return None
     return Store(folder) if folder.is_absolute() else None
 
@@ -57,15 +53,11 @@ def checked_files() -> Entries | None:
 
 
 def figure_cache(cases: int) -> FigureCache | None:
-    """Return the figures of earlier comparisons; None without a cache folder or for few cases.
-
-    Args:
-        cases: how many cases are to run.
-    """
+    """Return the figures of earlier comparisons; None without a cache folder or for few cases."""
     store = user_store()
     if store is None or cases < _FEWEST_CASES:
         return None
-    from dmlconf.judging.figure_cache import FigureCache  # Few commands need it.
+    from dmlconf.judging.figure_cache import FigureCache
 
     return FigureCache(Store(store.folder / "figures", _MOST_FIGURE_BYTES))
 

@@ -1,4 +1,4 @@
-"""The classes of all commands and options, which environment variables and a file can set too."""
+"""Commands and options, whose values environment variables and the configuration file can set."""
 
 from __future__ import annotations
 
@@ -87,8 +87,7 @@ class _Arguments(click.Argument):
 def arguments(name: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Return a decorator that adds arguments which the configuration file can give as well.
 
-    The decorator can be used for several commands. That of click 8.1.0 forgets `cls` after the
-    first command.
+    The decorator can be used for several commands, unlike that of click 8.1.0.
     """
 
     def decorated(function: _Function) -> _Function:
@@ -162,11 +161,7 @@ def _trust_option() -> Option:
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
-    """If a wrong value comes from the configuration file, report it with its line there.
-
-    Raises:
-        InvalidFilesError: a value of the file is wrong.
-    """
+    """Raise `InvalidFilesError` with the line of the configuration file that has a wrong value."""
     try:
         yield
     except click.BadParameter as error:
@@ -187,10 +182,6 @@ _NO_CONFIGURATION: Final = (
 
 def require_profile(configuration: Configuration | None, profile: str) -> None:
     """Raise an error unless the configuration file has a profile.
-
-    Args:
-        configuration: the file; None if there is none.
-        profile: the name that `--config-profile` gives.
 
     Raises:
         click.BadParameter: there is no file, or it has no such profile.
@@ -217,7 +208,7 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command with options in groups, which environment variables and the file can set, too."""
+    """A command with groups of options, which variables and the configuration file can set too."""
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -265,16 +256,7 @@ class Command(click.Command):
             return super().invoke(ctx)
 
     def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Set the defaults of options from the configuration file.
-
-        Returns:
-            The profile of the file that `--profile` names, an old spelling of `--config-profile`;
-            None if `--profile` names none of the file.
-
-        Raises:
-            click.BadParameter: the file has no profile of the name that `--config-profile` gives.
-            InvalidFilesError: the file is invalid.
-        """
+        """Set defaults from the configuration file; return its profile named by `--profile`."""
         configuration = read_configuration() if self.name in COMMANDS else None
         profile = self._given_profile(ctx, args, CONFIG_PROFILE)
         if profile is not None:
@@ -297,15 +279,11 @@ class Command(click.Command):
         return old_spelling
 
     def _require_allowed(self, ctx: click.Context) -> None:
-        """Check that the file may have the settings that are in effect.
-
-        Raises:
-            InvalidFilesError: a setting needs a permission that the file does not have.
-        """
+        """Raise an error if a setting in effect needs a permission that the file does not have."""
         configuration: Configuration | None = ctx.meta.get(CONFIGURATION)
         if configuration is None or ctx.resilient_parsing or ctx.meta.get(_TRUSTED):
             return
-        from dmlconf.cli.common.trust import require_allowed  # Few runs have a configuration.
+        from dmlconf.cli.common.trust import require_allowed
 
         settings: dict[str, Setting] = ctx.meta[SETTINGS]
         in_effect = [
@@ -317,12 +295,12 @@ class Command(click.Command):
 
     def _given_profile(self, ctx: click.Context, args: list[str], option: str) -> str | None:
         for parameter in self.params:
-            # In commands that choose no cases, --profile names certification profiles only.
+            # In commands that choose no cases, --profile is a certification profile.
             if parameter.name == option and getattr(parameter, "group", None) == CHOICE_GROUP:
                 try:
                     values, _, _ = self.make_parser(ctx).parse_args(list(args))
                 except click.UsageError:
-                    return None  # The arguments are read again, which reports the error.
+                    return None  # Parsing them again reports the error.
                 name = values.get(option) or parameter.value_from_envvar(ctx)
                 return None if name is None else str(name)
         return None

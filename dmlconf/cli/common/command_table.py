@@ -18,7 +18,6 @@ class CommandGroup:
     Attributes:
         folder: the folder of their modules, below `dmlconf/cli/commands`.
         heading: the heading in the list of all commands.
-        names: the names on the command line.
     """
 
     folder: str

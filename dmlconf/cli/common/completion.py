@@ -12,7 +12,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operat
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.cli.common.configuration import configured_profiles
 
-# Slow imports come late: most commands import this module, but hardly any process completes words.
+# Slow imports come late: hardly any process that imports this module completes words.
 if TYPE_CHECKING:
     from dmlconf.cases.loading.loader import Suite
 
@@ -105,7 +105,7 @@ def operators_of(identifiers: Iterable[str]) -> set[str]:
     """Return the operators that the cases can belong to; an empty set if one is unknown.
 
     Args:
-        identifiers: identifiers, or beginnings of identifiers, such as `gather/doc`.
+        identifiers: whole identifiers or their beginnings, such as `gather/doc`.
     """
     parts = (identifier.partition("/") for identifier in identifiers)
     try:

@@ -3,7 +3,7 @@
 The file is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working
 directory or in the nearest folder above that has one of them. Its keys are the long names of
 options of `run`. Options that choose cases or say how a backend runs also apply to other commands
-that have them. A table with the name of a command applies to that command only. A table
+that have them. A table with the name of a command applies to that command only; a table
 `profile.NAME` applies if `--config-profile NAME` is given.
 """
 
@@ -68,25 +68,21 @@ COMMANDS: Final = (
 """The commands whose options the file may set."""
 
 _OF_CERTIFICATES: Final = ("certify", "verify", "sign")
-"""Commands to which only their own table and `color` apply: a certificate must not depend on
-options of runs."""
+"""Commands that use only their own table and `color`, since options of runs must not change a
+certificate."""
 
 CHOICE_GROUP: Final = "Choose cases"
-"""The heading of options that choose cases."""
 
 BACKEND_GROUP: Final = "Run them"
-"""The heading of options that say what runs the cases, and how."""
 
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
 _NEVER: Final = ("config-profile", "failed", "help", "history", "profile", "trust-config")
-"""Options that the file cannot set: they make sense for a single run only, or choose or trust the
-file itself."""
+"""Options that the file cannot set, as they concern a single run or the file itself."""
 
 _PROFILES: Final = "profile"
 
 CONFIG_PROFILE: Final = "config_profile"
-"""The parameter of `--config-profile`."""
 
 Key = tuple[str, ...]
 
@@ -98,7 +94,6 @@ class Setting:
     Attributes:
         key: the keys to the value, such as `("profile", "ci", "timeout")`.
         value: the value as TOML has it.
-        path: the file.
         line: the line of the key, from 1; 0 if unknown.
         source: the text of that line.
         profile: the profile that the setting belongs to, or None.
@@ -131,7 +126,7 @@ class Section:
     """The settings of the file outside profiles, or of one profile.
 
     Attributes:
-        options: the settings for `run` and for commands that share an option with it, by option.
+        options: the settings for `run` and commands that share an option with it, by option.
         commands: the settings in the tables of commands, by command and option.
     """
 
@@ -144,7 +139,6 @@ class Configuration:
     """A configuration file.
 
     Attributes:
-        path: the file.
         base: settings that always apply.
         profiles: settings that apply with `--config-profile NAME`, by name.
         digest: SHA-256 of the file's content, in hexadecimal.
@@ -195,7 +189,7 @@ _OWN_TABLE: Final = re.compile(
 
 
 def _mentions_dmlconf(project: Path) -> bool:
-    """Return whether `pyproject.toml` may have a table of dmlconf; only parsing it will tell."""
+    """Return whether the text of `pyproject.toml` looks as if it had a table of dmlconf."""
     try:
         content = read_bytes(project, LARGEST_CONFIGURATION)
     except UnreadableFileError:
@@ -242,11 +236,7 @@ def read_configuration() -> Configuration | None:
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
-    """Return the file as a table of TOML, its lines, and its digest.
-
-    Raises:
-        InvalidFilesError: the file cannot be read, or is not TOML.
-    """
+    """Return the file as a table of TOML, its lines, and its digest."""
     try:
         content = read_bytes(path, LARGEST_CONFIGURATION)
         text = content.decode("utf-8")
@@ -382,8 +372,6 @@ def settings_of(
     """Return the settings that the file has for a command, by the parameter's name in Python.
 
     Args:
-        configuration: the file.
-        command: the command; the file has no settings for one that is not among `COMMANDS`.
         profile: the profile to apply, if the file has it.
     """
     own = {long_name(parameter): parameter for parameter in command.params}

@@ -23,13 +23,9 @@ class ExitCode(IntEnum):
     BACKEND = 4
     """A backend could not be used."""
     NOTHING_SELECTED = 5
-    """No case was selected."""
     INCOMPLETE = 6
-    """The run is incomplete."""
     NOTHING_CHECKED = 7
-    """The run is complete and nothing fails it, but no result was compared: every verdict is
-    unchecked or unsupported. Results of waived cases were compared, so a run of these ends with 0.
-    """
+    """The run is complete and nothing fails it, but no case passed or was waived."""
     OUTPUT = 8
     """A report could not be written, although all verdicts are in and none fails the run."""
     INTERNAL = 70
@@ -38,7 +34,7 @@ class ExitCode(IntEnum):
 
 def exit_code_of(error: ExpectedError) -> ExitCode:
     """Return the exit code of an error that the user can fix."""
-    from dmlconf.backends.protocol import BackendError  # Most commands end without an error.
+    from dmlconf.backends.protocol import BackendError
     from dmlconf.certification.errors import (
         CertificationError,
         RefusedError,

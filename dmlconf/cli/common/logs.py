@@ -1,8 +1,4 @@
-"""The run log of a command: where it is by default, how it is opened, and how old ones are removed.
-
-Without `--log`, a run creates its log in the user's folder of logs, and removes older logs there.
-Commands such as `dmlconf report` read the latest one.
-"""
+"""The run log of a command: where it is by default, how it is opened, when old logs are removed."""
 
 from __future__ import annotations
 
@@ -46,13 +42,13 @@ DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
 """How many logs the folder keeps, including that of the current run."""
 KEPT_FOR: Final = timedelta(days=1)
-"""For how long after its last verdict a log is kept, however many logs there are."""
+"""A log that had a verdict within this time is kept, even if there are more than `KEPT_LOGS`."""
 KEPT_BYTES: Final = 512 << 20
-"""The maximum total size of the kept logs; the latest is always kept."""
+"""The maximum total size of the kept logs; the latest log may be larger."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
-"""For how long after its last verdict a log is always kept, since its run may still go on."""
+"""A log that had a verdict within this time is never removed: its run may still go on."""
 _FIRST_BYTES: Final = 1 << 16
-"""How many bytes must fit on the disk before a log is begun there."""
+"""How many bytes must fit on the disk before a run begins its log there."""
 
 
 def log_directory() -> Path:
@@ -86,25 +82,19 @@ def state_directory() -> Path:
 
 
 def temporary_log_directory() -> Path:
-    """Return the folder of run logs below the system's folder for temporary files.
-
-    It is used if `log_directory` cannot be written to.
+    """Return the folder of run logs that is used if `log_directory` cannot be written to.
 
     Raises:
         OSError: there is no folder for temporary files.
     """
-    from dmlconf.workers.scratch import temporary_folder  # Few runs have their log there.
+    from dmlconf.workers.scratch import temporary_folder
 
     user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     return temporary_folder() / f"dmlconf-runs{user}"
 
 
 def new_log() -> Path:
-    """Create an empty run log, and remove the oldest logs.
-
-    If there are more than `KEPT_LOGS` logs, the oldest are removed, except those younger than
-    `KEPT_FOR`. If they are larger than `KEPT_BYTES` together, more are removed, except those
-    younger than `KEPT_WHILE_WRITTEN`.
+    """Create an empty run log in `log_directory`, and remove the oldest logs there.
 
     Raises:
         OSError: the log cannot be created, or the disk is full.
@@ -113,7 +103,7 @@ def new_log() -> Path:
 
 
 def new_temporary_log() -> Path:
-    """Create an empty run log below the folder for temporary files, and remove old ones there.
+    """Create an empty run log in `temporary_log_directory`, and remove the oldest logs there.
 
     Raises:
         OSError: the log cannot be created, or the folder belongs to another user.
@@ -150,7 +140,7 @@ def _remove(log: Path) -> None:
     log.unlink(missing_ok=True)
     failing = log.with_suffix(".failures")
     if failing.exists():
-        import shutil  # Few logs have such a folder.
+        import shutil
 
         shutil.rmtree(failing, ignore_errors=True)
 
@@ -160,10 +150,7 @@ def _logs_in(directory: Path) -> list[Path]:
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
-    """Return the oldest logs, such that the others have at most `most` bytes in total.
-
-    The latest log is never among them, however large it is.
-    """
+    """Return the oldest logs beyond `most` bytes in total, but never the latest log."""
     total = 0
     for at in range(len(logs) - 1, -1, -1):
         with suppress(FileNotFoundError):  # Another run removed it just now.
@@ -181,7 +168,7 @@ def _older_than(path: Path, moment: datetime) -> bool:
 
 
 def named_or_latest(log: Path | None) -> Path:
-    """Return the log that the user names, else that of the latest run.
+    """Return the log that the user names, or that of the latest run.
 
     Raises:
         click.UsageError: there is neither.
@@ -195,8 +182,7 @@ def named_or_latest(log: Path | None) -> Path:
 def latest_log() -> Path | None:
     """Return the path of the latest run's log; None if there is none.
 
-    Logs in the folder for temporary files count, too, unless `DMLCONF_LOG_DIRECTORY` names a folder
-    that can be written to.
+    Temporary logs count too, unless `DMLCONF_LOG_DIRECTORY` names a folder that can be written to.
     """
     logs: list[Path] = []
     with suppress(OSError):
@@ -230,11 +216,9 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
     """Check at the end of a run that its log is the file that the run wrote, and nothing else.
 
     Args:
-        path: the log.
         stream: the stream through which the run wrote to the log.
         begin: how many bytes the log had before the run.
         digest: the SHA-256 of what the run wrote.
-        footer: the last line that the run wrote.
 
     Raises:
         LogWriteError: the file was removed, replaced, or written to by something else.
@@ -264,7 +248,6 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
     """Open a run log for writing, and lock it so that no other run writes to it.
 
     Args:
-        path: the log.
         earlier: the run in the log that is to be continued; None to empty the log first.
 
     Raises:
@@ -281,7 +264,8 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
             lock.release()
             message = "another run wrote to it meanwhile; give each run its own log"
             raise click.UsageError(printable(f"--resume {path}: {message}"))
-        # The digest is of the text as written, so Windows must not change the ends of lines.
+        # Windows must not change the ends of lines, since `require_unchanged` checks a digest of
+        # the text.
         stream: IO[str]
         if earlier is None:
             stream = path.open("w", encoding="utf-8", newline="\n")
@@ -296,6 +280,6 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
     try:
         yield stream
     finally:
-        with suppress(OSError):  # Every line was flushed; what did not fit on the disk is lost.
+        with suppress(OSError):  # Every line was flushed.
             stream.close()
         lock.release()

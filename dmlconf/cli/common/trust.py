@@ -1,12 +1,11 @@
 """Settings that a configuration file may have only if its user has allowed that very file.
 
-A configuration file may come with a checkout of somebody else's repository. Most of its options
-only choose cases, reports and exit codes. Some options load code, reach the network, write outside
-the file's folder or decide what a certificate must meet. These count only if the user has allowed
-the file with `dmlconf config allow`, or gives `--trust-config`.
+A file that comes with a checkout of somebody else's repository must not load code, reach the
+network, write outside its folder or decide what a certificate must meet. Such settings are errors
+until the user has allowed the file with `dmlconf config allow`, or gives `--trust-config`.
 
-Permission for a file is recorded as an empty file in the user's own folder, named by the digest of
-path and content. So a configuration file that is changed or moved must be allowed again.
+Permission is an empty file in the user's own folder, named by the digest of the configuration
+file's path and content, so that a changed or moved file must be allowed again.
 """
 
 from __future__ import annotations
@@ -43,26 +42,18 @@ _BACKENDS: Final = frozenset({"against", "also", "backend"})
 _OF_VERIFICATION: Final = frozenset(
     {"allow-backend", "challenge", "key", "max-waived", "paths", "substrate"}
 )
-"""Options that say what `verify` demands of a certificate. The sender of a certificate may send a
-configuration file with it."""
+"""Options that say what `verify` demands of a certificate, whose sender may also send a
+configuration file."""
 
 _NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
-"""A path such as `//host/share`, with which Windows logs in to another machine."""
+"""A path such as `//host/share`, for which Windows logs in to another machine."""
 
 _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
-"""Folders with files that name programs to run; no checkout can bring such a folder along."""
+"""Folders in which nothing may be written, since files there name programs to run."""
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:
-    """Return the effect for which a setting's file must be allowed, such as `loads a library`.
-
-    Return None if the setting has no such effect.
-
-    Args:
-        command: the command to which the setting applies.
-        parameter: the option or argument that it sets.
-        setting: the setting.
-    """
+    """Return the effect for which a setting must be allowed, such as `loads a library`, or None."""
     name = long_name(parameter)
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     if name == "directml":
@@ -84,10 +75,7 @@ def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str
 
 
 def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, str]]:
-    """Yield the settings for which a file must be allowed, each with its effect.
-
-    Settings outside the tables of commands are options of `run`.
-    """
+    """Yield the settings for which a file must be allowed, each with its effect."""
     for section in (configuration.base, *configuration.profiles.values()):
         for command, settings in (("run", section.options), *section.commands.items()):
             known = configurable_parameters(command)
@@ -98,7 +86,7 @@ def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, 
 
 def _loaded_by(backend: str) -> str | None:
     """Return the foreign code that a backend's name loads, in words; None if it loads none."""
-    from dmlconf.backends.registry import is_built_in  # Few runs have a configuration.
+    from dmlconf.backends.registry import is_built_in
 
     name, _, options = backend.partition(":")
     if not is_built_in(name):
@@ -117,8 +105,7 @@ def _file_of(option: str, value: str) -> str | None:
 def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
     """Return a remark on the first file that must not be written without permission, if any.
 
-    Such a file is outside the given folder and the folder of logs, or in a folder of version
-    control. Links are followed, since a checkout may have a link that leads elsewhere.
+    Links are followed, since a checkout may have a link that leads elsewhere.
     """
     inside = [Path(os.path.realpath(folder))]
     with suppress(OSError):
@@ -140,8 +127,6 @@ def require_allowed(
     """Check that no setting in effect needs a permission that the file does not have.
 
     Args:
-        configuration: the file.
-        command: the command to which the settings apply.
         settings: the settings that no option or variable overrides, with the parameter of each.
 
     Raises:

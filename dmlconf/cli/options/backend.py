@@ -34,7 +34,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Number(click.FloatRange):
-    """A number in a range. NaN is refused, which the base class would take as inside any range."""
+    """A number in a range; NaN is refused, which the base class would accept."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -54,7 +54,6 @@ def backend_option(
     Args:
         explanation: the help of the option.
         names: the spellings and the parameter; `-b` and `--backend` if left out.
-        attributes: further keyword arguments of `click.option`.
     """
     return option(
         *(names or ("-b", "--backend")),
@@ -95,13 +94,7 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
 def timeout_option(
     text: str, default: float = 60.0, **attributes: Any
 ) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds the option `--timeout`, in seconds.
-
-    Args:
-        text: the help of the option.
-        default: the default, in seconds.
-        attributes: further keyword arguments of `click.option`.
-    """
+    """Return a decorator that adds the option `--timeout`, with this text as its help."""
     return option(
         "--timeout",
         default=default,
@@ -133,7 +126,6 @@ backend_options: Final = options(
         help="Report failures caused by the limits in this file separately.",
     ),
 )
-"""Add the options that say how a backend runs."""
 
 
 early_end_options: Final = options(
@@ -152,7 +144,6 @@ early_end_options: Final = options(
         help="Stop after N failures.",
     ),
 )
-"""Add the options that end a run before all cases have run."""
 
 
 directml_option: Final = option(
@@ -167,11 +158,7 @@ directml_option: Final = option(
 def with_directml(
     backends: Sequence[registry.BackendName], path: str | None
 ) -> list[registry.BackendName]:
-    """Return the backends; each `directml` without its own `path=` gets the path.
-
-    Args:
-        backends: the backends that the user names.
-        path: the value of `--directml`; None if it is not given.
+    """Return the backends; each `directml` without its own `path=` gets the path of `--directml`.
 
     Raises:
         click.UsageError: a path is given, and no backend can use it.

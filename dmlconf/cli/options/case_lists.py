@@ -44,9 +44,7 @@ class CaseList:
 def listed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Return the list that `--cases` names, in a file or on standard input.
-
-    It has one identifier per line; lines that begin with # are comments.
+    """Return the list that `--cases` names, in a file or on standard input, with one case per line.
 
     Raises:
         click.BadParameter: the file cannot be read, or names no case.
@@ -85,7 +83,7 @@ def failed_cases(
     """
     if value is None or ctx.resilient_parsing:
         return None
-    from dmlconf.cli.common.logs import latest_log  # Few commands are about an earlier run.
+    from dmlconf.cli.common.logs import latest_log
     from dmlconf.run_log.log import read_log
 
     path = latest_log() if value == LATEST else Path(value)
@@ -94,7 +92,7 @@ def failed_cases(
     if path.is_dir() or path.suffix in (".yaml", ".yml"):
         message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
         raise click.BadParameter(printable(message))
-    # A log in dmlconf's own folder needs no check; to check many verdicts takes seconds.
+    # To check a long log takes seconds, and one in dmlconf's own folder is trusted.
     log = read_log(path, own=value == LATEST)
     cases = tuple(verdict.case for verdict in log.verdicts if verdict.status.fails_run)
     return CaseList("--failed", cases, str(path), log.header.paths, log.header.backend)

@@ -26,7 +26,6 @@ class DeviceOptions:
         jobs: how many worker processes run in parallel; None if the user gives no number.
         timeout: seconds that one case may take in a worker process.
         worker_memory: MiB by which a worker process may grow.
-        substrate: the file that lists limits of the layers below DirectML, or None.
     """
 
     directml: str | None

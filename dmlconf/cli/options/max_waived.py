@@ -34,4 +34,3 @@ max_waived_option: Final = option(
     help="The most cases that waivers of the sender may excuse, such as 20 or 0.5%; by default "
     "what the profile says, which is 1% for those that come with dmlconf.",
 )
-"""Add the option `--max-waived`."""

@@ -1,4 +1,4 @@
-"""Leave out cases with the tag `model`, which some commands and backends run only on request."""
+"""Leave out cases with the tag `model` from plans, unless the user asks for them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ def leave_out_models(
     """Return the plan without cases of models, and warn of it, unless the user asks for such cases.
 
     Args:
-        paths: the paths, as given.
-        plan: the cases that the options choose.
         selection: the options, as `load_chosen` takes them.
         why: the reason, which follows "cases with the tag `model` left out" in the warning.
     """
@@ -37,11 +35,7 @@ def leave_out_models(
 def without_unasked_models(
     paths: Sequence[Path], plan: list[PlannedCase], selection: Mapping[str, Any]
 ) -> tuple[list[PlannedCase], int]:
-    """Return the plan without cases of models, and how many were left out.
-
-    If the user asks for such cases, the plan stays as it is. The arguments are those of
-    `leave_out_models`.
-    """
+    """Return the plan that `leave_out_models` returns, and how many cases were left out."""
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
     named = named or MODEL_TAG in (selection.get("profile") or "").split("+")[1:]
     tags, keywords = selection.get("tags", ()), selection.get("keywords")

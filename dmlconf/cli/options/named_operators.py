@@ -1,7 +1,4 @@
-"""The option `-o`, which takes the names of operators in DirectML, ONNX or WebNN.
-
-`-o Conv` chooses CONVOLUTION, and prints that it does.
-"""
+"""The option `-o`, for names of operators in DirectML, ONNX or WebNN; `Conv` means CONVOLUTION."""
 
 from __future__ import annotations
 
@@ -65,8 +62,6 @@ def operator_option(
         explanation: the help of the option.
         flags: the spellings of the option; `-o` and `--operator` if left out.
         parameter: the command's parameter that gets the operators.
-        callback: turns the names into operators.
-        attributes: further keyword arguments of `click.option`.
     """
     return option(
         *(flags or ("-o", "--operator")),

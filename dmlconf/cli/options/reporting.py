@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 REPORT_GROUP: Final = "Report"
-"""The heading of options that say what to report, and where."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Content = TypeVar("_Content")
@@ -49,8 +48,6 @@ def parse_reports(
     """Return the reports that `--report FORMAT[:FILE]` asks for.
 
     Args:
-        options: the values that the user gave.
-        formats: the formats that the command knows.
         log: the file that `--log` names, if any.
 
     Raises:
@@ -76,7 +73,7 @@ def parse_reports(
 
 
 def files_of(reports: Sequence[Report[_Content]]) -> list[tuple[str, Path]]:
-    """Return each report's option and the file that it names; leave out reports without a file."""
+    """Return the option and the file of each report that names a file."""
     return [(report.option, report.file) for report in reports if report.file is not None]
 
 
@@ -102,12 +99,9 @@ log_option: Final = option(
     group=REPORT_GROUP,
     help="Write the run log here.",
 )
-"""Add the option for the file of the run log."""
 
 
 class _FailureCount(ParamType[int]):
-    """A number of failures, or `all`."""
-
     name = "N|all"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -171,11 +165,6 @@ def show(
     """Write the reports on a run, print its table, and return whether all could be written.
 
     Args:
-        log: the run's log.
-        reports: the reports that were asked for.
-        verbose: whether the table shows more.
-        quiet: whether the table shows failures only.
-        color: the value of `--color`.
         durations: how many of the slowest cases to list before the table.
         failures: how many failures to show; None for the default of `terminal.render`.
     """
@@ -205,21 +194,11 @@ def write(
     *,
     announce: bool = True,
 ) -> bool:
-    """Write reports and print a table; it goes to standard error if a report takes standard output.
+    """Write reports, print a table, and return whether all could be written.
 
-    If something cannot be written, a message on standard error says so, and the rest is written.
-    It is no failure if the reader of standard output closes it early. Formats that take no file,
-    such as `github`, are published last.
-
-    Args:
-        reports: the reports that were asked for.
-        content: what the reports are about.
-        table: what the terminal shows.
-        color: the value of `--color`.
-        announce: whether to say which files were written.
-
-    Returns:
-        Whether everything could be written.
+    The table goes to standard error if a report takes standard output. If something cannot be
+    written, a message on standard error says so. It is no failure if the reader of standard output
+    closes it.
     """
     from dmlconf.cli.output.console import make_console, say, warn
 
@@ -249,11 +228,7 @@ def write(
 
 @contextmanager
 def _reported(output: str) -> Iterator[list[str]]:
-    """Yield a list; if the block cannot write, say so on standard error, and add it to the list.
-
-    Args:
-        output: what the block writes, for the message.
-    """
+    """Yield a list; if the block cannot write `output`, print why, and add that to the list."""
     from dmlconf.cli.output.console import say, silenced_when_closed
 
     problems: list[str] = []
@@ -284,8 +259,7 @@ def _write_text(parts: Iterator[str], file: Path | None) -> None:
 
 
 def _opened(file: Path) -> int:
-    """Open a file to be written, in folders that are made, and return its descriptor."""
-    # A named pipe that nobody reads is an error; opening it the usual way would block.
+    # Without O_NONBLOCK, opening a named pipe that nobody reads would block.
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
     folders = make_folders(file.parent)
     try:

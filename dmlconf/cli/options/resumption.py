@@ -37,8 +37,6 @@ def log_to_resume(
     """Return the file that `--resume` and `--log` name.
 
     Args:
-        resumed_log: what `--resume` names.
-        log_file: what `--log` names.
         several: whether the run has several logs, with names derived from this one.
 
     Raises:
@@ -63,7 +61,7 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
     """
     if resumed_log is None or not resumed_log.exists():
         return None
-    from dmlconf.run_log.earlier import read_earlier  # Few runs are resumed.
+    from dmlconf.run_log.earlier import read_earlier
 
     earlier = read_earlier(resumed_log)
     if earlier is None:
@@ -73,12 +71,6 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
 
 def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
     """Check that a run is the one that its log holds, and say how many cases are left.
-
-    Args:
-        log: the log, for messages.
-        earlier: the run in the log.
-        header: the header of the run.
-        quiet: whether to say nothing.
 
     Raises:
         click.UsageError: plan, selection or environment differ; the message lists how.

@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 EXIT_GROUP: Final = "Decide the exit code"
-"""The heading of options that decide the exit code."""
 
 NO_KNOWN_FAULTS_HELP: Final = "Judge as if no fault of DirectML were known (docs/faults.md)."
 
@@ -41,7 +40,7 @@ FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
 """Statuses that fail a run only if the user names them with `--fail-on`."""
 
 _CHECKED: Final = (Status.PASSED, Status.WAIVED)
-"""Statuses of cases whose results were compared, in a run without failures."""
+"""Statuses of cases whose results were compared and are right or waived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,6 @@ demand_options: Final = options(
         help="Fail the run if a lower share of the selected cases passed.",
     ),
 )
-"""Add the options `--fail-on` and `--min-passed`."""
 
 
 def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
@@ -105,11 +103,9 @@ def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
 def run_exit_code(
     footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
 ) -> tuple[ExitCode, list[str]]:
-    """Return the exit code of a run, and complaints, which are to be printed: no report has them.
+    """Return the exit code of a run, and complaints to print, which no report has.
 
     Args:
-        footer: the end of the run's log.
-        demands: what the counts of verdicts must meet.
         shortcomings: complaints about other demands that the run does not meet.
     """
     counts = {status: footer.summary.get(status, 0) for status in Status}

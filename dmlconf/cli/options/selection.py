@@ -40,7 +40,6 @@ from dmlconf.documents.wording import first_names
 from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import lasting_values
 
-# Imported only for types, as few commands need a certification profile.
 if TYPE_CHECKING:
     from dmlconf.certification.profiles import Profile
 
@@ -67,18 +66,12 @@ paths_argument: Final = arguments("paths", type=ANY_PATH)
 
 
 def challenge_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds the option `--challenge`, which is None if the user gives none.
-
-    Args:
-        text: the help of the option.
-        attributes: further keyword arguments of `click.option`.
-    """
+    """Return a decorator that adds the option `--challenge`."""
     number = click.IntRange(1, 2**64 - 1)
     return option("--challenge", metavar="N", type=number, help=text, **attributes)
 
 
 def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds the options that choose cases."""
     added: Callable[[_Function], _Function] = options(
         operator_option(
             "Only cases of this operator, and graphs that contain it (without these: -k 'not "
@@ -185,10 +178,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
 
 
 def _like_the_failed_run(function: _Function) -> _Function:
-    """Give a command with `--failed` the paths and the backend of the earlier run.
-
-    Paths and backends that the user gives stay.
-    """
+    """Give a command with `--failed` the earlier run's paths and backend unless it has its own."""
 
     @functools.wraps(function)
     def command(**parameters: Any) -> Any:
@@ -204,10 +194,9 @@ def _like_the_failed_run(function: _Function) -> _Function:
 
 
 selection_options: Final = _selection("-o", "--operator")
-"""Add the options that choose cases."""
 
 long_selection_options: Final = _selection("--operator")
-"""Add the same options to a command in which `-o` means something else."""
+"""The options that choose cases, for a command in which `-o` means something else."""
 
 
 def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,7 +218,6 @@ def load(
     """Load the suite under the paths, or the bundled one if there are none.
 
     Args:
-        paths: the paths, as given.
         every_case: whether to build all cases of every matrix as well.
         known: says of a file and its content whether all its cases are known to be valid.
         operators: the operators whose files are read; empty for all.
@@ -259,10 +247,6 @@ def load_chosen(
     Files that cannot contain a selected case are not read.
 
     Args:
-        paths: the paths, as given.
-        identifiers: the values of `--case`.
-        case_list: the list of `--cases`.
-        failed: the list of `--failed`.
         profile: the name of the certification profile whose cases to select.
         challenge: the number that varies the data of generated cases; None to leave them.
         more: the other options that select cases, as `_selected` takes them.
@@ -301,8 +285,7 @@ def _loaded(
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with the full identifiers of the lists' cases.
 
-    First, only the files that the names point to are read. If no case there has one of the names,
-    as when a name lacks its folder, more files are read.
+    More files are read, scope by scope, until each name of the lists has a case.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []
@@ -331,8 +314,7 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
     """Return the certification profile of that name.
 
     Args:
-        name: the name.
-        others: names of profiles of the configuration file, which the error lists as well.
+        others: profiles of the configuration file, which the error lists as well.
 
     Raises:
         click.UsageError: there is no such profile.
@@ -348,10 +330,7 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
 
 
 def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
-    """Return in which operators and files to look for the lists' cases, the narrowest scope first.
-
-    The last scope is every file.
-    """
+    """Return ever wider scopes (operators and files) in which to look for the lists' cases."""
     scopes = [scope_of(each.cases) for each in lists]
     known = [operators for operators, _ in scopes if operators]
     operators = frozenset.intersection(*known) if known else frozenset()
@@ -400,11 +379,7 @@ def _selected(
     quick: bool = False,
     without_tags: Sequence[str] = (),
 ) -> Selection:
-    """Return the selection that the options describe, without lists of cases.
-
-    Raises:
-        click.UsageError: an option's value is wrong.
-    """
+    """Return the selection that the options describe, without lists of cases."""
     try:
         selection = Selection(
             keywords=keywords,
@@ -434,12 +409,7 @@ def _level(text: str) -> FeatureLevel:
 
 
 def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int:
-    """Say that no case was selected and what may have been meant; return the exit code.
-
-    Args:
-        paths: the paths, as given.
-        selection: the selection options, as the command got them.
-    """
+    """Say that no case was selected and what may have been meant; return the exit code."""
     tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
     failed: CaseList | None = selection.get("failed")
     message = "no case was selected"

@@ -19,7 +19,6 @@ from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted
 from dmlconf.engine.shards import Selected, Shard, parse_shard, selected
 
-# Imported only for types, as few commands read the times of an earlier run.
 if TYPE_CHECKING:
     from dmlconf.verdicts.verdict import Verdict
 
@@ -27,8 +26,6 @@ __all__ = ["empty_shard", "shard_of", "shard_options"]
 
 
 class _ShardType(ParamType[Shard]):
-    """A part of a plan, such as 3/8."""
-
     name = "N/COUNT"
 
     def convert(
@@ -58,7 +55,6 @@ shard_options: Final = options(
         help="Balance the shards by the seconds in this log; give all shards the same log.",
     ),
 )
-"""Add the options `--shard` and `--shard-by`."""
 
 
 def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path | None) -> Selected:
@@ -81,7 +77,6 @@ def empty_shard(shard: Shard, plan: Sequence[PlannedCase]) -> ExitCode:
 
 
 def _seconds(log: Path) -> Mapping[str, float]:
-    """Return how long each case that ran took in the run of a log."""
     from dmlconf.run_log.log import read_log
     from dmlconf.verdicts.verdict import Status
 

@@ -17,7 +17,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.engine.run import Run
 from dmlconf.engine.target import Target, local_target
 
-# Dask takes a second to import, and few runs have a scheduler.
+# Importing Dask takes a second.
 if TYPE_CHECKING:
     from dmlconf.fleet.cluster import Cluster
 
@@ -39,7 +39,6 @@ scheduler_options: Final = options(
         "a log for each, named by the adapter. Without this, such workers are an error.",
     ),
 )
-"""Add the options `--scheduler` and `--by-adapter`."""
 
 
 def check_scheduler_options(
@@ -72,13 +71,12 @@ def opened_targets(
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: a list of one run, for which workers prepare. It is a list so that whoever executes
-            the run can take it out and free it.
+        runs: one run, in a list so that its executor can take it out and free it.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:
-        BackendError: a backend or a worker cannot be used, or the devices of workers differ
-            without `by_adapter`.
+        BackendError: a backend or a worker cannot be used, or the devices of workers differ without
+            `by_adapter`.
     """
     if cluster is None:
         yield [local_target(runs[0].how)]

@@ -30,11 +30,6 @@ class _Factor(ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number.
-
-        Raises:
-            click.BadParameter: the value is not a number above 1.
-        """
         text = str(value)
         try:
             number = float(text.removesuffix("x"))
@@ -54,12 +49,10 @@ def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: J
     """Return the run with further times of the operators that seem slower than in an earlier run.
 
     Args:
-        base: the earlier run.
-        new: the run.
         plan: the cases of the run.
         judge: runs cases, and yields their verdicts.
     """
-    from dmlconf.comparison.timing import retimed  # Few runs need it.
+    from dmlconf.comparison.timing import retimed
 
     by_name = {planned.identifier: planned for planned in plan}
 
@@ -75,8 +68,6 @@ def slower_complaints(
     """Return the lines about slower operators, and the complaints about those that fail the run.
 
     Args:
-        base: the earlier run.
-        new: the run.
         factor: how many times as long an operator must take to fail the run; None for never.
     """
     from dmlconf.comparison.timing import timing, timing_lines  # Few runs need it.

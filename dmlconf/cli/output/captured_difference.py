@@ -1,6 +1,6 @@
 """Report at which node a model's outputs begin to differ from the CPU provider's, and who is wrong.
 
-The suspect is DirectML if a dispatch that it ran is wrong, and else ONNX Runtime's provider.
+The suspect is DirectML if a dispatch that it ran is wrong; otherwise ONNX Runtime's provider.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
     """Find the first node whose output differs, and judge the dispatches of DirectML.
 
     Args:
-        folder: the folder of captured cases.
         program: the module that ran the model, and its arguments.
         has_dispatches: whether the data of dispatches was kept.
     """
     say("The outputs differ from the CPU provider's; looking for the first node whose output does")
-    # The search runs in a process without hooks, since the graphs that it compiles are no captures.
+    # A process without hooks, since the graphs that the search compiles must not be captured.
     command = [sys.executable, *program, "--find-difference"]
     subprocess.run(command, env=program_environment(), check=False)
     say(suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
@@ -55,11 +54,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
 
 
 def suspect(verdicts: Sequence[Verdict]) -> str:
-    """Return a sentence that names the suspect, or says that some dispatches have no verdict.
-
-    Args:
-        verdicts: the verdicts on the dispatches, in the order in which they ran.
-    """
+    """Return a sentence that names the suspect, from the verdicts on dispatches in their order."""
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
         return f"DirectML is suspect: its dispatch {wrong.case} is wrong."

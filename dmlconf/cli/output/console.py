@@ -22,11 +22,10 @@ _WRITERS: Final = frozenset({"click.utils", "rich.console", __name__})
 
 
 def make_console(color: str, *, stderr: bool = False) -> Console:
-    """Return a console.
+    """Return a console for standard output or standard error.
 
     Args:
         color: `auto`, `always` or `never`; `auto` uses colour on a terminal unless NO_COLOR is set.
-        stderr: whether the console writes to standard error instead of standard output.
     """
     from rich.console import Console
 
@@ -47,7 +46,7 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
 
 def say(text: str) -> None:
     """Write a message to standard error, line by line, without terminal control sequences."""
-    with suppress(OSError):  # The reader may have gone, which affects nothing else.
+    with suppress(OSError):  # The reader may have gone.
         for line in text.split("\n"):
             click.echo(printable(line), err=True)
 
@@ -69,10 +68,7 @@ def silenced_when_closed() -> Iterator[None]:
 
 
 def output_error(error: Exception) -> str | None:
-    """Return why standard output could not be written; None if the error is about something else.
-
-    Output that is still buffered is discarded.
-    """
+    """Return why standard output could not be written; None if an error is about something else."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -23,11 +23,7 @@ def replaced(
 ) -> None:
     """Replace a file atomically; without content, only check that this is possible.
 
-    Folders that the file needs are made, to stay where there is content.
-
     Args:
-        path: the file.
-        content: the new content; None to check only.
         option: the option that names the file, for messages.
         own: the kind of file that is written, as `recognised` names it.
 
@@ -60,11 +56,6 @@ def replaced(
 def write_new(path: Path, text: str, option: str = "--output") -> None:
     """Write a file that does not exist yet, and the folders that it needs.
 
-    Args:
-        path: the file.
-        text: what it is to hold.
-        option: what names it, for messages.
-
     Raises:
         click.UsageError: it exists, or cannot be written.
     """
@@ -82,10 +73,6 @@ def write_new(path: Path, text: str, option: str = "--output") -> None:
 
 def require_folder(folder: Path, option: str = "-o") -> None:
     """Check, before there is a result, that a folder can be created and files written there.
-
-    Args:
-        folder: the folder; it is left as it was.
-        option: what names it, for messages.
 
     Raises:
         click.UsageError: the folder cannot be created or written to.

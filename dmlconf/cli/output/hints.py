@@ -34,10 +34,6 @@ def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
     """Yield hints on how dmlconf can check the cases that this run left unchecked.
 
     Cases of the bundled suite get no hints.
-
-    Args:
-        log: the run.
-        plan: the cases of the run.
     """
     templates = {each.identifier: each.template for each in outside_the_bundled_suite(plan)}
     unchecked = dict.fromkeys(
@@ -80,10 +76,7 @@ def _file(template: CaseTemplate) -> Path:
 
 
 def _has_recording(template: CaseTemplate) -> bool:
-    """Return whether the case's operator has a recording, so that no recording is missing.
-
-    The recording is in the operator's folder: `cases/gemm` for a case of GEMM in `cases/shared`.
-    """
+    """Return whether the folder of the case (if shared, that of its operator) has a recording."""
     file = _file(template)
     suites = (each.parent for each in file.parents if template.shared and each.name == SHARED)
     own = next((suite / template.operator_name.lower() for suite in suites), file.parent)
@@ -91,17 +84,17 @@ def _has_recording(template: CaseTemplate) -> bool:
 
 
 def _recordings(folder: Path) -> list[Path]:
-    from dmlconf.backends.recording.file import SUFFIX  # Takes a while, and few runs have hints.
+    from dmlconf.backends.recording.file import SUFFIX  # Slow to import.
 
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
-    """Return the bundled recording that a copied case file lacks; None if it lacks none."""
+    """Return the bundled recording that a copied case file lacks, or None."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
     if template.shared:
-        return None  # The recording of a shared case is in the folder of its operator.
+        return None
     if _has_recording(template) or not (origin / file.name).is_file():
         return None
     return next(iter(_recordings(origin)), None)

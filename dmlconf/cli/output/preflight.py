@@ -18,13 +18,11 @@ __all__ = ["prepare_files", "require_replaceable"]
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a command may replace a file: it is no input, and no file such as a case file.
+    """Check that a command may replace a file: that it is no input and, for example, no case file.
 
     Args:
         option: the option that names the file, for messages.
-        file: the file, which need not exist.
-        own: the kind of file that is written, as `recognised` names it; it may replace a file of
-            the same kind.
+        own: the kind of the new file, as `recognised` names it; it may replace a file of this kind.
         inputs: the files that the command reads.
 
     Raises:
@@ -57,7 +55,6 @@ def prepare_files(
 
     Args:
         files: pairs of the option that names a file, for messages, and the file.
-        inputs: the files that the command reads.
         log: the file among these that is a run log, and may replace a run log.
 
     Raises:
@@ -65,7 +62,7 @@ def prepare_files(
     """
     if not files:
         return
-    from dmlconf.documents.recognition import RUN_LOG  # Few commands name a file.
+    from dmlconf.documents.recognition import RUN_LOG
 
     for option, file in files:
         require_replaceable(option, file, RUN_LOG if file == log else None, inputs)
@@ -82,11 +79,11 @@ def prepare_files(
 
 
 def _try(file: Path) -> None:
-    """Raise `OSError` if the file cannot be written; the file is not changed."""
+    """Raise `OSError` if the file cannot be written, and leave it as it is."""
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:
-        # A leftover empty file would suggest a run that may never happen.
+        # An empty file left over would suggest a run that may never happen.
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         file.unlink()
         return

@@ -32,8 +32,6 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
 
     Args:
         total: how many cases there are; None if that is unknown until the end.
-        quiet: whether to show nothing.
-        color: the value of `--color`.
     """
     if quiet:
         yield lambda failing: None
@@ -64,18 +62,14 @@ def advancing(advance: Callable[[bool], None]) -> Consumer:
 
 
 class _PeriodicLines:
-    """Writes how far a run is: at each quarter of a large plan, and after a minute of silence.
-
-    A log of CI keeps these lines, so they are few: with them, a whole run that passes prints
-    fewer than 40 lines.
-    """
+    """Writes how far a run is: at each quarter of a large plan, and after a minute of silence."""
 
     def __init__(self, total: int | None) -> None:
         self._total = total
         self._done = self._failing = 0
         self._began = self._written = monotonic()
         self._ended = threading.Event()
-        # While a case hangs, nothing calls `advance`, so a thread of its own writes the lines.
+        # A thread writes the lines while a case hangs and nothing calls `advance`.
         self._clock = threading.Thread(target=self._tick, daemon=True)
         self._clock.start()
 
@@ -104,7 +98,6 @@ class _PeriodicLines:
         say(f"{self._done:,}{total} cases{failing}, {seconds:.0f} s{self._left(seconds)}")
 
     def _left(self, seconds: float) -> str:
-        """Return how long the remaining cases will take if they take as long as those so far."""
         if not self._done or self._total is None or self._done >= self._total:
             return ""
         return f", about {spoken(seconds * (self._total - self._done) / self._done)} left"

@@ -19,7 +19,7 @@ _MARK: Final = b'<meta name="generator" content="dmlconf history">'
 """A tag that each page of a site has, and no other report of dmlconf."""
 
 _FIRST: Final = "regressions.html"
-"""The page that is written first: its mark says that an interrupted site may be replaced."""
+"""The page that is written first, so that a site that was interrupted is recognised by its mark."""
 
 _LAST: Final = "index.html"
 
@@ -50,12 +50,9 @@ def _is_site(folder: Path) -> bool:
 
 
 def write_site(folder: Path, site: Site) -> int:
-    """Write the pages, and remove those pages of an earlier site that this one does not have.
+    """Write the pages, remove others of an earlier site, and return how many were written.
 
     `index.html` is written last, so that all pages to which it links exist.
-
-    Returns:
-        How many pages were written.
 
     Raises:
         OutputError: a file cannot be written.

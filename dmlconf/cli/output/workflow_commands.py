@@ -1,7 +1,7 @@
 """Keep printed text from being taken for commands to the runner of GitHub Actions.
 
-A message of a driver, a plugin or a worker may have any text. The runner obeys each line that
-begins with `::` or holds `##[`, whatever program prints it.
+The runner obeys each line that begins with `::` or holds `##[`; the text of a driver, a plugin or a
+worker may have such a line.
 
 Source: Workflow commands for GitHub Actions, GitHub Docs; ActionCommand.cs of actions/runner.
 """
@@ -28,8 +28,7 @@ _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
 def disarm_workflow_commands() -> None:
     """In GitHub Actions, keep what is printed as text from being taken for commands.
 
-    Bytes that are written to the streams' buffers stay as they are. In this way dmlconf writes
-    annotations, which are meant to be commands.
+    Bytes that are written to the streams' buffers, as dmlconf's own annotations are, stay commands.
     """
     if not os.environ.get("GITHUB_ACTIONS"):
         return
@@ -51,7 +50,7 @@ class Disarmed(TextIOWrapper):
             line_buffering=stream.line_buffering,
             write_through=stream.write_through,
         )
-        self._owner = stream  # If the stream were destroyed, it would close the buffer.
+        self._owner = stream  # A stream that is destroyed closes its buffer.
         self._line = ""
 
     def close(self) -> None:
@@ -65,7 +64,7 @@ class Disarmed(TextIOWrapper):
         return len(text)
 
     def _disarmed(self, part: str) -> str:
-        """Return a part of a line with a zero-width space in each command that ends in the part."""
+        """Return a part of a line, with a zero-width space in each command that it completes."""
         if part in ("\r", "\n"):
             self._line = ""
             return part

@@ -42,7 +42,6 @@ def checked_devices(path: str | None, *, as_json: bool, color: str) -> ExitCode:
     Args:
         path: the file of DirectML, or None to look for it.
         as_json: whether to print JSON at the end instead of each result as it arrives.
-        color: the value of `--color`.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.

@@ -17,11 +17,10 @@ MOST_BLOCKS: Final = 6
 
 
 def grid(tensor: Array) -> str:
-    """Return the tensor's elements in aligned columns.
+    """Return the tensor's elements in aligned columns, up to 12 columns, 12 rows and 6 blocks.
 
     The last dimension gives the columns, the one before it the rows, and each set of leading
-    coordinates, such as `[0, 1]`, a block. Anything beyond 12 columns, 12 rows or 6 blocks is left
-    out and marked by an ellipsis.
+    coordinates, such as `[0, 1]`, a block.
     """
     rows = tensor.reshape(-1, tensor.shape[-1]) if tensor.ndim else tensor.reshape(1, 1)
     if not rows.size:

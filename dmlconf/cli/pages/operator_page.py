@@ -27,15 +27,10 @@ _STANDARDS: Final = {"onnx": "ONNX", "webnn": "WebNN"}
 
 
 def operator_page(entry: Operator, counts: Counter[str]) -> str:
-    """Return everything in the catalogue about an operator, with the number of its cases.
+    """Return everything in the catalogue about an operator, as Markdown.
 
     Args:
-        entry: the operator.
         counts: how many cases the operator has, by the name of their file (`case_counts`).
-
-    Returns:
-        Markdown. Links lead to the official page and, for a special case, to the page of the
-        general operator in the same folder: `resample3.md`.
     """
     sections = (
         ("Struct", _struct(entry)),
@@ -57,12 +52,12 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table; the cells are Markdown, and may have bars."""
+    """Yield the lines of a table of Markdown cells, which may contain `|`."""
     yield from table(columns, (map(cell, row) for row in rows))
 
 
 def _text(text: str) -> str:
-    """Return prose, in which characters are escaped that Markdown or HTML would interpret."""
+    """Return prose in which the characters that Markdown or HTML would interpret are escaped."""
     for sign in "\\`*_[]":
         text = text.replace(sign, f"\\{sign}")
     return text.replace("&", "&amp;").replace("<", "&lt;")
@@ -90,7 +85,6 @@ def _introduction(entry: Operator) -> Iterator[str]:
 
 
 def _other_names(entry: Operator) -> Iterator[str]:
-    """Yield the names of the operator's operations in ONNX and WebNN."""
     for standard, names in standard_names().items():
         own = [code(name) for name, operators in names.items() if entry.name in operators]
         if own:

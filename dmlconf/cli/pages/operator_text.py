@@ -102,8 +102,8 @@ def typical_text(typical: Typical) -> str:
 def case_counts(name: str) -> Counter[str]:
     """Return how many cases of an operator the bundled suite has, by the name of their file.
 
-    A case in `gather/documented.yaml` counts for `documented`. All graphs with a node of the
-    operator count for `graphs`.
+    A case in `gather/documented.yaml` counts for `documented`, and a graph with a node of the
+    operator for `graphs`.
     """
     return all_case_counts(load((), operators=[name]).plan())[name]
 

@@ -18,7 +18,6 @@ def graph_lines(
     """Yield lines that show each node, where its inputs come from, and where its outputs go.
 
     Args:
-        graph: the graph.
         tensor_text: formats a tensor's desc.
         value_text: formats the value of an attribute.
     """

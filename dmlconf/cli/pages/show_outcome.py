@@ -26,9 +26,7 @@ def with_expectation(case: Case, against: str, suite_paths: Sequence[Path]) -> C
     """Return the case with an expectation: its own or, if it states none, that of `against`.
 
     Args:
-        case: the case.
         against: `auto`, or a backend as named on the command line.
-        suite_paths: where the suite was loaded from.
 
     Raises:
         BackendError: there is no such backend.
@@ -62,12 +60,8 @@ def outcome_lines(
     """Yield the outcome of a case on a backend, and the verdict on it.
 
     Args:
-        planned: the planned case.
-        case: the same case, built.
-        name: the backend.
+        case: the planned case, built.
         against: what gives expected values, as for a run.
-        suite: the suite of the case.
-        suite_paths: where the suite was loaded from.
         timeout: seconds that the backend may take.
 
     Raises:

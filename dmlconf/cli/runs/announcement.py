@@ -15,12 +15,11 @@ from dmlconf.run_log.log import Header
 __all__ = ["announcement", "graphs_note"]
 
 _LEAST_CASES: Final = 1000
-"""A run of fewer cases is not announced: it takes seconds, and its report says what it tested."""
+"""Runs of fewer cases take seconds and are not announced."""
 
 _REFERENCE: Final = "numpy"
 _PER_SECOND: Final = 400
-"""How many cases of the whole suite one process runs and judges in a second; measured on a machine
-of two cores."""
+"""Cases of the whole suite that a process runs and judges in a second on a machine of two cores."""
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
@@ -30,12 +29,8 @@ _PER_SECOND_OF_FEW: Final = 160
 def announcement(header: Header, total: int | None, processes: int) -> str | None:
     """Return a line such as `Testing the NumPy reference, against ...: 1,419 cases, about 9 s`.
 
-    Return None for a run of few cases, and for a run of an unknown number of cases.
-
-    Args:
-        header: the header of the run's log.
-        total: how many cases the run has; None if that is unknown.
-        processes: how many processes run cases.
+    Returns:
+        None if `total`, the number of the run's cases, is small or unknown.
     """
     if total is None or total < _LEAST_CASES:
         return None
@@ -51,17 +46,10 @@ def announcement(header: Header, total: int | None, processes: int) -> str | Non
 
 
 def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
-    """Return a note on the graphs that an option such as `-o CONVOLUTION` also selects, if any.
-
-    The note says how to leave the graphs out.
-
-    Args:
-        header: the header of the run's log.
-        plan: the cases of the run.
-    """
+    """Return a note on the graphs that an option such as `-o CONVOLUTION` also selects, if any."""
     operators: Sequence[str] = header.options.get("operators", ())
     named = {str(name).upper() for name in operators}
-    # A case of another operator, such as `GRAPHS`, was chosen because of one of its nodes.
+    # A case of another operator, such as `GRAPHS`, was chosen for one of its nodes.
     graphs = sum(planned.template.operator_name not in named for planned in plan) if named else 0
     if not graphs:
         return None

@@ -28,8 +28,6 @@ class Trial:
     """Runs a single case, and judges it as `dmlconf run` does.
 
     Attributes:
-        backend: the backend that runs the case.
-        against: gives the expected outcome.
         options: what excuses failures, such as waivers.
     """
 
@@ -58,7 +56,6 @@ def reduce_groups(
     Args:
         folder: the folder in which `reduced` is created, with a case file for each smaller case.
         failures: one failing case of each group, with its verdict, the largest group first.
-        trial: runs and judges a case.
         seconds: how long the reduction of all may take.
     """
     end = monotonic() + seconds

@@ -22,7 +22,7 @@ def require_history() -> None:
     Raises:
         HistoryError: the history cannot be opened.
     """
-    from dmlconf.history.database import opened  # Few runs need SQLAlchemy.
+    from dmlconf.history.database import opened
 
     with opened(os.environ.get(HISTORY_VARIABLE) or None, create=True):
         pass

@@ -52,11 +52,6 @@ def record_into_cases(
 
     Args:
         arguments: case files and folders, and identifiers of cases in them.
-        tested: the backend that computes the outputs.
-        device_options: how the backend runs, such as how long a case may take.
-        quiet: whether to show no progress.
-        color: the value of `--color`.
-        selection: the options that select cases.
 
     Raises:
         click.UsageError: the reference is to be recorded, or there is no case file.

@@ -15,10 +15,9 @@ __all__ = ["default_log", "failures_folder", "is_in_memory"]
 
 
 def default_log() -> Path:
-    """Create a run log in the user's folder of logs or, if that is impossible, in a temporary one.
+    """Create a run log in the user's folder of logs, else in a temporary one, else in memory.
 
-    If no folder can be written to, as in a container whose file systems are read-only, the log is
-    in memory, and gone when this process ends.
+    A log in memory is gone when this process ends.
 
     Raises:
         click.UsageError: no log can be written.
@@ -42,10 +41,7 @@ def default_log() -> Path:
 
 
 def failures_folder(log: Path) -> Path:
-    """Return the folder for the failing cases of `fuzz`, beside its log: `run-....failures`.
-
-    For a log in memory it is `fuzz-failures` in the working directory.
-    """
+    """Return the folder for failing cases of `fuzz`: beside its log, unless that is in memory."""
     return Path("fuzz-failures") if is_in_memory(log) else log.with_suffix(".failures")
 
 

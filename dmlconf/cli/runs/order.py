@@ -30,7 +30,7 @@ _MOST_NAMED: Final = 10
 """How many earlier cases are printed; the file of the sequence has all of them."""
 
 _MOST_SELECTED: Final = 1_000
-"""For fewer cases than this, only the files that may have them are read; for more, all files."""
+"""For this many cases or more, all files are read, not only those that may have the cases."""
 
 _VERBS: Final = {
     None: ("fails", "fail", "failed"),
@@ -52,12 +52,9 @@ def diagnose_order(
     timeout: float,
     known_faults: bool,
 ) -> int:
-    """Find the smallest sequences of earlier cases after which cases fail, and print them.
+    """Find the smallest sequences of earlier cases after which cases fail, print and write them.
 
     Args:
-        log: the run.
-        paths: case files and folders.
-        backend: the backend that runs the cases.
         folder: where to write sequences; None to write none.
         most: how many failures to look at.
         seconds: how long the search for one sequence may take.
@@ -159,11 +156,7 @@ def _write(
     paths: Sequence[Path],
     indices: dict[str, int],
 ) -> None:
-    """Write a sequence as a list that `run --cases` takes, with the command that repeats it.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write a sequence as a list that `run --cases` takes, with the command that repeats it."""
     name = exported_name(result.case.partition("/")[0])
     file = folder / f"{number:02}-{name}" / "sequence.txt"
     sequence = [*result.earlier, result.case]

@@ -56,7 +56,6 @@ def _certified(path: Path) -> RunLog:
 
 
 def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
-    """Return the verdicts on the cases that a recording holds."""
     recorded = _recorded_cases(path)
     say(printable(f"judging the outcomes in {path}"))
     run = plan_run(
@@ -70,11 +69,6 @@ def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
 
 
 def _recorded_cases(path: Path) -> frozenset[str]:
-    """Return the identifiers of the cases that a recording holds.
-
-    Raises:
-        BackendError: there is no such recording, or a file of it cannot be read.
-    """
     files = StoredRecording(recording_path(path)).files().values()
     return frozenset(
         identifier for file in set(files) for identifier in read_recording(file).entries

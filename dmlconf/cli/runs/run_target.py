@@ -40,13 +40,13 @@ _MOST_UNSAVED: Final = 12288
 """When this many records are in memory, they are written to the cache."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
-"""The largest plan that is kept for hints; a larger plan is freed before its reports."""
+"""The largest plan for whose cases there are hints."""
 
 _MOST_KEPT: Final = 100_000
 """The most verdicts that stay in memory; the log of a larger run is read again."""
 
 _MOST_DUMPED: Final = 100
-"""Maximum number of failing cases that `--dump` writes, with several files for each case."""
+"""The most failing cases that `--dump` writes, with several files for each case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +56,10 @@ class Presentation:
     Attributes:
         log_file: where the log goes; None for the folder of logs.
         resume: whether to continue the run in that log.
-        reports: the reports that were asked for.
         dump_folder: where failing cases are written; None for nowhere.
-        demands: what the run must meet.
         base_run: an earlier run whose times are compared; None for none.
         fail_slower: how many times as long an operator must take to fail the run; None for never.
         details: how much the terminal shows, as for `show`.
-        history: whether to add the run to the history at the end.
     """
 
     log_file: Path | None
@@ -86,8 +83,6 @@ class _Ended:
     """A run that has ended.
 
     Attributes:
-        log: the path of its log.
-        footer: the log's last line.
         keeper: has the content of the log in memory; None if the log must be read again.
         slower_lines: lines to print about operators that take longer than in an earlier run.
         slower: complaints about the operators that take so much longer that the run fails.
@@ -104,9 +99,8 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     """Run the cases on a target, close the target, and report.
 
     Args:
-        runs: a list of one run, which is taken out, so that its plan is freed before the reports.
-        target: what runs the cases.
-        shown: what to write, show and demand.
+        runs: one run, in a list from which it is taken, so that its plan is freed before the
+            reports.
 
     Raises:
         click.UsageError: the log belongs to another run, or cannot be opened.
@@ -152,7 +146,6 @@ def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
 
 
 def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
-    """Report on a run from its log; return whether every report could be written."""
     kept = ended.keeper and ended.keeper.take_log()
     written = kept or read_log(ended.log, own=True)
     reports = [replace(each, file=labelled(each.file, label)) for each in shown.reports]
@@ -165,12 +158,7 @@ def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Prese
 def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
     """Run the cases and write the log; then do what needs the open backend, as `--dump` does.
 
-    Args:
-        run: the run.
-        target: what runs the cases.
-        shown: what to write, show and demand.
-        ends: gets the end of the run as soon as the log has it, and once more if times are
-            compared.
+    The end of the run is appended to `ends`, and once more when times have been compared.
     """
     log_file = labelled(shown.log_file, target.label)
     try:
@@ -216,8 +204,6 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
 
 
 def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper | None) -> Consumer:
-    """Return a consumer that notes how the run ended."""
-
     def consume(event: Event) -> None:
         if isinstance(event, Finished):
             ends.append(_Ended(log, event.footer, keeper))
@@ -226,8 +212,6 @@ def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper | None) -> Cons
 
 
 def _saving(cache: FigureCache) -> Consumer:
-    """Return a consumer that writes the figures of comparisons to the cache, many at a time."""
-
     def consume(event: Event) -> None:
         if isinstance(event, Finished):
             cache.close()
@@ -238,8 +222,6 @@ def _saving(cache: FigureCache) -> Consumer:
 
 
 def _announcing(quiet: bool) -> Consumer:
-    """Return a consumer that announces each repetition of `--repeat`."""
-
     def consume(event: Event) -> None:
         if isinstance(event, Repeated) and not quiet:
             say(f"Repetition {event.repetition:,} of {event.of:,}")
@@ -248,7 +230,6 @@ def _announcing(quiet: bool) -> Consumer:
 
 
 def _timed(ended: _Ended, base: RunLog, engine: Engine, fail_slower: float | None) -> _Ended:
-    """Return the end of the run, with what takes longer than in an earlier run."""
     timed = timed_again(base, read_log(ended.log, own=True), _cases(engine), engine.judge)
     lines, slower = slower_complaints(base, timed, fail_slower)
     return replace(ended, slower_lines=tuple(lines), slower=tuple(slower))
@@ -260,8 +241,7 @@ def _cases(engine: Engine) -> Sequence[PlannedCase]:
 
 
 def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
-    """Write the first failing cases with their inputs and outputs into a folder."""
-    from dmlconf.diagnosis.dump import dump_cases  # Few runs need it.
+    from dmlconf.diagnosis.dump import dump_cases
 
     failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
     planned = {each.identifier: each for each in _cases(engine)}
@@ -284,7 +264,7 @@ def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
 
 
 def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
-    from dmlconf.cli.output.hints import hints  # Few runs need it.
+    from dmlconf.cli.output.hints import hints
 
     for hint in hints(log, plan):
         say(f"Hint: {hint}")

@@ -1,8 +1,7 @@
 """Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
 
-A browser must send the token of the server. The address that the server prints contains the token;
-the answer sets a cookie with the token, so that the addresses of other pages need not contain it. A
-path is looked up in the list of pages, and never names a file.
+A browser must send the token of the server, which the printed address contains; the answer sets a
+cookie with the token for the other pages.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["Application"]
 _COOKIE: Final = "dmlconf-history"
 
 _MOST_FIELDS: Final = 100
-"""Maximum number of fields in a query; a query with more is taken as one without a token."""
+"""A query with more fields than this is refused."""
 
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -50,16 +49,12 @@ _REFUSED: Final = (
 
 
 class Application:
-    """The WSGI application: it answers with pages of the history's current state."""
+    """The WSGI application: it answers requests that contain `token` with the history's pages.
+
+    If the database cannot be read, `report` gets a message.
+    """
 
     def __init__(self, history: Database, token: str, report: Callable[[str], None]) -> None:
-        """Serve a history.
-
-        Args:
-            history: the open database.
-            token: the token that an address or a cookie must contain.
-            report: the function that is called with a message if the database cannot be read.
-        """
         self._history = history
         self._token = token
         self._report = report
@@ -108,11 +103,7 @@ class Application:
         return compare_digest(token.encode("utf-8", "surrogatepass"), self._token.encode())
 
     def _current(self) -> Site:
-        """Return the pages, which are read again if runs were added or removed.
-
-        Raises:
-            HistoryError: the database cannot be read.
-        """
+        """Return the pages, which are made again if runs were added or removed."""
         with self._lock, self._history.reading() as connection:
             timeline = Timeline(connection)
             state = tuple(each.digest for each in timeline.runs)
@@ -133,8 +124,7 @@ def _token_in(query: str) -> str | None:
 def _cookie(request: WSGIEnvironment) -> str:
     """Return the token of the cookie, or an empty text.
 
-    `http.cookies` stops at a cookie that does not follow RFC 6265, and browsers also send cookies
-    of other servers on the same host name. So only the cookie with the token is read.
+    `http.cookies` would stop at an invalid cookie, also of another server on the same host name.
     """
     for pair in request.get("HTTP_COOKIE", "").split(";"):
         name, _, value = pair.strip().partition("=")

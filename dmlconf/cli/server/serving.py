@@ -28,8 +28,8 @@ def chosen_token() -> str:
     """Return the token in the variable `DMLCONF_HISTORY_TOKEN`, or a new one of 192 random bits.
 
     Raises:
-        click.UsageError: the token in the variable is too short or too long, or has other
-            characters.
+        click.UsageError: the token in the variable has another length or other characters than
+            allowed.
     """
     named = os.environ.get(_VARIABLE)
     if named is None:
@@ -45,9 +45,7 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
     """Answer requests until Ctrl-C.
 
     Args:
-        application: answers the requests.
-        host: the address to listen at.
-        port: the port; 0 takes one that is free.
+        port: 0 takes one that is free.
         token: the secret that the printed address contains.
 
     Raises:

@@ -220,15 +220,7 @@ def command(
 
 
 def _content(path: Path, option: str) -> bytes:
-    """Return a file's bytes, which go into the certificate as they are.
-
-    Args:
-        path: the file.
-        option: the option that names the file, without hyphens, for messages.
-
-    Raises:
-        click.UsageError: the file cannot be read.
-    """
+    """Return a file's bytes, which go into the certificate as they are."""
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError as error:
@@ -290,11 +282,7 @@ def _incomplete(output: Path, reasons: Sequence[str]) -> int:
 
 
 def _not_allowed(output: Path, contents: _NewContents) -> int:
-    """Say why no certificate can be made, and write the log of the run beside its file.
-
-    Raises:
-        OutputError: the log could not be written.
-    """
+    """Say why no certificate can be made, and write the log of the run beside its file."""
     for finding in contents.findings:
         count = counted(len(finding.cases), "case")
         cases = first_lines(finding.cases, _MOST_NAMED)

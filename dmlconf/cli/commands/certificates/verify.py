@@ -129,11 +129,6 @@ def command(
 
 
 def _accepted(path: Path) -> bytes:
-    """Return the content of the file that `--substrate` names.
-
-    Raises:
-        click.UsageError: the file cannot be read.
-    """
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError as error:

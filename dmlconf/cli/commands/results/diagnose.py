@@ -196,11 +196,7 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
-    """Return the log that `failure` names, by default the latest; None if there is no log.
-
-    Raises:
-        InvalidLogError: the file is not a log, or does not exist.
-    """
+    """Return the log that `failure` names, by default the latest; None if there is no log."""
     path = Path(failure) if failure is not None else latest_log()
     if path is None or not (path.exists() or path.suffix in (".jsonl", ".json")):
         return None
@@ -230,7 +226,6 @@ def _diagnosed(
     others: Sequence[registry.BackendName],
     folder: Path | None,
 ) -> Diagnosis:
-    """Diagnose a case, write its folder, and print the result."""
     from dmlconf.diagnosis.diagnose import diagnose
     from dmlconf.diagnosis.rewritten import own_mutant
     from dmlconf.engine.session import environment_record

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _RUN: Final = re.compile("#?([0-9]{1,7})")
-"""A run's number, such as `#12`. Eight digits are a date instead, such as 20261101."""
+"""A run's number, such as `#12`; eight digits, such as 20261101, are a date."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 
@@ -48,8 +48,6 @@ def command() -> None:
 
 
 def _subcommand(name: str, **attributes: Any) -> Callable[[_Function], click.Command]:
-    """Return a decorator that adds a command to `dmlconf history`."""
-
     def decorate(function: _Function) -> click.Command:
         subcommand: click.Command = click.command(f"history-{name}", cls=Command, **attributes)(
             function
@@ -477,11 +475,7 @@ def _choice(options: dict[str, Any]) -> Choice:
 
 
 def _start(timeline: Timeline, since: str) -> str:
-    """Return the time from which runs count: the start of the run `#12`, or a date.
-
-    Raises:
-        click.BadParameter: there is no such run, or `since` is not a date.
-    """
+    """Return the time from which runs count: the start of a run such as `#12`, or a date."""
     named = _RUN.fullmatch(since)
     if named:
         number = int(named[1])
@@ -493,11 +487,7 @@ def _start(timeline: Timeline, since: str) -> str:
 
 
 def _date(text: str, option_name: str) -> str:
-    """Return a date in the form in which the history has the times of runs.
-
-    Raises:
-        click.BadParameter: the text is not a date.
-    """
+    """Return a date in the form in which the history has the times of runs."""
     from dmlconf.history.timestamps import utc_text
 
     try:

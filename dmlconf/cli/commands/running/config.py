@@ -121,7 +121,6 @@ def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]
 
 
 def _permit(configuration: Configuration | None, word: str) -> int:
-    """Allow the configuration file and print what it may do now, or withdraw its permission."""
     if configuration is None:
         raise click.UsageError(f"there is no file to {word}: neither {' nor '.join(FILE_NAMES)}")
     try:

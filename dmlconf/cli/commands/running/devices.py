@@ -42,10 +42,10 @@ def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
     Exit codes: 1 a check fails or breaks; 4 DirectML cannot be used on this machine.
     """
     if check:
-        from dmlconf.cli.pages.device_checks import checked_devices  # Slow, and not needed to list.
+        from dmlconf.cli.pages.device_checks import checked_devices  # Slow to import.
 
         return checked_devices(path, as_json=as_json, color=color)
-    from dmlconf.backends.registry import survey_adapters  # Slow: it imports the model of cases.
+    from dmlconf.backends.registry import survey_adapters  # Slow to import.
 
     devices = survey_adapters(path)
     if as_json:
@@ -97,7 +97,6 @@ def _heading(one: Surveyed) -> str:
 
 
 def _table(adapters: Iterable[Surveyed]) -> Table:
-    """Return a table of all adapters, two lines for each."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -124,7 +123,6 @@ def _table(adapters: Iterable[Surveyed]) -> Table:
 
 
 def _record(one: Surveyed) -> Table:
-    """Return a table of one adapter's properties, one per line."""
     from rich.table import Table
     from rich.text import Text
 

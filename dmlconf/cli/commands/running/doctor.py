@@ -46,7 +46,6 @@ class _Finding:
     Attributes:
         subject: what was checked, such as `DirectML`.
         state: whether the subject works, is absent, or prevents every run.
-        told: what was found.
         advice: what to do; None if there is nothing to do.
     """
 
@@ -185,8 +184,7 @@ def _cache() -> Iterator[_Finding]:
         return
     count, size = _files(store.folder.glob("*"))
     text = f"{counted(count, 'file')} in {store.folder}, {size / 1e6:,.1f} MB"
-    # If dmlconf is the single file `dmlconf.pyz`, it unpacks itself there. The lab's folder, beside
-    # it, is no cache.
+    # The single file `dmlconf.pyz` unpacks itself there.
     unpacked = store.folder / "unpacked"
     if unpacked.is_dir():
         _, size = _files(unpacked.rglob("*"))
@@ -195,10 +193,9 @@ def _cache() -> Iterator[_Finding]:
 
 
 def _files(paths: Iterable[Path]) -> tuple[int, int]:
-    """Return how many of the paths are files, and the sum of their sizes in bytes."""
     count, size = 0, 0
     for path in paths:
-        with suppress(OSError):  # Another process may just have removed it.
+        with suppress(OSError):  # Another process removed it.
             status = path.lstat()
             if stat.S_ISREG(status.st_mode):
                 count, size = count + 1, size + status.st_size
@@ -210,7 +207,7 @@ def _lab() -> Iterator[_Finding]:
         return
     chosen = os.environ.get("DMLCONF_LAB")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    with suppress(RuntimeError):  # This account has no home folder.
+    with suppress(RuntimeError):  # The account has no home.
         cache = cache.expanduser()
     folder = Path(chosen) if chosen else cache / "dmlconf" / "lab"
     labs = [each for each in folder.glob("*") if (each / "packages.txt").exists()]

@@ -291,7 +291,7 @@ def command(
 
 
 def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
-    """Return those small cases of rewrites in the suite whose nodes are all of these operators."""
+    """Return the small cases of rewrites in the suite whose nodes are all of these operators."""
     files = rewrite_files()
     suite = load_suite(files, store=checked_files()) if files else Suite((), "")
     return plantable(suite.templates, operators)
@@ -300,13 +300,11 @@ def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
 def _rounds(
     fuzz: Fuzz, numbers: list[int] | None, seconds: float | None, cases: dict[str, PlannedCase]
 ) -> Iterator[list[PlannedCase]]:
-    """Yield generated cases in rounds, and add each to `cases`.
+    """Yield generated cases in rounds, and add each case to `cases`, by identifier.
 
     Args:
-        fuzz: generates the cases.
         numbers: the numbers of the cases to generate; None for all from 0 on.
         seconds: how long to generate cases; None for no limit.
-        cases: gets each case, by identifier.
     """
     end = None if seconds is None else monotonic() + seconds
     generated = iter(fuzz.cases(numbers))

@@ -97,13 +97,11 @@ def _table(*columns: str) -> Table:
     from rich import box
     from rich.table import Column, Table
 
-    # Text that is too long for its column is wrapped instead of cut off.
     folded = [Column(name, overflow="fold") for name in columns]
     return Table(*folded, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _print(console: Console, text: str, indent: str = "", style: str = "") -> None:
-    """Print a paragraph with a hanging indent."""
     lines = wrap(
         text,
         console.width,
@@ -185,7 +183,6 @@ def _print_support(console: Console, entry: Operator) -> None:
 
 
 def _print_levels(console: Console, entry: Operator) -> None:
-    """Print which parts of a desc need a higher level than the support tables say."""
     lines = level_lines(entry)
     if lines:
         console.print("Feature levels of attributes and of combinations", style="bold")

@@ -256,7 +256,7 @@ def command(
         require_history()
     accepted = None
     if waiver_file:
-        from dmlconf.excuses.waiver_file import read_waivers  # Few runs have waivers.
+        from dmlconf.excuses.waiver_file import read_waivers
 
         accepted = read_waivers(waiver_file)
     suite, plan = load_runnable(paths, **selection)
@@ -301,8 +301,7 @@ def command(
         history=history,
     )
     codes = []
-    # A plan of a million cases and its log do not fit into memory side by side, so nothing here
-    # holds the plan while the last backend's reports are made.
+    # A large plan must be freed before the last backend's reports read the log into memory.
     loaded = [(suite, plan)]
     del suite, plan
     with connected(scheduler) as cluster:

@@ -225,7 +225,6 @@ def _expectation(case: Case) -> Iterator[Text]:
 
 
 def _documented_lines(documented: Any) -> Iterator[str]:
-    """Yield lines about what DirectML's page says instead, and why that is wrong."""
     if not isinstance(documented, Mapping):
         yield str(documented)
         return

@@ -231,7 +231,6 @@ def _written(
 
 
 def _report_left_out(captured: Captured) -> None:
-    """Say what was not captured, and why."""
     for reason, count in captured.skipped.most_common(_MOST_NAMED):
         say(f"Skipped {count:,} times: {reason}")
     for refusal, count in captured.refused.most_common(_MOST_NAMED):

@@ -48,11 +48,8 @@ class _Options:
     """What to show, and which share to demand.
 
     Attributes:
-        missing: whether to list what no case covers.
         excluded: whether to list impossible pairs.
         fail_under: the least share in percent; None if any will do.
-        quiet: whether to show no progress.
-        color: the value of --color.
     """
 
     missing: bool
@@ -62,7 +59,6 @@ class _Options:
     color: str
 
     def exit_code(self, rows: Sequence[HasShare], *, written: bool) -> int:
-        """Return the exit code of the command; say so if too little is covered."""
         covered, of = total_share(rows)
         if self.fail_under is not None and 100 * covered < self.fail_under * of:
             share = f"{percentage(covered, of):.2f}%"
@@ -169,7 +165,6 @@ def _entries(names: Sequence[str]) -> list[Entry]:
 
 
 def _planned(entries: Iterable[Entry], suite: Suite) -> list[PlannedCase]:
-    """Return the cases of some operators."""
     names = {entry.name for entry in entries}
     return [planned for planned in suite.plan() if planned.template.operator_name in names]
 
@@ -181,7 +176,6 @@ def _documentation(
     reports: Sequence[Report[Coverage]],
     options: _Options,
 ) -> int:
-    """Report which parts of the documentation the cases cover; graphs have no such parts."""
     operators = [entry for entry in entries if isinstance(entry, Operator)]
     plan = _planned(operators, suite)
     uses = CapturedUses()
@@ -199,7 +193,6 @@ def _documentation(
 
 
 def _target(target: str, entries: Sequence[Entry], suite: Suite, options: _Options) -> int:
-    """Report how many of each operator's cases a target can express."""
     plan = _planned(entries, suite)
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
         rows = measure_target(map(valid_case, plan), target, lambda: advance(False))

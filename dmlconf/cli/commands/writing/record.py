@@ -46,11 +46,7 @@ _MOST_NAMED: Final = 10
 
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
-    """Return a folder or the name of a recording, and refuse any other name.
-
-    In other commands `-o` selects operators. Here it names the file to write, so that `-o GEMM`
-    would write a file GEMM by mistake.
-    """
+    """Refuse a name such as GEMM: in other commands, `-o` selects operators."""
     if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
@@ -162,14 +158,8 @@ def command(
 
 
 def _folder_of_operators(paths: Sequence[Path]) -> Path:
-    """Return the FOLDER of paths such as `FOLDER/gather` or `FOLDER/gather/documented.yaml`.
-
-    The folder is relative if the paths are.
-
-    Raises:
-        click.UsageError: the paths are not in one folder of operators.
-    """
-    folders: dict[Path, Path] = {}  # From absolute paths to those that the user typed.
+    """Return the FOLDER of paths such as `FOLDER/gather`, relative if the paths are."""
+    folders: dict[Path, Path] = {}
     for path in paths:
         own = path if path.is_dir() else path.parent
         absolute = own.absolute()
@@ -204,7 +194,6 @@ def _save_parts(parts: Sequence[Part]) -> str:
 
 
 def _report_left_out(left_out: Sequence[LeftOut]) -> None:
-    """Print how many cases were not recorded and why, and the cases that broke."""
     counts = Counter((left.broken, str(left.reason)) for left in left_out)
     for (broken, reason), count in sorted(counts.items()):
         word = "broken" if broken else "unsupported"

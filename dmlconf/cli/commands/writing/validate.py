@@ -96,7 +96,7 @@ def command(
 
 
 def _catalogue_problems() -> list[Problem]:
-    """Return the problems of the catalogue; if it has none, that is kept in the cache folder."""
+    """Return the problems of the catalogue; the cache remembers if there are none."""
     store, key = user_store(), sha256(b"catalogue" + checks_digest()).hexdigest()
     if store is not None and store.get(key) == []:
         return []
@@ -107,7 +107,6 @@ def _catalogue_problems() -> list[Problem]:
 
 
 def _unknown(suite: Suite, valid_files: ValidFiles) -> set[Path]:
-    """Return the suite's files that are not known to be valid from an earlier command."""
     files = {template.about.location.path for template in suite.templates}
     return {path for path in files if not valid_files.has(path, path.read_bytes())}
 
@@ -119,10 +118,9 @@ def _keep(
     paths: Sequence[Path],
     valid_files: ValidFiles,
 ) -> None:
-    """Keep in the cache which files are valid.
+    """Keep in the cache which files below the given paths are valid and have no warning.
 
-    These are the files below the given paths for which there is no warning. Files with the tag
-    `large` are left out, as how they are checked depends on the machine's memory.
+    Files with the tag `large` are left out: how they are checked depends on the machine's memory.
     """
     large = {t.about.location.path for t in suite.templates if LARGE_TAG in t.tags}
     for path in unknown - large - {warning.path for warning in warnings}:
@@ -131,11 +129,7 @@ def _keep(
 
 
 def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry that has a case of much memory and no tag that says so.
-
-    By the tags `large` and `model`, whoever runs a suite in a container knows which cases to leave
-    out.
-    """
+    """Yield a problem for each entry that has a case of much memory and no tag that says so."""
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
         template = planned.template
@@ -156,7 +150,6 @@ def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
-    """Return a problem as JSON values; one without a line concerns the whole file."""
     return {
         "path": str(problem.path),
         "line": problem.line or None,
@@ -190,6 +183,5 @@ def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
 
 
 def _problem(template: CaseTemplate, message: str, hint: str) -> Problem:
-    """Return a problem that points at the entry of a case in its file."""
     location = template.about.location
     return line_problem(location.path, location.line, message, hint)
