@@ -1,7 +1,7 @@
 """Rules of the solver for sums, products, quotients and other arithmetic in constraints.
 
-To make `GroupCount * 3 == InputTensor.Sizes[1]` true, a rule proposes changes of either factor.
-Each rule takes a term and the value that it should have, and yields changes of the desc.
+A rule takes a term and the value that the term should have, and yields changes of the desc. For
+`GroupCount * 3` and 6, the rule for products yields a GroupCount of 2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Solver(Protocol):
         """The source of random choices among many changes."""
 
     def some(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield changes that may give a term a value."""
+        """Yield a few changes that may give a term a value."""
 
     def all_of(self, terms: tuple[Term, ...], targets: list[Any]) -> Iterator[Changes]:
         """Yield changes that may give each term its value."""

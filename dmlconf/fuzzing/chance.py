@@ -16,7 +16,7 @@ _MASK: Final = (1 << 64) - 1
 class Chance:
     """A source of choices, determined by a seed and names.
 
-    Python guarantees the numbers of `random.random` for a seed, but not those of its other methods.
+    Python guarantees that a seed always gives the same numbers only for `random.random`.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
@@ -24,7 +24,7 @@ class Chance:
     __slots__ = ("_state",)
 
     def __init__(self, *names: str | int) -> None:
-        """Start a sequence of numbers that these names determine; other names give another one."""
+        """Start the sequence of numbers that these names determine."""
         digest = sha256("\0".join(map(str, names)).encode("utf-8")).digest()
         self._state = int.from_bytes(digest[:8], "little")
 
@@ -49,11 +49,11 @@ class Chance:
         return self.below(count) == 0
 
     def pick(self, values: Sequence[_Value]) -> _Value:
-        """Return one of the values; there must be at least one."""
+        """Return one of the values at random; there must be at least one."""
         return values[self.below(len(values))]
 
     def weighted(self, values: Sequence[tuple[_Value, int]]) -> _Value:
-        """Return one of the values, each with the weight next to it."""
+        """Return one of the values at random, each with the weight next to it."""
         number = self.below(sum(weight for _, weight in values))
         for value, weight in values:
             if number < weight:

@@ -1,4 +1,4 @@
-"""Constraints, prepared for frequent evaluation while a desc changes."""
+"""Prepare constraints for frequent evaluation while a desc changes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ __all__ = ["Condition", "condition_over", "conditions_of", "negated"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """A constraint, prepared for frequent evaluation.
+    """A constraint with what its evaluation needs.
 
     Attributes:
-        name: the constraint's name.
-        require: the condition over the desc's fields.
-        terms: those named parts (`terms`) of the operator's entry that `require` uses, in an order
-            in which they can be evaluated.
-        fields: the fields of the desc that it depends on.
+        require: the condition over the desc's fields and over `terms`.
+        terms: the named parts (`terms` of the operator's entry) that `require` uses, in an order in
+            which they can be evaluated.
+        fields: the fields of the desc on which the condition depends.
         enforced: whether a real DirectML refuses descs that break it.
     """
 
@@ -48,7 +47,7 @@ class Condition:
 
 @cache
 def conditions_of(operator: Operator) -> tuple[Condition, ...]:
-    """Return an operator's own constraints, in the catalogue's order."""
+    """Return the constraints of an operator's entry, in the entry's order."""
     return tuple(
         condition_over(operator, each.name, each.require, enforced=each.enforced)
         for each in operator.constraints
@@ -58,14 +57,7 @@ def conditions_of(operator: Operator) -> tuple[Condition, ...]:
 def condition_over(
     operator: Operator, name: str, require: Expression, *, enforced: bool = True
 ) -> Condition:
-    """Return a condition over an operator's desc.
-
-    Args:
-        operator: the operator.
-        name: the constraint's name.
-        require: the condition, over the operator's fields and terms.
-        enforced: whether a real DirectML refuses descs that break it.
-    """
+    """Return a named condition over the fields and terms of an operator."""
     terms = operator.terms_in(require)
     used = set(require.names).union(*(term.names for term in terms.values()))
     fields = frozenset(field.name for field in operator.fields if field.name in used)
@@ -73,6 +65,6 @@ def condition_over(
 
 
 def negated(operator: Operator, condition: Condition) -> Condition:
-    """Return the condition that holds if another one can be evaluated and does not hold."""
+    """Return the negation of a condition; it does not hold if the condition cannot be evaluated."""
     require = Expression(f"not ({condition.require.source})")
     return condition_over(operator, condition.name, require, enforced=condition.enforced)

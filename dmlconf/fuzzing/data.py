@@ -21,8 +21,7 @@ _SEEDS: Final = 1 << 32
 def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
     """Return data for the inputs of a desc.
 
-    A case is either ordinary throughout, or has special or large numbers in some inputs, so that
-    in most cases a NaN does not hide other errors.
+    In two of three cases all inputs are ordinary, so that no NaN hides other errors.
     """
     inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
     longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)
@@ -82,7 +81,7 @@ def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     if kind == 0:
         return {"ends": {"seed": seed % 64}}
     if kind < 3:
-        # With `every: 7`, each seventh number is special, and those between are ordinary.
+        # `every: 7` makes each seventh number special and leaves the others ordinary.
         every = chance.pick((1, 2, 3, 7, 16))
         return {"specials": {"seed": seed % 64, "every": every}}
     if not data_type.is_float:

@@ -1,6 +1,6 @@
 """Choose the random values with which a desc's fields begin.
 
-Tables pair values with weights: a size of 3 is chosen five times as often as one of 8.
+Tables pair values with weights, so that a size of 3 is five times as frequent as one of 8.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ _EXTREME_REALS: Final = (
 
 
 def size(chance: Chance) -> int:
-    """Return a random size of a dimension: usually small, and odd more often than even."""
+    """Return a random size of a dimension, usually small and odd."""
     return chance.pick(_LONG_SIZES) if chance.once_in(40) else chance.weighted(_SIZES)
 
 
 def rank(chance: Chance, least: int, greatest: int) -> int:
-    """Return a random DimensionCount, most often 4."""
+    """Return a random DimensionCount from `least` to `greatest`, most often 4."""
     return chance.weighted([(n, _RANKS.get(n, 1)) for n in range(least, greatest + 1)])
 
 
@@ -141,14 +141,14 @@ def scalar(data_type: DataType, chance: Chance) -> float | int:
 
 
 def scalar_fits(value: Any, data_type: DataType) -> bool:
-    """Return whether a data type holds a scalar."""
+    """Return whether a scalar is in the range of a data type."""
     if data_type.is_float:
         return not -float("inf") < value < float("inf") or abs(value) <= data_type.maximum
     return isinstance(value, int) and data_type.minimum <= value <= data_type.maximum
 
 
 def nested(name: str, chance: Chance) -> Mapping[str, Any]:
-    """Return an operator as an attribute of another one: its tensors are null."""
+    """Return a random desc of an operator that is an attribute of another; its tensors are null."""
     inner = catalogue_operator(name)
     desc: dict[str, Any] = {"operator": name}
     for field in inner.fields:

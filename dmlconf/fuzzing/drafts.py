@@ -1,4 +1,4 @@
-"""Random descs that need not be valid yet: their creation, and changes to their fields."""
+"""Create random descs and change their fields; the descs need not be valid yet."""
 
 from __future__ import annotations
 
@@ -32,13 +32,7 @@ class Drafts:
     """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Choose what the initial tensors share: sizes, a data type and a rank.
-
-        Args:
-            operator: the operator.
-            table: the support table with the initial data types and ranks of the tensors.
-            chance: makes the choices.
-        """
+        """Choose the sizes, data type and rank that the first tensors share where possible."""
         self._operator, self._table, self._chance = operator, table, chance
         self._fields = {field.name: field for field in operator.fields}
         self._sizes = tuple(domains.size(chance) for _ in range(_MOST_DIMENSIONS))
@@ -62,7 +56,7 @@ class Drafts:
         """Return a desc with changes.
 
         Raises:
-            UnfitError: a field cannot have its value.
+            UnfitError: a field cannot have its new value.
         """
         draft = dict(desc)
         for path, value in changes:
@@ -138,7 +132,7 @@ class Drafts:
             draft[name] = self._checked(field, value)
 
     def _checked(self, field: Field, value: Any) -> Any:
-        """Return the value in the form of an attribute, or of an item of an array."""
+        """Return the value if the field may have it, and a random value for PRESENT and ANOTHER."""
         if value is PRESENT or value is ANOTHER:
             return self._item(field)
         if field.is_tensor:

@@ -1,7 +1,6 @@
-"""Goals of random cases: each documented part of an operator is the goal of some cases.
+"""Goals of random cases: properties of which every second case has one on purpose.
 
-A random case seldom has a rare property, such as a rank of 8 or the last of 20 activations. So
-every second case starts from a goal; the goals take turns.
+A rank of 8, or the last of 20 activations, would seldom occur by chance.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One documented part of an operator.
+    """A property that a random case should have.
 
     Attributes:
         part: one of the kinds in `Part`.
-        field: the field to which it belongs; empty for `Part.ANY`.
-        value: the data type, rank, enum constant, layout and so on.
+        field: the field that has the property; empty for `Part.ANY`.
+        value: such as a data type, a rank, or for `Part.PRESENT` whether the field is present.
     """
 
     part: str
@@ -60,7 +59,7 @@ class Goal:
         return f"{self.part} {self.field} {self.value}" if self.field else self.part
 
     def fits(self, table: SupportTable) -> bool:
-        """Return whether a desc whose tensors this support table lists can reach the goal."""
+        """Return whether the goal can be reached with a support table's data types and ranks."""
         row = table.tensors.get(self.field)
         if self.part == Part.DATA_TYPE:
             return row is not None and self.value in row.data_types
@@ -69,7 +68,7 @@ class Goal:
         return True
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc reaches the goal, or will do so with another layout or flag."""
+        """Return whether a desc reaches the goal; a layout or a flag needs only the tensor."""
         value = desc.get(self.field) if self.field else None
         match self.part:
             case Part.DATA_TYPE:
@@ -141,7 +140,7 @@ def goals_of(operator: Operator) -> tuple[Goal, ...]:
 
 
 def _is_permitted(operator: Operator, field: Field, value: Any) -> bool:
-    """Return whether no constraint on the field alone forbids a value."""
+    """Return whether a value meets the constraints that concern this field alone."""
     return all(
         condition.holds({field.name: value})
         for condition in conditions_of(operator)

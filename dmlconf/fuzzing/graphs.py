@@ -1,8 +1,7 @@
 """Generate random graphs: node after node, each fed by the outputs of earlier ones.
 
-As NNSmith does, a graph grows by one valid operator at a time. The next operator is chosen first,
-and then its desc is solved with one input fixed: the output tensor of an earlier node. So edges
-fit, and no graph is discarded because of one bad edge.
+As in NNSmith, a graph grows by one valid operator at a time. One input of the operator's desc is an
+earlier node's output, and the other fields are solved for it, so that every edge fits.
 """
 
 from __future__ import annotations
@@ -37,14 +36,7 @@ _KIND: Final = "fuzz"
 
 
 def graph_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> PlannedCase:
-    """Return a valid graph, determined by all arguments together.
-
-    Args:
-        operators: names of the operators that nodes may have.
-        seed: the seed of all cases of a run.
-        number: the number of the case, from 0.
-        nodes: the largest number of nodes; at least 1.
-    """
+    """Return the valid graph that these arguments determine, with at most `nodes` nodes."""
     chance = Chance(seed, GRAPHS, number, nodes, *operators)
     growth = _Growth(chance)
     for _ in range(chance.between(min(2, nodes), nodes)):
@@ -59,14 +51,9 @@ def planted_case(
     nodes: int,
     rewrites: Sequence[CaseTemplate],
 ) -> PlannedCase:
-    """Return a valid graph that contains the graph of a case of a rewrite.
+    """Return a valid graph that contains the graph of one case of `rewrites`.
 
-    Args:
-        operators: names of the operators that random nodes may have.
-        seed: the seed of all cases of a run.
-        number: the number of the case, from 0.
-        nodes: the largest number of random nodes, in addition to those of the rewrite.
-        rewrites: the cases of rewrites, one of which is chosen; at least one.
+    It also has up to `nodes` random nodes of the operators.
     """
     chance = Chance(seed, GRAPHS, "rewrites", number, nodes, *operators)
     growth = _Growth(chance)
@@ -79,12 +66,7 @@ def planted_case(
 
 @dataclass(frozen=True)
 class _Value:
-    """A tensor that may feed nodes.
-
-    Attributes:
-        source: its name in a case file: a graph input, or `NODE.TENSOR`.
-        tensor: its desc.
-    """
+    """A tensor that may feed nodes; `source` names a graph input, or is `NODE.TENSOR`."""
 
     source: str
     tensor: TensorDesc
@@ -92,12 +74,9 @@ class _Value:
 
 @dataclass
 class _Growth:
-    """A growing graph.
+    """A graph that grows.
 
     Attributes:
-        chance: makes the choices.
-        inputs: entries of the graph's inputs by name.
-        nodes: entries of the nodes by name.
         values: the tensors of inputs and nodes' outputs.
         unused: sources of node outputs that feed nothing yet.
         parts: the other parts of the graph's entry, such as constants.
@@ -113,7 +92,7 @@ class _Growth:
     seen: set[str] = field(default_factory=set)
 
     def plant(self, pattern: Pattern) -> None:
-        """Begin with the graph of a rewrite, whose outputs feed later nodes or leave the graph."""
+        """Begin with the graph of a rewrite; later nodes may read its outputs."""
         self.inputs.update({name: dict(entry) for name, entry in pattern.inputs.items()})
         self.nodes.update({name: dict(entry) for name, entry in pattern.nodes.items()})
         for source, tensor in pattern.outputs.items():
@@ -125,7 +104,7 @@ class _Growth:
         self.parts["rewrite"] = dict(pattern.rewrite)
 
     def add_node(self, operators: Sequence[str]) -> None:
-        """Add a node of some operator, fed by an earlier one if possible."""
+        """Add a node of one of the operators, fed by an earlier tensor if possible."""
         for attempt in range(_ATTEMPTS):
             operator = catalogue.operator(self.chance.pick(operators))
             feeder = self._feeder() if attempt < _ATTEMPTS - 1 else None
@@ -139,7 +118,7 @@ class _Growth:
                 return
 
     def _feeder(self) -> _Value | None:
-        """Return a value for the next node, preferably the latest one that feeds nothing yet."""
+        """Return a tensor to feed the next node, mostly the latest one that feeds nothing yet."""
         if not self.values:
             return None
         unused = [value for value in self.values if value.source in self.unused]
@@ -148,7 +127,7 @@ class _Growth:
         return self.chance.pick(self.values)
 
     def _desc(self, operator: Operator, name: str, feeder: _Value | None) -> Desc | None:
-        """Return a valid desc, one of whose inputs is the tensor that feeds it."""
+        """Return a valid desc whose input `name` fits the feeder; None if none is found."""
 
         def fits(desc: Desc) -> bool:
             return feeder is None or (
@@ -175,11 +154,10 @@ class _Growth:
         return valid_desc(operator, table, self.chance, fits, begin)
 
     def _add(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> bool:
-        """Add the node, with graph inputs for tensors that no node feeds.
+        """Add a node and graph inputs for its unfed tensors; return whether it was added.
 
-        Returns:
-            whether it was added. It is not if several of the feeder's elements would be written to
-            one address, since it is then undefined which one stays.
+        A feeder is refused if several of its elements may be written to one address: which of them
+        stays is undefined.
         """
         node = f"n{len(self.nodes)}"
         data = data_of(operator, desc, self.chance)
@@ -207,7 +185,7 @@ class _Growth:
         return True
 
     def _other_source(self, operator: Operator, name: str, tensor: TensorDesc) -> str | None:
-        """Return an earlier source, or None, for an input other than the one that is fixed."""
+        """Return an earlier tensor's source that fits this input; None to add a graph input."""
         if operator.field(name).bounds is not None or tensor.Flags or self.chance.once_in(3):
             return None
         fitting = [value for value in self.values if _same_buffer(value.tensor, tensor)]
@@ -262,7 +240,7 @@ def _if_valid(operator: Operator, desc: Desc, name: str, **changes: Any) -> Desc
 
 @cache
 def _fed_fields(operator: Operator) -> tuple[str, ...]:
-    """Return the inputs that another node may feed: all but indices, whose values must be valid."""
+    """Return the inputs that a node may feed: no arrays, and no indices, which must be valid."""
     return tuple(
         entry.name
         for entry in operator.of_kind(FieldKind.INPUT)

@@ -16,15 +16,7 @@ __all__ = ["constant_writes", "indices_of"]
 def indices_of(
     operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, chance: Chance
 ) -> Mapping[str, Any]:
-    """Return the data of an input with `bounds`, in the form of a case file.
-
-    Args:
-        operator: the operator.
-        desc: its desc.
-        field: the input.
-        tensor: its desc.
-        chance: makes the choices.
-    """
+    """Return random data, in the form of a case file, for an input whose field has `bounds`."""
     bounds = field.bounds
     assert bounds is not None
     high = bounds.high.evaluate(operator.names(desc))
@@ -46,9 +38,7 @@ def constant_writes(
     """Return the inputs whose elements must be equal, since several may be written to one index.
 
     Args:
-        operator: the operator.
-        desc: its desc.
-        data: the data by input; indices that are listed are distinct.
+        data: the data of each input; indices given as `values` are distinct.
     """
     return frozenset(
         field.bounds.writes
@@ -61,10 +51,9 @@ def constant_writes(
 
 
 def _distinct(desc: Desc, tensor: TensorDesc, size: int, chance: Chance) -> list[int] | None:
-    """Return indices that all lead to different elements; None if there are none.
+    """Return indices of which no two address the same element; None if none are found.
 
-    With an Axis, an index's position supplies the other coordinates; otherwise each index alone is
-    the address of an element.
+    With an Axis, the position of an index supplies the other coordinates.
     """
     axis = desc.get("Axis")
     if axis is None:

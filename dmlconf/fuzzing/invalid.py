@@ -1,4 +1,4 @@
-"""Cases that a backend must refuse: each breaks one constraint, and meets all others."""
+"""Make cases that a backend must refuse: each breaks exactly one constraint."""
 
 from __future__ import annotations
 
@@ -28,14 +28,9 @@ _KIND: Final = "fuzz-invalid"
 
 
 def invalid_case(name: str, seed: int, number: int) -> PlannedCase:
-    """Return a case that must be refused, determined by the seed and the number.
+    """Return the invalid case that an operator, a seed and a number determine.
 
     Constraints take turns.
-
-    Args:
-        name: the operator's name in the catalogue.
-        seed: the seed of all cases of a run.
-        number: the number of the case, from 0.
     """
     operator = catalogue.operator(name)
     chance = Chance(seed, _KIND, name, number)
@@ -62,10 +57,7 @@ def breakable(operator: Operator) -> tuple[str, ...]:
 
 
 def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | None:
-    """Return a desc that breaks this constraint and no other, enforced or not.
-
-    Return None if none is found: some constraints cannot be broken alone.
-    """
+    """Return a desc that breaks only this documented constraint; None if none is found."""
     for _ in range(_ATTEMPTS):
         table = chance.pick(operator.support)
         broken = None if constraint in _CHANGES else constraint
@@ -82,7 +74,7 @@ def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | 
 
 
 def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) -> Iterator[Desc]:
-    """Yield descs that break a constraint of all tensors, each in a different tensor."""
+    """Yield descs with tensors changed to break one of the constraints in `_CHANGES`."""
     fields = list(operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT))
     if constraint == "supported-data-type":
         yield from _other_types(operator, desc, chance)
@@ -101,7 +93,7 @@ def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) ->
 
 
 def _other_types(operator: Operator, desc: Desc, chance: Chance) -> Iterator[Desc]:
-    """Yield descs in which all tensors of one data type get a type that no support table lists."""
+    """Yield descs in which one data type is replaced by one that some tensor does not support."""
     tensors = {f.name: desc[f.name] for f in operator.fields if f.is_tensor and desc[f.name]}
     present = [each for value in tensors.values() for each in _all(value)]
     for old in dict.fromkeys(tensor.DataType for tensor in present):
@@ -120,7 +112,7 @@ def _other_types(operator: Operator, desc: Desc, chance: Chance) -> Iterator[Des
 def _type_attributes(
     operator: Operator, desc: Desc, old: DataType, new: DataType
 ) -> Mapping[str, Any]:
-    """Return the changed attributes: those that name the data type, and scalars of it."""
+    """Return new values for attributes that name the old data type and for scalars of it."""
     changed: dict[str, Any] = {}
     for field in operator.of_kind(FieldKind.ATTRIBUTE):
         if field.attribute_kind is AttributeKind.ENUM and desc[field.name] == str(old):
@@ -169,4 +161,4 @@ _CHANGES: Final[Mapping[str, Callable[[TensorDesc, Chance], TensorDesc]]] = {
     "output-strides-do-not-overlap": _overlapping,
     "output-not-owned-by-dml": _owned,
 }
-"""Constraints of all tensors, each with a change to one tensor that breaks it."""
+"""Constraints that all operators share, each with a change of a tensor that breaks it."""

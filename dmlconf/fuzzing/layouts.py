@@ -28,13 +28,10 @@ _LAYOUTS: Final = (
 
 
 def with_random_layouts(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
-    """Return a valid desc whose tensors have random layouts and flags, where these are valid.
+    """Return a valid desc with random layouts and flags in place of packed tensors.
 
-    Args:
-        operator: the operator.
-        desc: a valid desc of packed tensors.
-        goal: the goal; its layout or flag is tried first.
-        chance: makes the other choices.
+    If the goal is a layout or a flag, it is tried first. A change that makes the desc invalid is
+    dropped.
     """
     if goal.part in (Part.LAYOUT, Part.FLAG):
         desc = _if_valid(operator, desc, goal.field, lambda tensor: _toward(tensor, goal))
@@ -82,10 +79,7 @@ def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDes
 
 
 def in_place_pairs(operator: Operator, desc: Desc) -> dict[str, str]:
-    """Return the outputs of a desc that may share the buffer of an input, by output.
-
-    No two outputs share the buffer of one input.
-    """
+    """Return which output may share the buffer of which input; no input appears twice."""
     pairs: dict[str, str] = {}
     for pair in operator.in_place:
         output, source = desc[pair.output], desc[pair.input]

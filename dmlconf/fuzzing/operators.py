@@ -35,25 +35,14 @@ TAG: Final = "fuzz"
 
 @dataclass(frozen=True, slots=True)
 class FuzzedDesc:
-    """A random desc that is valid.
-
-    Attributes:
-        desc: a desc that breaks no constraint of the catalogue.
-        goal: the goal that it reaches.
-    """
+    """A valid random desc and the goal that it reaches."""
 
     desc: Desc
     goal: Goal
 
 
 def operator_case(name: str, seed: int, number: int) -> PlannedCase:
-    """Return a valid case of an operator, determined by the seed and the number.
-
-    Args:
-        name: the operator's name in the catalogue.
-        seed: the seed of all cases of a run.
-        number: the number of the case, from 0.
-    """
+    """Return the valid case that an operator, a seed and a number determine."""
     operator = catalogue.operator(name)
     chance = Chance(seed, name, number)
     desc = fuzzed_desc(operator, seed, number, chance).desc
@@ -68,7 +57,7 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
 
 
 def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> FuzzedDesc:
-    """Return a valid desc. For an even number it has a goal, if possible; the goals take turns."""
+    """Return a valid desc; for an even number, it reaches one of the goals if possible, in turn."""
     goals = goals_of(operator)
     goal = Goal(Part.ANY)
     if number % 2 == 0 and goals:
@@ -105,9 +94,6 @@ def planned(
 
     Args:
         operator: the operator, or the entry of graphs.
-        seed: the seed of all cases of a run.
-        number: the number of the case, from 0.
-        entry: its entry in a case file.
         kind: the part of the file's name besides the seed.
     """
     stem = f"{kind}-{seed}"

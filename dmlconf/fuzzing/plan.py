@@ -21,7 +21,7 @@ _PLANTED_ONCE_IN: Final = 3
 
 
 class Kind(StrEnum):
-    """What is generated."""
+    """What a run of `dmlconf fuzz` generates."""
 
     VALID = "valid"
     INVALID = "invalid"
@@ -34,11 +34,9 @@ class Fuzz:
 
     Attributes:
         operators: names in the catalogue.
-        seed: determines every case, together with its operator's name and its number.
-        kind: valid cases of operators, invalid ones, or graphs of these operators.
+        seed: determines every case, together with the names of operators and the case's number.
         nodes: the largest number of random nodes of a graph.
-        rewrites: cases of rewrites; a random third of the graphs contain the graph of one of them.
-            If empty, none does.
+        rewrites: cases of rewrites, whose graphs are inserted into a random third of the graphs.
     """
 
     operators: tuple[str, ...]
@@ -48,10 +46,10 @@ class Fuzz:
     rewrites: tuple[CaseTemplate, ...] = field(default=(), repr=False)
 
     def cases(self, numbers: Iterable[int] | None = None) -> Iterator[PlannedCase]:
-        """Yield the first case of each operator, then the second of each, and so on; or graphs.
+        """Yield the cases of one number after another: one case for each operator, or one graph.
 
         Args:
-            numbers: which cases; None for an endless sequence of all.
+            numbers: the numbers of the cases, from 0; None for all, without end.
         """
         for number in count() if numbers is None else numbers:
             if self.kind is Kind.GRAPHS:
@@ -68,10 +66,10 @@ class Fuzz:
 
     @property
     def width(self) -> int:
-        """How many cases each number has."""
+        """How many cases have the same number."""
         return 1 if self.kind is Kind.GRAPHS else len(self.operators)
 
     @property
     def digest(self) -> str:
-        """The value that a run log has instead of the digest of case files."""
+        """What a run log records in place of the digest of case files."""
         return sha256(repr(self).encode("utf-8")).hexdigest()

@@ -1,9 +1,7 @@
-"""Insert cases of rewrites into random graphs.
+"""Insert graphs of rewrites, here called patterns, into random graphs.
 
-A case of a rewrite has a small graph, the pattern, and the mutant: the graph that a compiler runs
-if it applies a rewrite of `schemas/rewrites.yaml` where it must not. In a random graph, nodes that
-copy inputs may feed the pattern, and random nodes may read its outputs. The generated case keeps
-the mutant, so that `dmlconf diagnose` can tell whether a device ran it.
+Random nodes may read a pattern's outputs, and nodes that copy graph inputs may feed it. The case
+keeps the mutant of the rewrite, so that `dmlconf diagnose` can tell whether a device ran it.
 """
 
 from __future__ import annotations
@@ -30,19 +28,16 @@ __all__ = ["Pattern", "pattern_of", "plantable", "rewrite_files"]
 
 _MOST_NODES: Final = 12
 _PREFIX: Final = "p_"
-"""The beginning of all names of the pattern; no name of a random node begins with it."""
+"""The prefix of all names in a pattern; names of random nodes do not have it."""
 
 _COPIED: Final = frozenset({"FLOAT32", "FLOAT16", "INT32", "UINT32"})
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The graph of a rewrite, in the form of a case's entry.
+    """The graph of a rewrite, as entries of a case file.
 
     Attributes:
-        inputs: entries of its inputs, by name.
-        constants: entries of its constants.
-        nodes: entries of its nodes.
         outputs: the descs of its outputs, each by its source, `NODE.TENSOR`.
         rewrite: the entry `rewrite` of a case: the parts in which the mutant differs.
     """
@@ -62,7 +57,7 @@ def rewrite_files() -> list[Path]:
 def plantable(
     templates: Iterable[CaseTemplate], operators: Collection[str]
 ) -> tuple[CaseTemplate, ...]:
-    """Return the templates that are small cases of rewrites with only these operators."""
+    """Return the templates of small cases of rewrites whose operators are all among these."""
     return tuple(
         template
         for template in templates
@@ -143,7 +138,7 @@ def _renamed(source: str, names: Mapping[str, str]) -> str:
 
 
 def _fed_by(entry: Any, names: Mapping[str, str]) -> Any:
-    """Return an entry with its sources, the values of `from`, replaced by these names."""
+    """Return an entry with its sources, the values of `from`, renamed."""
     if isinstance(entry, Mapping):
         return {
             key: _renamed(value, names)

@@ -12,10 +12,9 @@ __all__ = ["case_file", "save_cases"]
 
 
 def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
-    """Write cases to files below a folder, named so that the cases keep their identifiers.
+    """Write cases to files below a folder, and return the files.
 
-    Returns:
-        the files, in the order in which the cases first need them.
+    The names of the files are such that the cases keep their identifiers.
 
     Raises:
         OSError: a file cannot be written.
@@ -30,7 +29,7 @@ def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
 
 
 def case_file(cases: Iterable[PlannedCase]) -> str:
-    """Return the text of a case file of some cases of one operator, or of graphs."""
+    """Return the text of a case file with cases of one operator, or with graph cases."""
     members = list(cases)
     first = members[0].template
     head = {"operator": first.operator_name}

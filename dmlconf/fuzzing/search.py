@@ -1,4 +1,4 @@
-"""Walk at random from a desc to one that meets all constraints."""
+"""Walk at random from a desc to one that meets all constraints of its operator."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["MOST_ELEMENTS", "valid_desc"]
 _STEPS: Final = 60
 _CHANGES: Final = 20
 _NOISE: Final = 10
-"""Once in so many steps, any change is taken instead of the best one."""
+"""In one of so many steps, a random change is taken instead of the best one."""
 
 MOST_ELEMENTS: Final = 6000
-"""The most elements of a tensor; most defects show in small ones, and small ones are quick."""
+"""The most elements of a tensor; most defects show in small tensors, which are quick."""
 
 _LONG_AXIS: Final = 1 << 16
-"""About how many elements a tensor may have that lies along one axis: more than the 65,535 thread
-groups that Direct3D permits along a dimension of a dispatch."""
+"""A tensor along one axis may have about this many elements: more than the 65,535 thread groups
+that Direct3D permits along a dimension of a dispatch."""
 
 
 def valid_desc(
@@ -42,15 +42,13 @@ def valid_desc(
 ) -> Desc | None:
     """Return a desc that meets all constraints and the goal; None if the walk finds none.
 
-    Constraints that a real DirectML does not enforce are met as well: what it does with a desc
-    that breaks one is undefined, and may be a crash.
+    Constraints that a real DirectML does not enforce are met as well: what it does with a desc that
+    breaks one is undefined, and may be a crash.
 
     Args:
-        operator: the operator.
         table: the table of support from which the tensors' data types and ranks come.
-        chance: makes the choices.
         goal: what else the desc must meet.
-        begin: returns the first desc with changes that lead to the goal.
+        begin: changes the first random desc toward the goal.
         broken: the name of a constraint to break while all others hold.
     """
     drafts = Drafts(operator, table, chance)
@@ -63,7 +61,7 @@ def valid_desc(
         desc = begin(drafts.first(), drafts)
     except UnfitError:
         return None
-    # To break a constraint on an enum field, its value may have to be no constant of the enum.
+    # Breaking a constraint on an enum may need a number that is none of its constants.
     beyond = any(each.name == broken and len(each.fields) == 1 for each in conditions)
     solver = Solver(chance, beyond_enums=beyond)
     walk = _Walk(operator, table, drafts, conditions, chance, goal, solver)
@@ -71,7 +69,7 @@ def valid_desc(
 
 
 class _Walk:
-    """The walk: in each step, the change that leaves the fewest constraints broken."""
+    """Takes, in each step, the change after which the fewest constraints are broken."""
 
     def __init__(
         self,
@@ -109,7 +107,6 @@ class _Walk:
     def _step(
         self, desc: Desc, broken: list[Condition], large: list[Changes]
     ) -> tuple[Desc, list[Condition]] | None:
-        """Return the best of some changes, or occasionally any of them."""
         options = []
         for changes in self._options(desc, broken, large):
             try:
@@ -151,7 +148,7 @@ class _Walk:
         return self._goal(desc) and self._listed(desc)
 
     def _listed(self, desc: Desc) -> bool:
-        """Return whether the table lists all tensors' data types and ranks."""
+        """Return whether the table lists each tensor's rank and, unless undocumented, its type."""
         for name in self._tensor_names:
             value = desc[name]
             row = self._table.tensors[name]
@@ -166,7 +163,7 @@ class _Walk:
         return tensor.DataType in self._operator.undocumented_data_types.get(name, ())
 
     def _too_large(self, desc: Desc) -> list[Changes]:
-        """Return changes that make tensors of too many elements smaller."""
+        """Return changes, each of which shrinks one dimension of a tensor that is too large."""
         changes: list[Changes] = []
         for name in self._operator_tensors(desc):
             for path, tensor in name:
@@ -187,6 +184,6 @@ class _Walk:
 
 
 def _is_small(tensor: TensorDesc) -> bool:
-    """Return whether a tensor has few elements, or lies along one axis of about 65536."""
+    """Return whether a tensor has few elements, or about 65,536 that all lie along one axis."""
     count = prod(tensor.Sizes)
     return count <= MOST_ELEMENTS or _LONG_AXIS - 2 < max(tensor.Sizes) == count < _LONG_AXIS + 2

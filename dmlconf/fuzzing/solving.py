@@ -1,10 +1,8 @@
-"""Find changes of a desc by which a term gets another value, to repair a broken constraint.
+"""Find changes of a desc that give a term another value, to repair a broken constraint.
 
-Of other generators of tests, Isra solves the constraints of one operator by assigning its variables
-in an order that needs no backtracking, and NNSmith hands them to an SMT solver. The constraints of
-the catalogue are richer than the first approach handles, and the second needs a large dependency.
-So `search` walks at random from a desc to a valid one, a change at a time, and this module finds
-the changes that can help.
+`search` walks from a random desc to a valid one by such changes. Isra assigns variables in an order
+without backtracking, for which the catalogue's constraints are too rich; NNSmith uses an SMT
+solver, which is a large dependency.
 """
 
 from __future__ import annotations
@@ -46,22 +44,12 @@ class Solver:
     """Finds changes that give terms a value."""
 
     def __init__(self, chance: Chance, *, beyond_enums: bool = False) -> None:
-        """Choose among many changes at random.
-
-        Args:
-            chance: makes the choices.
-            beyond_enums: also propose numbers that are not constants of an enum.
-        """
+        """If `beyond_enums` is set, also propose numbers that are not constants of an enum."""
         self.chance = chance
         self._beyond_enums = beyond_enums
 
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield changes, any of which may give the term the value, though none is certain to.
-
-        Args:
-            term: what `terms.trace` returns.
-            target: the wanted value; True or False for a condition.
-        """
+        """Yield changes that may give the term the value `target`, True or False for conditions."""
         if _same(term.value, target):
             yield ()
             return
@@ -76,7 +64,7 @@ class Solver:
         return islice(self.solve(term, target), _MOST)
 
     def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
-        """Yield changes that give each of the terms its value, all at once or one by one."""
+        """Yield changes that give all terms their values at once, then changes for single terms."""
         wrong = [(t, v) for t, v in zip(terms, targets, strict=True) if not _same(t.value, v)]
         if len(wrong) > 1:
             choices = [list(self.some(term, target)) for term, target in wrong]
@@ -91,7 +79,7 @@ class Solver:
     def _field(self, term: Term, target: Any) -> Iterator[Changes]:
         assert term.path is not None
         if isinstance(target, bool) and not isinstance(term.value, bool):
-            # The term is a condition that holds for anything present and not zero.
+            # The value is used as a condition, which holds if the value is present and not zero.
             if isinstance(term.value, int | float):
                 yield ((term.path, int(target)),)
             else:

@@ -1,9 +1,7 @@
-"""Evaluate the catalogue's expressions to trees of terms, each a value and where it comes from.
+"""Evaluate the catalogue's expressions to trees of terms: values with what they are computed from.
 
-`trace` evaluates an expression as `Expression.evaluate` does, but its result remembers how each
-value was computed: `OutputTensor.Sizes[1]` is the value at a path in the desc, and `A * B` consists
-of two terms. To make a condition hold, `solving` finds in it which value of the desc to change: for
-`OutputTensor.Sizes[1] == 2 * Axis` with an Axis of 3, it may set `OutputTensor.Sizes[1]` to 6.
+`solving` searches a tree for values of the desc to change. To make
+`OutputTensor.Sizes[1] == 2 * Axis` true with an Axis of 3, it may set the size to 6.
 """
 
 from __future__ import annotations
@@ -43,8 +41,8 @@ class TermError(Exception):
     """A value that cannot be computed, such as the size of an axis that does not exist.
 
     Attributes:
-        missing: the path of an absent tensor or attribute whose member was accessed, or None.
-        culprits: the terms whose values do not fit.
+        missing: the path of an absent tensor or attribute that the value needs; otherwise None.
+        culprits: terms of the failed computation, such as an index and the tuple that it exceeds.
     """
 
     def __init__(self, missing: Path | None = None, culprits: tuple[Term, ...] = ()) -> None:
@@ -57,9 +55,8 @@ class Term:
     """A value and what it is computed from.
 
     Attributes:
-        value: the value.
         kind: `constant`, `field`, `tuple`, `error`, an operator such as `==`, or a function's name.
-        parts: the terms that it is computed from; for a tuple, its items.
+        parts: the terms from which the value is computed; the items of a tuple.
         path: where in the desc the value is; None for computed values.
     """
 
@@ -70,12 +67,12 @@ class Term:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no change of the desc changes it."""
+        """Whether the value is the same for every desc."""
         return self.path is None and all(part.is_constant for part in self.parts)
 
 
 class Scope:
-    """The meaning of names: fields of a desc, the operator's terms, a generator's variables."""
+    """What names stand for: fields of a desc, the operator's terms, a generator's variables."""
 
     def __init__(
         self,
@@ -117,7 +114,6 @@ class Scope:
 
 
 def _of_value(value: Any, path: Path | None = None) -> Term:
-    """Return the term of a value of a desc, or of a constant."""
     if isinstance(value, tuple | list):
         items = tuple(
             _of_value(item, None if path is None else (*path, index))
@@ -137,7 +133,7 @@ def trace(expression: Expression, scope: Scope) -> Term:
 
 
 def condition_of(expression: Expression, scope: Scope) -> Term:
-    """Return the term of a condition, which is false if it cannot be computed."""
+    """Return the term of a condition; its value is False if the condition cannot be computed."""
     return _condition(syntax_tree(expression.source), scope)
 
 
@@ -258,7 +254,6 @@ def _boolean(node: ast.BoolOp, scope: Scope) -> Term:
 
 
 def _condition(node: ast.expr, scope: Scope) -> Term:
-    """Return the term of a condition, which is false if it cannot be computed."""
     try:
         return _trace(node, scope)
     except TermError as error:
