@@ -52,9 +52,9 @@ class Addition:
     """The result of adding a log.
 
     Attributes:
-        run: the id of its run.
+        run: the id of the run.
         new: whether the run was not in the history before.
-        changes: how many verdicts differ from those of the run before; only these were stored.
+        changes: how many verdicts were stored, as they differ from those of the run before.
     """
 
     run: int
@@ -63,13 +63,9 @@ class Addition:
 
 
 def add(connection: Connection, log: RunLog) -> Addition:
-    """Add a run. If the history has the run already, nothing changes.
+    """Add a run; if the history has it already, nothing changes.
 
     If the history has only a part of the run, from a shorter log, this log replaces it.
-
-    Args:
-        connection: a connection that may write.
-        log: the run.
 
     Raises:
         HistoryError: the log does not say when the run started.
@@ -116,8 +112,8 @@ def add(connection: Connection, log: RunLog) -> Addition:
     }
     position = Position(environment_id, started, extent.digest)
     changes = store_states(connection, run_id, position, states)
-    # A verdict that differs only in its message has not changed, and its message is not kept: new
-    # messages of nightly runs would fill the database.
+    # Messages of verdicts that changed in nothing else are not kept: those of nightly runs would
+    # fill the database.
     used = {state.outcome for state in changes.values()}
     unused = [number for number in outcomes.values() if number > newest and number not in used]
     if unused:
@@ -136,10 +132,7 @@ def _start(header: Header) -> str:
 
 
 def _run_digest(log: RunLog) -> str:
-    """Return a digest that identifies a run.
-
-    It covers the header and the case, status, seconds and output digests of each verdict.
-    """
+    """Return a digest that identifies a run."""
     digest = sha256(_digest(record_of(log.header)).encode())
     for verdict in log.verdicts:
         line = (
@@ -180,7 +173,7 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def _environment(header: Header) -> dict[str, dict[str, str]]:
-    """Return the row of a run's environment; its key is the digest of the row."""
+    """Return the row of a run's environment, by the row's digest."""
     facts = header.environment
     machine = {
         "platform": facts.get("platform"),
@@ -206,14 +199,7 @@ def _only(ids: Mapping[str, int]) -> int:
 def _ids(
     connection: Connection, table: Table, key: str, rows: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, int]:
-    """Return the ids of rows by their keys; rows that are missing are inserted.
-
-    Args:
-        connection: a connection that may write.
-        table: the table.
-        key: the column that identifies a row.
-        rows: the other columns of each row, by the value of the column `key`.
-    """
+    """Return the ids of rows by the values of the column `key`, and insert missing rows."""
     column = table.c[key]
     chosen = select(column, table.c.id)
     if len(rows) == 1:

@@ -1,4 +1,4 @@
-"""The set of cases that a run had, packed into one value of the database.
+"""Pack the set of cases that a run had into one value of the database.
 
 Thousands of runs share a few such sets, so each set is stored only once.
 """

@@ -1,4 +1,4 @@
-"""Possible causes of a changed verdict: the case, dmlconf, its rules, or what the case ran on."""
+"""Name possible causes of a changed verdict: the case, dmlconf, its rules, or the environment."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ NOTHING: Final = "nothing that is recorded"
 
 
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
-    """Return the possible causes of a changed verdict: what differs between the two runs.
+    """Return what differs between two runs; empty if everything that logs record is the same.
 
-    If the logs show no change of the case itself, but the suites differ, the suite is named, since
-    the data of the case may have changed. The result is empty if everything that a log records is
-    the same.
+    If the suites differ and no change of the case is known, the suite is named: the case's data may
+    have changed.
 
     Args:
         before: the verdict of the earlier run.

@@ -1,8 +1,7 @@
 """Open the database of a history: SQLite in a file, or PostgreSQL at an address.
 
-A database of an older version is migrated when it is opened. Each change is one transaction, and
-only one writer changes the database at a time: SQLite locks the file, and with PostgreSQL each
-writer takes an advisory lock.
+A database of an older version is migrated when it is opened. Only one writer changes it at a time:
+SQLite locks the file, and writers to PostgreSQL take an advisory lock.
 """
 
 from __future__ import annotations
@@ -67,12 +66,7 @@ def parts_of(ids: Iterable[int]) -> Iterator[Sequence[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An open history.
-
-    Attributes:
-        engine: SQLAlchemy's engine, which gives connections to the database.
-        name: the database as the user named it, without a password.
-    """
+    """An open history; `name` is the database as the user named it, without a password."""
 
     engine: Engine
     name: str
@@ -129,8 +123,8 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
     """Open a history, and migrate it if an older version made it.
 
     Args:
-        database: a file, an address such as `postgresql+psycopg://host/name`, or None for the one
-            in the user's data folder.
+        database: a file, an address such as `postgresql+psycopg://host/name`, or None for the file
+            that `default_database` names.
         create: whether to create the database if there is none.
 
     Raises:
@@ -142,7 +136,7 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
         _prepare_file(named, create=create)
         engine, name = _file_engine(Path(named)), named
     else:
-        # The address may hold a password, which no message repeats.
+        # Messages must not repeat a password in the address.
         engine = _server_engine(address)
         name = address.set(query={}).render_as_string(hide_password=True)
     history = Database(engine, name)
@@ -154,11 +148,7 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
 
 
 def _address(named: str) -> URL | None:
-    """Return the address of a PostgreSQL database; None if a file is named.
-
-    Raises:
-        HistoryError: the address is not one of PostgreSQL.
-    """
+    """Return the address of a PostgreSQL database; None if a file is named."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -213,7 +203,7 @@ def _file_engine(file: Path) -> Engine:
 
 
 def _lock_files(engine: Engine) -> None:
-    """Make SQLAlchemy begin the transactions of SQLite itself; those of writers begin with a lock.
+    """Begin the transactions of SQLite explicitly, those of writers with a lock.
 
     The module `sqlite3` would begin them only before the first change, too late for the lock.
     """
@@ -230,11 +220,7 @@ def _lock_files(engine: Engine) -> None:
 
 
 def _migrate(history: Database) -> None:
-    """Bring the tables to the newest form.
-
-    Raises:
-        HistoryError: the tables are those of something else or of a newer version.
-    """
+    """Bring the tables to the newest revision."""
     with history.reading() as connection:
         revision = _revision(history, connection)
     if revision == NEWEST:

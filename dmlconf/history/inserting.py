@@ -20,11 +20,6 @@ _MANY: Final = 100
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, which all have the same columns.
 
-    Args:
-        connection: a connection that may write.
-        table: the table that gets the rows.
-        rows: for each row, its values by the names of columns.
-
     Raises:
         SQLAlchemyError: the database does not accept the rows.
     """

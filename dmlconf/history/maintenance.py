@@ -41,13 +41,11 @@ __all__ = ["copy_runs", "prune"]
 
 
 def prune(connection: Connection, *, before: str | None = None, keep: int | None = None) -> int:
-    """Remove old runs, but never the latest of an environment, and return how many were removed.
+    """Remove old runs, but never an environment's latest, and return how many were removed.
 
     Args:
-        connection: a connection that may write.
-        before: a time in the form of `utc_text`; runs that started earlier are removed. None for
-            none.
-        keep: all runs of each environment but this many latest ones are removed; None for none.
+        before: runs that started before this time, in the form of `utc_text`, are removed.
+        keep: how many of the latest runs of each environment are kept; older ones are removed.
     """
     rows = connection.execute(
         select(run.c.id, run.c.environment_id, run.c.started).order_by(
@@ -68,10 +66,7 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
 
 def copy_runs(source: Database, target: Database) -> int:
-    """Copy from the source those runs that the target lacks, each in a transaction of its own.
-
-    Returns:
-        How many runs were copied.
+    """Copy the runs that the target lacks, each in one transaction, and return their number.
 
     Raises:
         HistoryError: source and target are the same, or a run of the source lacks verdicts.
@@ -175,13 +170,9 @@ def _copied(
 def _translated(
     writer: Connection, table: Table, keys: tuple[str, ...], rows: Any
 ) -> dict[int, int]:
-    """Insert rows of the source that the target lacks; return each row's id there by its own id.
+    """Insert rows of the source that the target lacks; return the target's ids by the source's.
 
-    Args:
-        writer: a connection to the target that may write.
-        table: the table of the rows.
-        keys: the columns that identify a row in every history.
-        rows: rows of the source.
+    The columns `keys` identify a row in every history.
     """
     listed = list(rows)
     chosen = select(*(table.c[key] for key in keys), table.c.id)

@@ -1,7 +1,6 @@
 """Read everything that the pages of a history show; `dmlconf.reports.history` writes the pages.
 
-Here a target is what was tested: a backend in a version, an adapter and a driver. Environments that
-differ only in the machine, such as in its version of Python, have the same target.
+Here a target is what was tested, without the machine: backend, version, adapter and driver.
 """
 
 from __future__ import annotations
@@ -32,13 +31,11 @@ __all__ = ["LineNews", "Overview", "Target", "Total", "news_of", "overview_of", 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """The software and the device that runs tested.
+    """The software and the device that runs tested; texts that do not apply are empty.
 
     Attributes:
         backend: the backend, as named on the command line.
-        version: the version of DirectML or of what the backend runs; empty if it has none.
-        adapter: the name of the adapter; empty if the backend has none.
-        driver: the version of the driver; empty if there is none.
+        version: the version of DirectML or of what the backend runs.
     """
 
     backend: str
@@ -54,7 +51,7 @@ class Target:
 
 
 def target_of(environment: Environment) -> Target:
-    """Return the target of an environment: its backend, version, adapter and driver."""
+    """Return the target of an environment."""
     return Target(environment.backend, environment.version, environment.adapter, environment.driver)
 
 
@@ -71,11 +68,10 @@ class LineNews:
     """What the latest runs of a line changed.
 
     Attributes:
-        line: the runs of one backend on one adapter.
-        latest: the last of these runs; if it is a shard, the other shards just before it as well.
+        latest: the last run; if it is a shard, with the other shards just before it.
         regressed: the changes with which cases began to fail.
         mended: the changes with which cases ceased to fail.
-        flaky: how many changes are in neither list, as the case is flaky and no cause is recorded.
+        flaky: how many further changes are of flaky cases and have no recorded cause.
     """
 
     line: Line
@@ -91,15 +87,12 @@ class Overview:
 
     Attributes:
         runs: all runs, the earliest first.
-        lines: the runs of each backend on each adapter.
         news: what the latest runs changed, the line with the latest run first.
         targets: the runs of each target; the target of the latest run comes first.
-        totals: the totals of each run by operator; the keys are the runs' ids.
-        stories: the changes of each case that ever failed, in each line; the keys are identifiers.
-        regressions: the regressions since the first run, as `regressions` returns them.
-        flaky: the flaky cases.
-        failing: for each target, the cases that fail in its latest whole run, each with its last
-            change.
+        totals: the totals of each run, by the run's id and by operator.
+        stories: the changes of each case that ever failed, by the case's identifier.
+        regressions: what `regressions` returns for all runs.
+        failing: for each target, the last change of each case that fails in its latest whole run.
         handles: the handle of each case that ever failed, unique among all cases of the history.
     """
 

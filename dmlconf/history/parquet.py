@@ -1,4 +1,4 @@
-"""Export a history as Parquet files, one for each table, for other tools, and import such files."""
+"""Export a history to Parquet files, one for each table, and import such files."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ _TYPES: Final = {
 
 
 def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
-    """Write each table to `folder/TABLE.parquet`; all show the history at the same moment.
-
-    Returns:
-        How many rows each table has.
+    """Write each table to `folder/TABLE.parquet`, and return how many rows each has.
 
     Raises:
         HistoryError: pyarrow is missing, or a file cannot be written.
@@ -71,10 +68,7 @@ def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
 
 
 def import_tables(folder: Path, target: Database) -> int:
-    """Add the runs of exported tables to a history, as a merge of two histories does.
-
-    Returns:
-        How many runs were added, as the target lacked them.
+    """Add the runs of exported tables that the target lacks, and return their number.
 
     Raises:
         HistoryError: pyarrow is missing, or the files are not those of a history.
@@ -100,11 +94,7 @@ def import_tables(folder: Path, target: Database) -> int:
 
 
 def _rows(file: Path, table: Table) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file in parts.
-
-    Raises:
-        HistoryError: the file does not hold this table of a history.
-    """
+    """Yield the rows of a file in parts."""
     pq = _pyarrow_parquet()
     import pyarrow as pa
 
@@ -140,11 +130,7 @@ def _schema(table: Table) -> pyarrow.Schema:
 
 
 def _pyarrow_parquet() -> Any:
-    """Return the module `pyarrow.parquet`.
-
-    Raises:
-        HistoryError: the extra `parquet` is not installed.
-    """
+    """Return the module `pyarrow.parquet`, or raise an error that says how to install it."""
     try:
         import pyarrow.parquet
     except ModuleNotFoundError as error:

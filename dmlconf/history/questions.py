@@ -41,16 +41,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which cases a question is about.
-
-    Operators and tags that are empty, and keywords and `where` that are None, exclude no case. An
-    empty `where` excludes all.
+    """Which cases a question is about: those that meet all conditions.
 
     Attributes:
-        operators: names of operators in the catalogue; a case must be of one of them.
-        tags: a case must have at least one of them.
-        keywords: an expression over parts of identifiers.
-        where: the identifiers of the cases for which a condition holds; None without one.
+        operators: the case's operator is one of these; empty for any.
+        tags: the case has at least one of these; empty for any.
+        keywords: an expression over parts of identifiers; None for any.
+        where: the case's identifier is one of these; None for any, but empty for no case.
     """
 
     operators: frozenset[str] = frozenset()
@@ -59,9 +56,7 @@ class Choice:
     where: frozenset[str] | None = None
 
     def matcher(self) -> Callable[[str, str, str], bool]:
-        """Return a function that says whether a case is chosen.
-
-        Its parameters are the identifier, the operator, and the tags as a list in JSON.
+        """Return a predicate over a case's identifier, its operator and its tags (as JSON).
 
         Raises:
             KeywordError: the keywords cannot be read.
@@ -85,7 +80,6 @@ class Story:
 
     Attributes:
         number: the id of the case.
-        line: the runs of one backend on one adapter.
         transitions: the first verdict, as a change from none, then each change of it.
         runs: how many runs of the line had the case; 0 if they were not counted.
         failed: in how many of these runs the case failed.
@@ -108,7 +102,6 @@ class Flaky:
     """A case that fails in some runs of a line and not in others, with no recorded cause.
 
     Attributes:
-        story: the verdicts on the case in that line.
         changes: how often the case began or ceased to fail without a recorded cause.
     """
 
@@ -123,10 +116,9 @@ class Flaky:
 
 @dataclass(frozen=True, slots=True)
 class OperatorState:
-    """How many cases of an operator fail in the latest whole run in an environment.
+    """How many cases of an operator fail in an environment's latest whole run.
 
-    A run is whole if it was no shard and reached all cases of its plan. If no run there was whole,
-    the latest run counts. `seconds` are those that the backend took.
+    If no run there was whole, the latest run counts. `seconds` is the time that the backend took.
     """
 
     environment: Environment
@@ -143,9 +135,7 @@ def chosen_cases(
     """Return the identifier and the operator of each chosen case, by id.
 
     Args:
-        timeline: the history.
-        choice: which cases to choose.
-        among: the ids of those that may be chosen; None for all.
+        among: the ids of the cases that may be chosen; None for all.
     """
     matches = choice.matcher()
     return {
@@ -175,10 +165,9 @@ def stories(
     """Yield the story of each case in each line that has the case.
 
     Args:
-        timeline: the history.
         cases: the identifier and the operator of each case, by id.
-        counted: whether to count the runs of each case, which takes most of the time; if not,
-            `runs` and `failed` of each story are 0.
+        counted: whether to count each case's runs and failures, which takes most of the time; both
+            are 0 otherwise.
     """
     changes = timeline.changes(cases)
     for number, (identifier, name) in cases.items():
@@ -234,8 +223,7 @@ def _counts(
 def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
     """Return the flaky cases, the one that changes most often first.
 
-    A case is flaky if it changed between failing and not failing at least twice while nothing
-    changed that a log records: driver, DirectML, machine, dmlconf, rules, or the case itself.
+    A case is flaky if it began or ceased to fail at least twice without a recorded cause.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     suspects = [
@@ -259,18 +247,16 @@ def flaky_among(candidates: Iterable[Story]) -> list[Flaky]:
 def regressions(
     timeline: Timeline, choice: Choice, since: str
 ) -> tuple[list[tuple[Transition, bool]], int]:
-    """Return the cases that began to fail, and how many flaky cases had changes that do not count.
+    """Return the changes with which cases began to fail, the latest first.
 
-    A change of a flaky case counts only if something that a log records changed with it.
+    A change of a flaky case counts only if it has a recorded cause.
 
     Args:
-        timeline: the history.
-        choice: which cases to choose.
         since: the earliest start of a run that counts, in the form of `RunRow.started`.
 
     Returns:
-        Each regression, the latest first, with whether the case has failed in every run since; and
-        the number of these flaky cases.
+        Each change with whether the case has failed ever since; and the number of flaky cases with
+        changes that do not count.
     """
     cases = chosen_cases(timeline, choice, timeline.failing_cases())
     return regressions_among(stories(timeline, cases, counted=False), since)
@@ -301,12 +287,7 @@ def _last_regression(story: Story) -> Transition | None:
 
 
 def driver_states(timeline: Timeline, operators: Iterable[str] = ()) -> list[OperatorState]:
-    """Return the states of operators in each environment.
-
-    Args:
-        timeline: the history.
-        operators: the names of the operators; empty for all.
-    """
+    """Return the states of the named operators, or of all, in each environment."""
     latest: dict[int, RunRow] = {}
     for each in timeline.runs:
         known = latest.get(each.environment.id)

@@ -1,10 +1,9 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
-A run's verdict on a case has a row only if it differs from the verdict of the run before in the
-same environment. If a case passes in the runs 1 and 2 and fails in run 3, the runs 1 and 3 have a
-row for it. Runs may be added in any order, and removed again. Each time, the next run with the same
-case may need a row or lose its row. If, instead, the case fails in run 2 as well and this run is
-added last, run 2 gets a row and run 3 loses its row.
+A run's verdict on a case has a row only if it differs from that of the run before in the same
+environment. So if a run is added or removed, the next run with the same case may need a row or lose
+its row. Suppose that a case passes in run 1 and fails in run 3, and both have a row for it. If run
+2 is added, in which the case fails, run 2 gets a row and run 3 loses its row.
 """
 
 from __future__ import annotations
@@ -37,13 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The verdict of a case in a run, as far as the history keeps it.
-
-    Attributes:
-        outcome: the id of the row with the verdict's status, reason and message.
-        outputs: a digest of the bits of all outputs.
-        definition: a digest of the case as the log describes it.
-    """
+    """The verdict of a case in a run, as the table `change` stores it."""
 
     outcome: int
     outputs: int
@@ -52,15 +45,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a run is in the order of the runs of its environment.
-
-    Runs are ordered by the time when they started, and runs with the same time by digest.
-
-    Attributes:
-        environment: the id of the environment.
-        started: when the run started.
-        digest: the digest of the run.
-    """
+    """Where a run is among those of its environment: sorted by start, then by the run's digest."""
 
     environment: int
     started: str
@@ -99,10 +84,7 @@ class Extent:
 
 
 def run_already_there(connection: Connection, extent: Extent) -> int | None:
-    """Return the id of a stored run that has all verdicts of a log; None if there is none.
-
-    The stored run is the same as that of the log, or was resumed after the log was written.
-    """
+    """Return the id of a stored run that has all verdicts of a log; None if there is none."""
     same = connection.execute(select(run.c.id).where(run.c.digest == extent.digest)).scalar()
     if same is not None or extent.complete:
         return same
@@ -124,13 +106,9 @@ def remove_parts(connection: Connection, extent: Extent) -> None:
 def store_states(
     connection: Connection, run_id: int, position: Position, states: Mapping[int, State]
 ) -> dict[int, State]:
-    """Store the verdicts of a new run that differ from the run before, and return them by case.
+    """Store those verdicts of a new run that differ from the run before; return them by case.
 
-    Args:
-        connection: a connection that may write.
-        run_id: the id of the run, whose own row exists already.
-        position: where the run is among the others of its environment.
-        states: the verdicts, by the id of the case.
+    The run itself must have its row already.
     """
     meaning = _meanings(connection)
     before = _states_before(connection, position)
@@ -180,7 +158,7 @@ def remove_unused_rows(connection: Connection) -> None:
 class _Meanings:
     """The status and the reason of each outcome, by its id, to compare verdicts.
 
-    Messages are not compared, since those of the same failure may differ from run to run: `3 of 4
+    Messages are not compared: those of one failure may differ from run to run, such as `3 of 4
     elements` and `2 of 4 elements`.
     """
 
@@ -252,9 +230,6 @@ def _settle(
     """Add and delete rows of later runs after a run before them was added or removed.
 
     Args:
-        connection: a connection that may write.
-        position: where the run is or was among the others of its environment.
-        meaning: the status and the reason of each outcome.
         changes: for each case, the verdict that preceded the next run until now, and the one that
             precedes it from now on; None for none.
     """

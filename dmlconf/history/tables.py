@@ -1,8 +1,8 @@
 """The tables of a history, as the newest migration leaves them.
 
-Each run has a row. A verdict has a row only if it differs from the verdict that the run before in
-the same environment gave on the case. So the verdict on a case in a run is that of the latest row
-of the case in the run's environment, up to that run, if the set of the run's cases has the case.
+A verdict has a row in `change` only if it differs from that of the run before in the same
+environment. So the verdict on a case in a run is the environment's latest row for the case up to
+that run, if the run's set of cases has the case.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Read the runs of a history in their order, and the verdicts on a case in these runs.
 
-All runs of one backend on one adapter are a line. From one run of a line to the next, the driver,
-the version of DirectML, the machine, dmlconf or the suite may change. A verdict may change together
-with one of these, or while all of them stay the same.
+All runs of one backend on one adapter are a line, in which drivers, versions and machines may
+change.
 """
 
 from __future__ import annotations
@@ -50,17 +49,12 @@ class RunRow:
         id: its number in the history.
         digest: a digest that differs from that of every other run.
         started: when the run started, as text of ISO 8601 in UTC.
-        seconds: how long the run took.
-        environment: the software and device that it ran on.
         suite: the digest of all case files.
         case_set: the id of the stored set of the run's cases.
-        dmlconf: the version of dmlconf.
         catalogue: the digest of the catalogue, which has the rules.
         against: the source of expected values.
         complete: whether every selected case was run.
         shard: which part of a plan was run, such as `1/4`; empty for the whole plan.
-        cases: how many cases have a verdict.
-        failing: how many of these verdicts fail the run.
     """
 
     id: int
@@ -89,7 +83,6 @@ class VerdictAt:
     """A verdict as the history stores it.
 
     Attributes:
-        status: the status.
         reason: the kind of the reason; empty if there is none.
         message: the message of a failure; empty for other verdicts.
         outputs: a digest of the bits of all outputs.
@@ -126,10 +119,7 @@ class Transition:
     """A change of a case's verdict between two runs of a line that both had the case.
 
     Attributes:
-        case: its identifier.
-        operator: its operator.
         before: the earlier verdict; None if `after` is the first verdict of the line.
-        after: the later verdict.
         last: the last run with the earlier verdict; None if there is no earlier one.
         first: the first run with the later verdict.
         causes: what changed between the runs `last` and `first`.
@@ -155,18 +145,17 @@ class Transition:
 
     @property
     def flips(self) -> bool:
-        """Whether the case fails either before the change or after it, but not both."""
+        """Whether the case begins or ceases to fail."""
         return self.regresses or self.mends
 
 
 @dataclass(frozen=True)
 class Line:
-    """The runs of one backend on one adapter, in their order.
+    """The runs of one backend on one adapter, the earliest first.
 
     Attributes:
         backend: the backend, as named on the command line.
         adapter: the name of the adapter; empty if the backend has none.
-        runs: the runs, the earliest first.
     """
 
     backend: str
@@ -193,7 +182,7 @@ class Line:
 
     @cached_property
     def switches(self) -> Sequence[int]:
-        """The index of the first run, and of each in another environment than the run before."""
+        """The index of the first run, and of each in another environment than the run before it."""
         ids = [each.environment.id for each in self.runs]
         return [at for at in range(len(ids)) if at == 0 or ids[at] != ids[at - 1]]
 
@@ -269,11 +258,7 @@ class Timeline:
         return holds(self._sets[set_id], number)
 
     def cases(self, among: Collection[int] | None = None) -> list[tuple[int, str, str, str]]:
-        """Return the id, identifier, operator and tags (as JSON) of cases, sorted by identifier.
-
-        Args:
-            among: the ids of the cases; None for all.
-        """
+        """Return the id, identifier, operator and tags (as JSON) of cases, sorted by identifier."""
         query = select(case.c.id, case.c.identifier, operators.c.name, case.c.tags).join(
             operators, operators.c.id == case.c.operator_id
         )
@@ -301,11 +286,7 @@ class Timeline:
         return cases
 
     def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
-        """Return stored verdicts, each with the id of its run, by the ids of case and environment.
-
-        Args:
-            numbers: the ids of the cases.
-        """
+        """Return stored verdicts with the ids of their runs, by the ids of case and environment."""
         outcomes = {
             number: (_status(status), reason, message)
             for number, status, reason, message in self.connection.execute(
@@ -339,14 +320,11 @@ def verdicts_along(
 ) -> Iterator[tuple[int, VerdictAt]]:
     """Yield the verdicts on a case in a line, each with the index of the first run that has it.
 
-    A verdict is yielded for each stored change and where the environment changes, so two equal
-    verdicts may follow each other.
+    Where the environment changes, a verdict may be the same as the one before.
 
     Args:
-        timeline: the history.
-        line: the runs.
         number: the case's id.
-        changes: the stored verdicts on the case, by the id of the environment.
+        changes: what `Timeline.changes` returns for the case.
     """
     by_environment: dict[int, tuple[list[int], list[VerdictAt]]] = {}
     indices: set[int] = set()

@@ -1,6 +1,6 @@
 """Run migrations on the connection that `dmlconf.history.database` hands over.
 
-Alembic sets up its context and then runs this file. If the file is only imported, it does nothing.
+Alembic runs this file after it has set up its context.
 """
 
 from __future__ import annotations
