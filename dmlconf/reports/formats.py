@@ -1,7 +1,6 @@
 """The formats that `--report` offers, for each kind of report.
 
-A new format is one entry here and the function that renders it. The help and the completion of
-`--report` follow from the entry.
+A new format is one entry here and a function that renders it; help and completion follow.
 """
 
 from __future__ import annotations
@@ -55,10 +54,9 @@ class Format(Generic[Content]):
     """A format of reports.
 
     Attributes:
-        name: what `--report` calls it.
         render: returns the text or, for reports of any length, yields it in parts.
-        publish: writes the report to its own destination, for a format that takes no file; returns
-            a warning if that destination is missing.
+        publish: only for a format that takes no file; writes the report to its own destination, and
+            returns a warning if there is none.
         destination: what messages call the destination of `publish`.
         needs: modules that rendering imports and that an installation may lack.
         extra: what installs them, as in `pip install '.[EXTRA]'`.
@@ -73,7 +71,7 @@ class Format(Generic[Content]):
 
     @property
     def takes_file(self) -> bool:
-        """Whether the user chooses a file or standard output; else `publish` has a destination."""
+        """Whether the report goes to a file or to standard output, and not to `publish`."""
         return self.publish is None
 
     def parts(self, content: Content) -> Iterator[str]:
@@ -94,7 +92,6 @@ class Report(Generic[Content]):
     """A report that an option `--report` asks for.
 
     Attributes:
-        format: its format.
         file: where it goes; None for standard output or the format's own destination.
     """
 
@@ -103,12 +100,12 @@ class Report(Generic[Content]):
 
     @property
     def option(self) -> str:
-        """The option that asks for it."""
+        """The option that asks for the report."""
         return f"--report {self.format.name}" + (f":{self.file}" if self.file else "")
 
     @property
     def to_output(self) -> bool:
-        """Whether it goes to standard output."""
+        """Whether the report goes to standard output."""
         return self.file is None and self.format.takes_file
 
 
@@ -118,7 +115,7 @@ def formats(*each: Format[Content]) -> Formats[Content]:
 
 
 def late(module: str, function: str = "render") -> Callable[[Any], Any]:
-    """Return a function of a module below `dmlconf.reports`, which is imported only when called."""
+    """Return a function of a module below `dmlconf.reports`, imported only when it is called."""
 
     def call(content: Any) -> Any:
         return getattr(import_module(f"dmlconf.reports.{module}"), function)(content)

@@ -56,13 +56,10 @@ def row(cells: Iterable[str]) -> str:
 def table(
     headings: Sequence[str], rows: Iterable[Iterable[str]], align: str = "l"
 ) -> Iterator[str]:
-    """Yield a table.
+    """Yield a table whose cells are Markdown.
 
     Args:
-        headings: the headings of the columns.
-        rows: the cells, which are Markdown.
-        align: the alignment of each column, `l` or `r`; the last letter holds for all further
-            columns.
+        align: `l` or `r` for each column; the last letter holds for all further columns.
     """
     sides = align.ljust(len(headings), align[-1])
     yield row(headings)

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: template, style and script in one file that loads nothing else."""
+"""Render HTML pages: self-contained ones, and sets of pages with one style sheet."""
 
 from __future__ import annotations
 
@@ -25,13 +25,10 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What the frame of a page consists of, for the templates.
+    """What the frame of a page consists of, for the templates; parts that it lacks are empty.
 
     Attributes:
-        title: the title of the page.
-        style: the style sheet.
-        script: the script; empty for none.
-        data: the script's data: JSON, compressed, in Base64; empty for none.
+        data: the script's data: JSON, compressed, in Base64.
         stylesheet: the address of a style sheet that several pages share, instead of `style`.
     """
 
@@ -60,11 +57,9 @@ def render_page(
     """Return a page that works from a file, without a network, under a strict content policy.
 
     Args:
-        template: the name of its template.
-        title: the title of the page.
         values: the values of the template; everything is escaped.
         data: the script's data, as JSON values.
-        scripts: the names of its script's files.
+        scripts: the names of the script's files.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -84,12 +79,8 @@ def render_page(
 def render_linked_page(template: str, title: str, values: Mapping[str, Any], root: str) -> str:
     """Return one of several pages that share a style sheet, have no script and link to each other.
 
-    Control characters in texts are escaped, as `printable` does.
-
     Args:
-        template: the name of its template.
-        title: the title of the page.
-        values: the values of the template; everything is escaped.
+        values: the values of the template; everything is escaped, also control characters.
         root: the path from the page's folder to that of the style sheet, such as `../`.
     """
     page = _Page(printable(title), stylesheet=f"{root}style.css")
@@ -103,7 +94,7 @@ def stylesheet() -> str:
 
 @cache
 def _linked() -> Environment:
-    """Return the templates' environment; it is kept, as compiling templates takes most time."""
+    """Return the templates' environment, cached since compiling templates takes most time."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

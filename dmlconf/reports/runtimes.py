@@ -22,7 +22,7 @@ that this makes; what runtimes then do wrong is in [findings](findings.md).
 
 
 def runtimes_page() -> str:
-    """Return the page of every operator on every target."""
+    """Return the page: a table of all operators with their counterparts in each target."""
     tables = [table_of(target) for target in TARGETS]
     names = list(tables[0].entries)
     counts = ", ".join(f"{each.title} {sum(map(each.expresses, names))}" for each in tables)

@@ -12,7 +12,7 @@ _Item = TypeVar("_Item")
 
 
 def alternating(lists: Iterable[Sequence[_Item]]) -> Iterator[_Item]:
-    """Yield the first item of each list, then the second of each, and so on; no item is None."""
+    """Yield the first item of each list, then the second of each, and so on; items are not None."""
     for row in zip_longest(*lists):
         yield from (item for item in row if item is not None)
 
@@ -24,10 +24,7 @@ def spread(
 ) -> Iterator[_Item]:
     """Yield the first item of each kind, then the second of each, and so on.
 
-    Args:
-        items: the items.
-        kind: returns the kind of an item.
-        ordered: puts the items of one kind in order; by default they stay as they are.
+    `ordered` sorts the items of one kind.
     """
     kinds: dict[Hashable, list[_Item]] = {}
     for item in items:

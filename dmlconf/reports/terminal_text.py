@@ -1,4 +1,4 @@
-"""Text of reports in the terminal, made safe to print wherever it comes from."""
+"""Make text of reports safe to print in the terminal, wherever it comes from."""
 
 from __future__ import annotations
 

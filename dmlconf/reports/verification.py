@@ -130,7 +130,7 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return a finding's message after its kind, unless the closing sentence tells the kind."""
+    """Return a finding's message, with its kind unless the closing sentence names that."""
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

@@ -69,7 +69,7 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 
 def closing_sentence(comparison: Comparison) -> str:
-    """Return one sentence: new failures, the number of cases compared, and what is incomplete."""
+    """Return one sentence on new failures, the cases compared, and runs that are incomplete."""
     newly = len(comparison.of(Change.NEW_FAILURE))
     count = f"{counted(comparison.shared, 'case')} in both runs"
     incomplete = list(_incomplete(comparison))
@@ -116,8 +116,6 @@ def render_terminal(
     """Return the report for the terminal.
 
     Args:
-        comparison: the comparison.
-        names: the names of the base and of the new run.
         verbose: whether to list every case of every change.
         quiet: whether to show only new failures and the closing sentence.
     """
@@ -210,7 +208,6 @@ def render_markdown(comparisons: Sequence[Compared]) -> str:
 
 
 def _markdown(comparison: Comparison, names: tuple[str, str]) -> str:
-    """Return the comparison as Markdown."""
     lines = [f"# {escaped(closing_sentence(comparison))}", ""]
     differences = (
         map(escaped, (each.name, each.base, each.new)) for each in comparison.differences

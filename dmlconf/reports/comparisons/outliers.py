@@ -1,4 +1,4 @@
-"""The runs whose result stands alone, for the terminal."""
+"""Report in the terminal in which cases one run alone passes or fails."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
     shown = found[:MOST_CASES]
     named = handles(each.case for each in shown)
     for each in shown:
-        # The whole identifier on one line: it can be copied, and takes no screen of its own.
+        # On one line, the identifier can be copied.
         yield unwrapped(f"  {each.case} ({named[each.case]})", "")
         results = unwrapped("    ", "")
         for run, (name, verdict) in enumerate(zip(names, each.verdicts, strict=True)):

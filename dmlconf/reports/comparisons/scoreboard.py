@@ -39,12 +39,7 @@ MOST_FAILURES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The verdicts on an operator's cases in one run.
-
-    Attributes:
-        counts: number of verdicts by status.
-        failures: the verdicts that fail the run.
-    """
+    """The verdicts on an operator's cases in one run; `failures` are those that fail the run."""
 
     counts: Mapping[Status, int]
     failures: tuple[Verdict, ...]
@@ -73,8 +68,7 @@ class Scoreboard:
     """Runs side by side.
 
     Attributes:
-        names: the names of the runs: what distinguishes each from the others.
-        runs: the logs of the runs.
+        names: what distinguishes each run from the others.
         cells: for each operator, a cell for each run.
     """
 
@@ -83,7 +77,7 @@ class Scoreboard:
     cells: Mapping[str, tuple[Cell, ...]]
 
     def totals(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return rows: how the runs ended, their shares of passed cases, and each status."""
+        """Return rows: how the runs ended, their shares of passed cases, and counts by status."""
         sums = [Counter(verdict.status for verdict in run.verdicts) for run in self.runs]
         for run, counts in zip(self.runs, sums, strict=True):
             counts[Status.NOT_RUN] += run.header.selected - counts.total()
@@ -100,7 +94,6 @@ def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
     """Return the scoreboard of runs.
 
     Args:
-        runs: their logs.
         files: the names of the logs, which distinguish runs that have the same device and software.
     """
     by_run = [verdicts_by_operator(run.verdicts) for run in runs]

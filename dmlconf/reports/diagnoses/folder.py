@@ -30,11 +30,10 @@ _NODES: Final = (
 
 
 def write_case(folder: Path, case: Case, origin: str) -> None:
-    """Write the smallest failing case that was found so far as `case.yaml`, with its data.
+    """Write the smallest failing case found so far, with its data, to `case.yaml`.
 
     Args:
         folder: the folder, which is created.
-        case: the case; its data are arrays.
         origin: the case of the suite from which it is reduced.
 
     Raises:
@@ -67,7 +66,7 @@ class Compilation:
 
     @classmethod
     def of(cls, backend: str) -> Compilation:
-        """Return what the options of a backend say, which is named as on the command line."""
+        """Return what the options of a backend say, such as those of `directml:half=on`."""
         _, options = split_options(backend.partition(":")[2])
         return cls(
             options.get("metacommands") != "off",
@@ -137,9 +136,7 @@ def write_diagnosis(
 
     Args:
         folder: the folder, which is created.
-        diagnosis: what is known about the failure.
         environment: the software and device that the backend ran on.
-        backend: the backend as named on the command line.
         shared: what the failures in the case's group share; None if unknown.
         failures: the identifiers of the failures of that group.
 

@@ -81,9 +81,7 @@ def render(
     """Return the report on a failure.
 
     Args:
-        diagnosis: the diagnosis of the failure.
         environment: the software and device that the backend ran on.
-        backend: the backend as named on the command line.
         shared: what the failures in the case's group share; None if unknown.
         files: descriptions of the other files in the folder, by name.
     """

@@ -122,7 +122,7 @@ def story_data(story: Story) -> dict[str, Any]:
 
 
 def story_lines(story: Story) -> Iterator[str]:
-    """Yield the changes of a case's verdict over a line of runs, as a line of text for each."""
+    """Yield lines of text: how often a case failed in a line of runs, then each change."""
     yield f"{story.line.name}: failed in {story.failed:,} of {story.runs:,} runs"
     for each in story.transitions:
         since = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id:<5}"
@@ -178,7 +178,6 @@ def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tup
     """Yield a heading, and for each operator how many of its cases fail in each environment.
 
     Args:
-        states: the states, as `driver_states` returns them.
         every: whether operators without a failing case have a row, too.
     """
     columns = list({state.environment.id: state for state in states}.values())

@@ -14,7 +14,7 @@ from dmlconf.reports.pages import render_linked_page
 __all__ = ["MOST_ENTRIES", "regression_feed"]
 
 MOST_ENTRIES: Final = 100
-"""How many regressions the feed has: the latest ones."""
+"""The feed has at most this many regressions, the latest ones."""
 
 _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
 """The namespace from which the identifiers of feeds and entries are derived."""
@@ -26,7 +26,6 @@ def regression_feed(overview: Overview, address: str) -> str:
     A regression has the same identifier in every history, so that feed readers show it only once.
 
     Args:
-        overview: the history.
         address: where the pages are, with a slash at the end; empty for addresses relative to the
             feed's own.
     """

@@ -14,7 +14,7 @@ from dmlconf.reports.markdown_text import escaped, table
 __all__ = ["moment", "news_data", "news_lines", "news_markdown", "news_text", "run_text"]
 
 _MOST_LISTED: Final = 50
-"""How many cases that began to fail, and how many that pass again, a comment lists."""
+"""A comment lists at most this many cases that began to fail, and as many that pass again."""
 
 
 def moment(run: RunRow) -> str:
@@ -66,12 +66,7 @@ def news_lines(news: LineNews) -> Iterator[str]:
 
 
 def news_markdown(news: LineNews, handles: Mapping[str, str]) -> str:
-    """Return the changes as Markdown.
-
-    Args:
-        news: what changed.
-        handles: the handle of each case that ever failed, by identifier.
-    """
+    """Return the changes as Markdown; `handles` has a handle for each case's identifier."""
     where = environment_text(news.latest[-1].environment)
     lines = [f"### dmlconf: {escaped(news_text(news))}", ""]
     lines += [f"{escaped(run_text(news))} on {escaped(where)}.", ""]

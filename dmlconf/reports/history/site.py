@@ -1,8 +1,7 @@
 """The pages of a history: what is new, operators by driver, cases and environments.
 
 Each page is a pure function of an `Overview`, so that a folder of files and a server show the same.
-The path of a page never changes: it is made from the handle of a case, the name of an operator, or
-a digest of a target.
+Its path never changes: it is made from a case's handle, an operator's name or a digest of a target.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _MOST_REGRESSIONS: Final = 1_000
 _MOST_CHANGES: Final = 200
 
 _PLAIN: Final = re.compile(r"[A-Z0-9_]{1,80}")
-"""Names of operators that the path of a page can have; another name is replaced by a handle."""
+"""Names of operators that may stand in the path of a page; a handle replaces any other name."""
 
 _FAILED: Final = Status.FAILED.css_class
 _PASSED: Final = Status.PASSED.css_class
@@ -51,7 +50,6 @@ class Site:
     """The pages of a history.
 
     Attributes:
-        overview: the content of the pages.
         address: the address of the pages, with a slash at the end, for the feed; empty if unknown.
         most_cases: how many cases have a page; None for all that ever failed.
     """
@@ -451,7 +449,7 @@ def _target_text(target: Target) -> str:
 
 
 def _short_texts(targets: Sequence[Target]) -> list[str]:
-    """Return for each target the parts of its name that differ from the other targets."""
+    """Return for each target those parts of its name that not all targets share."""
     same = [
         len({part(target) for target in targets}) == 1
         for part in (

@@ -43,7 +43,7 @@ def time_line(shares: Sequence[float | None], what: str = "run") -> TimeLine:
 
     Args:
         shares: for each run, the share of its cases that fail, from 0 to 1; None where no case ran.
-        what: the word, in the singular, for what each share belongs to.
+        what: what each share is of, as a word in the singular.
     """
     bars = list(_bars(shares))
     failing = [share for share in shares if share]
@@ -64,7 +64,7 @@ def time_line(shares: Sequence[float | None], what: str = "run") -> TimeLine:
 
 
 def _bars(shares: Sequence[float | None]) -> Iterator[int]:
-    """Yield the height of each bar, by the worst of its runs; 0 if no case ran in any."""
+    """Yield the height of each bar, by the worst of its runs; 0 if none of them ran a case."""
     count = min(len(shares), MOST_BARS)
     for bar in range(count):
         part = shares[bar * len(shares) // count : (bar + 1) * len(shares) // count]

@@ -26,7 +26,7 @@ _FLOAT32_DIGITS: Final = 9
 
 
 class Sources:
-    """The sources of rules that a report has shown, so that it shows each once for an output."""
+    """Remembers the sources of rules that a report has shown, to show each once for an output."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str, str]] = set()
@@ -42,13 +42,9 @@ class Sources:
 def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> list[str]:
     """Return a line for each output on its rule and the source of its expected values.
 
-    Logs of versions that did not keep margins give no lines.
-
     Args:
-        header: the header of the log.
-        verdict: a verdict with figures.
-        sources: the sources of rules that were shown already; None to show no sources, and no
-            numbers of open and loose elements.
+        sources: the sources of rules that were shown already; if None, the lines have no sources
+            and no numbers of open and loose elements.
     """
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if sources else ''}"

@@ -32,7 +32,7 @@ def publish(log: RunLog) -> str:
     """Print annotations, and append the run as Markdown to the step's summary.
 
     Returns:
-        A warning if there is no workflow, and nothing was printed; else an empty text.
+        A warning if there is no workflow and nothing was printed; else an empty text.
 
     Raises:
         OSError: the summary cannot be written.
@@ -56,8 +56,7 @@ def publish(log: RunLog) -> str:
 def render(log: RunLog) -> str:
     """Return the workflow commands: an annotation on the run, and one on each of some failures.
 
-    A run that failed is an error, one that passed a notice, any other a warning. The failures are
-    of as many operators, and for as many reasons, as possible.
+    The failures are of as many operators, and for as many reasons, as possible.
 
     Source: Workflow commands for GitHub Actions, GitHub Docs.
     """

@@ -23,10 +23,7 @@ _RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re
 
 
 def heading_lines(header: Header) -> list[tuple[str, str]]:
-    """Return the first three lines of a report, each as a name and a value.
-
-    The names are `tested`, `expected` and `run`.
-    """
+    """Return the first three lines of a report as names and values: tested, expected and run."""
     env = header.environment
     version, driver = env.get("version"), env.get("driver")
     python, challenge = env.get("python"), header.options.get("challenge")
@@ -48,7 +45,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 
 
 def tested_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the first facts of an HTML page as names and values: device, backend, date, ..."""
+    """Return the first facts of an HTML page as names and values: device, driver and so on."""
     env = header.environment
     facts = [
         ("Device", env.get("adapter")),

@@ -24,11 +24,7 @@ _NAN: Final = "NaN"
 
 @dataclass(frozen=True, slots=True)
 class Histograms:
-    """A histogram for each operator that returned bits other than the expected ones.
-
-    Attributes:
-        log: the run's log.
-    """
+    """A histogram for each operator that returned bits other than the expected ones."""
 
     log: RunLog
 
@@ -68,12 +64,11 @@ def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
 def bars(histogram: Mapping[str, int], headings: Sequence[str], marks: str) -> Iterator[str]:
     """Yield a mark for each heading, higher for more elements; a space for none.
 
-    The height of a mark grows with the logarithm of the number of elements, so that a few elements
-    that are far off are seen beside millions that are near.
+    Heights are logarithmic, so that a few elements that are far off are seen beside millions that
+    are near.
 
     Args:
         histogram: numbers of elements by their distance in ULP, or by `NaN`.
-        headings: the headings of the columns.
         marks: the characters to choose from, from the lowest to the highest.
     """
     counts = dict.fromkeys(headings, 0)

@@ -142,11 +142,7 @@ def _row(
 
 
 def _bar(counts: Mapping[Status, int]) -> list[dict[str, str]]:
-    """Return the parts of a status bar, those that fail the run first.
-
-    A part is as wide as the share of its cases, but wide enough to be seen: one failure among
-    10,000 passes has 4 of 120 pixels.
-    """
+    """Return the parts of a status bar, those that fail the run first."""
     present = sorted(
         (item for item in counts.items() if item[1]),
         key=lambda item: (not item[0].fails_run, item[0] is not Status.PASSED),

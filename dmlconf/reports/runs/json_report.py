@@ -26,7 +26,6 @@ def report_data(log: RunLog) -> dict[str, Any]:
 
 
 def _head(log: RunLog) -> dict[str, Any]:
-    """Return the report without its verdicts."""
     header, footer, room = log.header, log.footer, remarks.room_totals(log.verdicts)
     return {
         "schema": "dmlconf-report",
@@ -83,7 +82,7 @@ def _shared_data(line: SharedLine) -> dict[str, Any]:
 def render(log: RunLog) -> str:
     """Return the report as JSON; infinities and NaN are text, since JSON lacks them.
 
-    It is ASCII, because a path may have characters that UTF-8 cannot encode.
+    The text is ASCII, because a path may have characters that UTF-8 cannot encode.
     """
     return "".join(render_parts(log))
 

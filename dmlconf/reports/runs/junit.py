@@ -1,7 +1,7 @@
 """The report on a run as JUnit XML, as CI servers read it.
 
-Two rules keep the file small. Only failures have rules and facts. In a large run, cases of one
-matrix with the same result share one element, whose name says how many they are.
+To keep the file small, only failures have rules and facts. In a large run, cases of one matrix with
+the same result share an element.
 """
 
 from __future__ import annotations
@@ -42,10 +42,8 @@ def render(log: RunLog) -> str:
     """Return the run as JUnit XML: a `testsuite` for each operator, a `testcase` for each case.
 
     The `time` of the root is the wall time of the run; that of a suite is the sum of the times of
-    its cases, which may run in parallel.
-
-    Each case that did not pass has its reason; unchecked cases are `skipped`. If the log ends
-    early, the report has one more case, an error, so that CI servers do not take it for a full run.
+    its cases, which may run in parallel. If the log ends early, one more case is an error, so that
+    CI servers do not take the report for a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES
@@ -108,7 +106,7 @@ class _Entry:
 def _clean(text: str) -> str:
     """Return text without the characters that XML forbids, and with unprintable ones escaped.
 
-    Where a CI server shows the text, U+202E would reverse the rest of a line, U+2028 would end it.
+    Unescaped, U+202E would reverse the rest of a line where a CI server shows it.
     """
     allowed = _FORBIDDEN.sub("", text)
     if allowed.isprintable():

@@ -20,13 +20,7 @@ WITHOUT_MODELS: Final[Mapping[str, str]] = {
 
 
 def left_out_note(count: int, why: str) -> str:
-    """Return the remark.
-
-    Args:
-        count: how many cases are left out.
-        why: the reason, such as a value of `WITHOUT_MODELS`, which follows "cases with the tag
-            `model` left out".
-    """
+    """Return the remark; `why` continues "left out", such as a value of `WITHOUT_MODELS`."""
     cases = f"{counted(count, 'case')} with the tag `{MODEL_TAG}`"
     return f"{cases} left out {why}: select them with --tag {MODEL_TAG}"
 

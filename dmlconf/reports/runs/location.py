@@ -10,11 +10,10 @@ __all__ = ["file_and_line"]
 
 
 def file_and_line(location: str) -> tuple[str, int | None]:
-    """Return the file and the line of a verdict's location.
+    """Return the file of a location, with slashes, and the line; None if no line is named.
 
     A file below the working directory becomes relative to it, and one of the bundled suite begins
-    with `cases/`; any other stays absolute. The path has slashes on every platform. The line is
-    None if the location does not end with a number.
+    with `cases/`.
     """
     file, colon, line = location.rpartition(":")
     if not colon or not line.isdecimal():

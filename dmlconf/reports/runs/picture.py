@@ -1,4 +1,4 @@
-"""The report on a run that `runs.terminal` makes, as plain text and as an SVG picture."""
+"""The terminal report of `runs.terminal` as plain text and as an SVG picture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PICTURE_WIDTH: Final = 80
 """Columns of the picture: in a page 700 pixels wide, letters are 13 pixels high."""
 
 _INDENT: Final = "    "
-"""Begins each further line of a line that is too long for the picture."""
+"""Stands before each part but the first of a line that is too long for the picture."""
 
 _SVG: Final = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -66,7 +66,7 @@ def render_text(log: RunLog) -> str:
 def render_svg(log: RunLog) -> str:
     """Return the terminal report as an SVG picture; the same log gives the same picture.
 
-    The picture loads nothing. Lines that are too long, such as commands, go on in the next line.
+    The picture loads nothing, and long lines go on in the next line.
     """
     from rich.segment import Segment, SegmentLines
 

@@ -61,13 +61,11 @@ _NOT_JUDGED: Final = ", or its rule permits any value"
 
 @dataclass(frozen=True, slots=True)
 class RoomTotals:
-    """How many elements the rules hardly judged.
+    """How many elements were compared, and how many of them the rules hardly judged.
 
     Attributes:
-        elements: elements that were compared.
-        open: how many of these would be right with any number.
-        loose: how many have a lowest and a highest permitted value that are further apart than a
-            tenth of their output's largest number; the open ones are among them.
+        open: elements that any value would satisfy.
+        loose: loose elements, the open ones included.
     """
 
     elements: int
@@ -103,8 +101,7 @@ def room_lines(log: RunLog) -> list[str]:
 def block_lines(log: RunLog) -> list[str]:
     """Return how large an error the blocks of captured graphs would notice; empty without blocks.
 
-    The first line counts the blocks in which no element is loose: each would fail if an element
-    were off by more than a tenth of its output's largest number. A line for each of the others
+    The first line counts the blocks in which no element is loose. A line for each of the others
     follows, at most `MOST_BLOCKS`, the block with the largest share of loose elements first.
     """
     totals = {
@@ -145,11 +142,7 @@ def unchecked_note(log: RunLog) -> str | None:
 
 
 def known_fault_lines(log: RunLog) -> list[str]:
-    """Return DirectML's own known faults that explain failures, a line for each.
-
-    A line has the number of cases, what DirectML does and in which releases, the smallest of the
-    cases, and what an application can do instead.
-    """
+    """Return DirectML's own known faults that explain failures, a line for each."""
     by_name: dict[str, list[Verdict]] = {}
     for verdict in log.verdicts:
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT:
@@ -171,10 +164,7 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
-    """Return, by operator, how many cases the backend cannot express, and how many there are.
-
-    Operators all of whose cases it can express are left out.
-    """
+    """Return how many cases the backend cannot express, and of how many, by operator."""
     cases = Counter(verdict.operator for verdict in log.verdicts)
     declined = Counter(
         verdict.operator
@@ -185,10 +175,7 @@ def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
 
 
 def declined_lines(log: RunLog) -> list[str]:
-    """Return how many cases the backend could not express, then why, most frequent reason first.
-
-    Each line but the first has a reason, its number of cases, and the operators that it concerns.
-    """
+    """Return how many cases the backend could not express, then why, most frequent reason first."""
     operators: dict[str, Counter[str]] = {}
     for verdict in log.verdicts:
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
@@ -230,10 +217,9 @@ class FarOperator:
     """An operator that is right by the documentation, but far from the results of known devices.
 
     Attributes:
-        operator: the name of the operator.
         cases: how many of the operator's passing cases are far.
-        typical_margin: the error of the farthest case, in multiples of the greatest error of
-            measured devices.
+        typical_margin: the error of the farthest case, in multiples of the greatest error of known
+            devices.
         case: the identifier of the farthest case.
     """
 
@@ -295,10 +281,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Return, for each variant, how many cases have which status, and how many have other bits.
-
-    A passing case has other bits if its outputs differ in a bit from those of the first variant.
-    """
+    """Return each variant's statuses, and how many cases pass with other bits than in the first."""
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in log.verdicts:
         for label, result in verdict.judgement.variants.items():
@@ -324,10 +307,7 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
 
 
 def warning_lines(log: RunLog) -> list[str]:
-    """Return the warnings of drivers and debug layers, the most frequent first.
-
-    A line has the number of cases with the warning, and the first of these cases.
-    """
+    """Return the warnings of drivers and debug layers, the most frequent first."""
     cases: dict[str, list[str]] = {}
     for verdict in log.verdicts:
         for warning in dict.fromkeys(verdict.execution.warnings):
@@ -392,8 +372,6 @@ class Section:
     """A list of remarks, as reports show it unless it is empty.
 
     Attributes:
-        heading: the heading, without a colon.
-        lines: returns the remarks on a run.
         prefix: what stands before each remark on a page that lists the remarks of all sections
             without headings; None if the page shows them elsewhere.
         verbose: whether only authors of cases need it, so that a short report leaves it out.

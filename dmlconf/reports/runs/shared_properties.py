@@ -1,4 +1,4 @@
-"""Say in a report what failures share, which `dmlconf.diagnosis` finds, and which it shows."""
+"""Say in reports what failures share, by `dmlconf.diagnosis`, and choose the failures to show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.simplest import simplest_first
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
-# A run without failures needs no diagnosis, so these are imported only where there are failures.
+# Runs without failures need no diagnosis, so its modules are imported late.
 if TYPE_CHECKING:
     from dmlconf.diagnosis.shared_properties import Condition, SharedProperty
 
@@ -33,7 +33,7 @@ __all__ = [
 HEADING: Final = "What failures share"
 
 LEAST_FAILURES: Final = 3
-"""The fewest failures of a group whose condition is reported; two may share one by chance."""
+"""Groups with fewer failures are reported without a condition, which two may share by chance."""
 
 MOST_NAMED: Final = 3
 MOST_OPTIONS: Final = 8
@@ -54,7 +54,6 @@ class SharedLine:
     Attributes:
         sentence: the number of failures, their operators, and the condition that they share.
         command: the command that runs the group's cases, quoted for a shell.
-        shared: the group.
     """
 
     sentence: str
@@ -111,7 +110,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Return the variants in which the failures occur, if these are the same for all of them."""
+    """Return the variants in which the failures occur, if all occur in the same ones."""
     named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 
@@ -158,7 +157,6 @@ class ShownFailure:
     """A failure that a report shows in full.
 
     Attributes:
-        verdict: the failure.
         others: how many other cases broke with the same message.
         operators: how many operators this failure and those cases belong to.
     """
@@ -169,14 +167,9 @@ class ShownFailure:
 
 
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
-    """Return some failures: of as many groups and operators, with as many messages, as possible.
+    """Return at most `most` failures, of as many groups and operators as possible.
 
-    The first of each group and operator is the simplest. Cases that broke with the same message
-    count as one failure.
-
-    Args:
-        log: the run's log.
-        most: the maximum number of failures.
+    Cases that broke with the same message count as one failure.
     """
     failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
     if not failing:

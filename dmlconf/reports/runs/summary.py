@@ -56,7 +56,6 @@ class OperatorTotals:
 
     Attributes:
         operator: the name of the operator or family, or `total`.
-        counts: number of verdicts by status.
         worst_ulp: the greatest distance in ULP; None where none was measured.
         margin: the greatest share of its limit that a passing case uses; None where every rule is
             exact, or the log has no margins.
@@ -127,11 +126,7 @@ def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
 
 
 def family_totals(operators: Sequence[OperatorTotals]) -> list[OperatorTotals]:
-    """Return the totals of each family, the one with most cases first.
-
-    Args:
-        operators: the totals of each operator.
-    """
+    """Return the totals of each family, the one with most cases first."""
     known = families()
     by_family: dict[str, list[OperatorTotals]] = {}
     for row in operators:
@@ -160,7 +155,7 @@ def shown_statuses(total: OperatorTotals) -> list[Status]:
 def closing_sentence(log: RunLog) -> str:
     """Return one sentence on how the run ended.
 
-    A run without failures has not necessarily passed: if no case passed, the sentence says so.
+    If no case passed, the sentence says so, even if none failed.
     """
     counts = {status: count for status, count in status_counts(log).items() if count}
     failing = {status: count for status, count in counts.items() if status.fails_run}
@@ -222,10 +217,7 @@ def repeat_command(header: Header, verdict: Verdict, handle: str | None = None) 
     """Return the command that runs just this case again, quoted for a shell.
 
     Args:
-        header: the header of the log.
-        verdict: the verdict on the case.
-        handle: the handle of the case, which names it where its identifier is long; None to use the
-            identifier.
+        handle: names the case where its identifier is long; None to use the identifier.
     """
     under = ["--circumstances", verdict.circumstance] if verdict.circumstance else []
     case = ["--case", verdict.case]

@@ -1,7 +1,6 @@
 """The terminal report's table: a row for each operator, or for each family of operators.
 
-The layout depends on the terminal's width: a narrow terminal gets headings on two lines, or no
-column of times.
+A narrow terminal gets headings on two lines, or no column of times.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _SHORTEST_NAMES: Final = 15
 """Maximum length of a line of a name, where no layout has room for longer ones."""
 
 _TIME: Final = f"{'Time':>7}"
-"""The heading of times, as wide as any time: so the layout does not depend on the times."""
+"""The heading of times, as wide as any time, so that the layout does not depend on the times."""
 
 _BROKEN_HEADINGS: Final = {
     "Unsupported": "Unsup-\nported",
@@ -52,15 +51,7 @@ _BROKEN_HEADINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A layout of the table.
-
-    Attributes:
-        gap: the number of spaces between columns.
-        broken_headings: whether headings take two lines.
-        with_time: whether there is a column of times.
-        with_margin: whether there is a column `Limit used`: the greatest share of its limit that a
-            passing case uses.
-    """
+    """A layout of the table; `gap` is the number of spaces between columns."""
 
     gap: int
     broken_headings: bool
@@ -89,7 +80,6 @@ class OperatorsTable:
     """A row for each operator or family, in the widest layout that cuts off no number.
 
     Attributes:
-        rows: the totals of each operator or family.
         total: the totals of all operators, which the last line shows.
         heading: the heading of the first column.
     """
@@ -99,7 +89,6 @@ class OperatorsTable:
     heading: str = "Operator"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the table in the widest layout that fits."""
         from rich.measure import Measurement
 
         unbounded = options.update(max_width=10_000)
@@ -116,11 +105,7 @@ class OperatorsTable:
 def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[OperatorsTable | str]:
     """Yield the table of a run and, if it leaves out operators, sentences that say how many.
 
-    A run of more than `MOST_ROWS` operators has a table of the operators that fail or, if none
-    fails, of the families of operators.
-
     Args:
-        log: the run's log.
         every_operator: whether the table has a row for each operator, however many there are.
     """
     rows, total = summary.operator_totals(log)

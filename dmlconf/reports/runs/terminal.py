@@ -50,13 +50,11 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
-    The report on a run without failures takes about one screen. With failures, it ends with what
-    the failures share, and with the commands that show one, run them again and diagnose them.
+    With failures, it ends with what they share, and with the commands that show one, run them again
+    and diagnose them.
 
     Args:
-        log: the run's log.
-        verbose: whether to show every operator, more failures, and what is of use to authors of
-            cases.
+        verbose: whether to show every operator, more failures, and what only authors of cases need.
         quiet: whether to show only what failures share, breakdowns, a line for each of some
             failures, and the closing sentence.
         failures: how many failures to show in full; None for 3, or 50 where verbose.
@@ -152,7 +150,7 @@ def _heading(header: Header, *, verbose: bool) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _HeadingLine:
-    """A name and its value on one line, which is cut off in a terminal if it is too narrow."""
+    """A name and its value on one line, which a narrow terminal cuts off."""
 
     name: str
     value: str
@@ -202,12 +200,9 @@ class _Headline:
 
 
 def _broken_after_commas(name: str, width: int, begin: int) -> str:
-    """Return an identifier on several lines if it is longer than a line.
+    """Return an identifier, on several lines if it is longer than a line.
 
-    Args:
-        name: the identifier.
-        width: how long a line may be.
-        begin: how many characters stand before the identifier on the first line.
+    `begin` is how many characters stand before it on the first line.
     """
     if len(name) < width:
         return name

@@ -14,12 +14,12 @@ _MOST_SHOWN = 20
 
 
 def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
-    """Return the cases that notice no defect: either they or their rules are useless."""
+    """Return the cases that notice no defect, so that they or their rules are useless."""
     return sorted(name for name, tally in noticed.items() if not tally.caught)
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
-    """Return, of all pairs of a defect and a case that runs its code, the percentage that fail."""
+    """Return how many pairs of a defect and a case that runs its code fail, in percent."""
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
 

@@ -50,8 +50,7 @@ class OperatorStrength:
     """An operator's row of the table.
 
     Attributes:
-        operator: its name.
-        injected: defects that no rule permits and that apply to at least one case.
+        injected: defects that the suite should catch, as `Tally.outside` says.
         caught: defects among these that at least one case catches.
         within: defects that stay within the rules in every case.
         cases_injected: pairs of a defect and a case whose rule it breaks.
@@ -93,7 +92,7 @@ def _total(rows: list[OperatorStrength]) -> OperatorStrength:
 
 
 def survivors(strength: Strength) -> list[tuple[Mutant, Tally]]:
-    """Return the defects that break a rule and that no case catches."""
+    """Return the defects that the suite should catch, as `Tally.outside` says, and does not."""
     mutants = sorted(strength.mutants.items())
     return [(mutant, tally) for mutant, tally in mutants if tally.outside and not tally.detected]
 
@@ -252,16 +251,13 @@ class _DefectFigure(Figure):
     strength: Strength
 
     def sentences(self) -> Iterator[str]:
-        """Yield the shares by defect and by case."""
         yield closing_sentence(self.strength)
         yield case_sentence(self.strength.noticed)
 
     def remarks(self) -> Iterator[str]:
-        """Yield a line for each operator with cases that notice nothing."""
         yield from case_lines(self.strength.noticed)
 
     def markdown(self) -> list[str]:
-        """Return the parts of the page by case and by defect."""
         return [
             f"## {self.heading}",
             "",
@@ -279,9 +275,9 @@ class _DefectFigure(Figure):
         return {"by_case": case_data(self.strength.noticed)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return a sentence for each lower share, and one if legitimate differences fail.
+        """Return a sentence for each operator with a lower share, and on legitimate differences.
 
-        The shares are those of the operators. For the name `cases`, only the share by case counts.
+        For the name `cases`, only the share by case counts.
         """
         if name == "cases":
             return too_low("by case", case_share(self.strength.noticed), least)

@@ -32,7 +32,6 @@ class _Deviations(Figure):
         return failing - excused, failing
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share that still fails, for each target."""
         for target in TARGETS:
             left, failing = self._counts(target)
             yield (
@@ -47,18 +46,16 @@ class _Deviations(Figure):
             yield table(target).title, name, f"{count:,}"
 
     def table(self) -> Table | None:
-        """Return a row for each deviation that excuses something, the most frequent first."""
         return Table(_HEADINGS, self._rows(), _HEADINGS[:2])
 
     def remarks(self) -> Iterator[str]:
-        """Yield a line for each operator more than half of whose failures a target excuses."""
+        """Yield the operators of which a target excuses more than half of the failures."""
         for (target, operator), failing in sorted(self.figure.failing.items()):
             excused = self.figure.excused[target, operator]
             if 2 * excused > failing:
                 yield f"{table(target).title} excuses {excused:,} of {failing:,} of {operator}"
 
     def data(self) -> Mapping[str, Any]:
-        """Return the figure for JSON."""
         return {"deviations": {target: self._data(target) for target in TARGETS}}
 
     def _data(self, target: str) -> Mapping[str, Any]:
@@ -72,7 +69,6 @@ class _Deviations(Figure):
         }
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share of each target that is lower."""
         shares = {target: share(*self._counts(target)) for target in TARGETS}
         return [
             line

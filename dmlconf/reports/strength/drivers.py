@@ -63,7 +63,7 @@ class DriverDefects(Figure):
         )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield pairs of defect and operator: those that survive, and those few cases notice."""
+        """Yield the pairs of defect and operator that survive, and those that few cases notice."""
         yield "What survives, and the case that is missing", survivor_lines(self.figure)
         yield "What fewer than three cases notice", self._few()
 
@@ -77,7 +77,7 @@ class DriverDefects(Figure):
         return {"drivers": driver_data(self.figure)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share if it is lower."""
+        """Return one sentence if the share is below `least`."""
         return too_low("by driver defect", self.share, least)
 
 

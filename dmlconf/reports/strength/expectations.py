@@ -123,7 +123,7 @@ class SpoiledExpectations(Figure):
         }
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the operators whose share is lower, and the cases that fail as they are."""
+        """Return the operators whose share is below `least`, and cases that fail as they are."""
         return [
             f"by expectation: {operator} notices {noticed:.2f}%, less than {least:g}%"
             for operator, noticed in weak_operators(self.figure, least).items()
@@ -142,7 +142,7 @@ def permitted_lines(figure: ExpectationFigure) -> Iterator[str]:
 
 
 def unnoticed_lines(figure: ExpectationFigure) -> Iterator[str]:
-    """Yield a line for each operator and kind with changes neither noticed nor permitted."""
+    """Yield the operators and kinds with unnoticed changes, and cases that fail unchanged."""
     for (operator, kind), tally in sorted(figure.tallies.items()):
         unnoticed = tally.counted - tally.noticed
         if unnoticed:

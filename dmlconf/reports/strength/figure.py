@@ -1,7 +1,7 @@
 """What every figure of a suite's strength has: how it is measured, its sentences, table and data.
 
-Each figure has a module in this folder that ends with its `FigureKind`, and `measurement.FIGURES`
-lists them. To add a figure, write a module and add its `FigureKind` to that list.
+To add a figure, write a module that ends with its `FigureKind`, and list it in
+`measurement.FIGURES`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ class Table:
     """A table that shows a figure.
 
     Attributes:
-        headings: the headings of the columns.
-        rows: the cells of each row.
-        left: the headings of columns that are aligned to the left; the others are aligned to the
+        left: the headings of columns that are aligned to the left; all others are aligned to the
             right.
         on_pages_only: whether the terminal omits the table.
     """
@@ -67,14 +65,11 @@ class Setting:
     """The cases that are measured, and the options of measuring.
 
     Attributes:
-        plan: the cases.
         models: the cases among them that have the tag `model`.
         suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
         sample: how many cases at most of each operator, and of each driver defect; None for all.
-        seed: the seed of all random choices.
         chosen: the names of the figures that are measured.
-        progress: shows how many cases have been measured.
         recordings: the recordings from which `injected` took expected values.
     """
 
@@ -111,7 +106,6 @@ class Setting:
         Args:
             measure: measures a chunk of cases, as for `measured_in_processes`.
             result: an empty tally, to which the tallies of all chunks are added.
-            cases: the cases.
             chunk: how many cases a process takes at a time.
         """
         with self.progress(len(cases)) as advance:
@@ -134,11 +128,7 @@ def of_cases(
 
 
 class Figure(ABC):
-    """A figure that was measured.
-
-    Attributes:
-        heading: the heading of the figure's part of a page, such as `By graph`.
-    """
+    """A figure that was measured; `heading` is its heading on pages, such as `By graph`."""
 
     heading: ClassVar[str]
 
@@ -176,16 +166,15 @@ class Figure(ABC):
 
     @abstractmethod
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return a sentence for each part of the figure that is below a percentage.
+        """Return a sentence for each part of the figure that is below the percentage `least`.
 
         Args:
             name: the name of the threshold, one of `FigureKind.thresholds`.
-            least: the percentage.
         """
 
 
 def too_low(name: str, percentage: float, least: float) -> list[str]:
-    """Return a sentence on a percentage of a figure that is lower than the least; else nothing."""
+    """Return one sentence if a figure's percentage is below `least`, otherwise none."""
     return [f"{name}: {percentage:.2f}%, less than {least:g}%"] if percentage < least else []
 
 
@@ -195,14 +184,13 @@ class FigureKind:
 
     Attributes:
         name: the name, as --figure takes it.
-        measure: measures the figure.
         introduction: what the figure is, as an item of a list on a page.
         usual: whether it is measured if the user names no figure.
         graphs_only: whether it counts only graphs.
         takes_all: whether it needs all cases, and takes no sample of them.
         subject: what the figure counts, for the message about a threshold of a figure that was not
             measured.
-        thresholds: the names that --fail-under takes.
+        thresholds: the names that --fail-under takes; empty if that is only `name`.
     """
 
     name: str

@@ -83,7 +83,7 @@ class Graphs(Figure):
         }
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share if it is lower, and how many legitimate differences fail, if any do."""
+        """Return sentences on a share below `least`, and on legitimate differences that fail."""
         refused = sum(len(tally.unexpected) for tally in self.figure.legitimate.values())
         failing = [f"{refused:,} legitimate differences of graphs fail"] if refused else []
         return too_low("by graph", self.share, least) + failing

@@ -58,9 +58,7 @@ class Measurement:
     """The figures that were measured.
 
     Attributes:
-        figures: the figures, by name, in the order of `FIGURES`.
         strength: the injected defects and perturbations; empty if neither was chosen.
-        seed: the seed of all random choices.
         sample: how many cases of each operator and driver defect were tried; None for all.
     """
 
@@ -70,11 +68,10 @@ class Measurement:
     sample: int | None = None
 
     def complaints(self, threshold: str, least: float) -> list[str]:
-        """Return a sentence for each figure that is below a percentage or was not measured.
+        """Return sentences if a figure is below a percentage or was not measured.
 
         Args:
             threshold: the name of a figure, or one of its `FigureKind.thresholds`.
-            least: the percentage.
         """
         kind = next(
             kind for kind in FIGURES.values() if threshold in (kind.thresholds or (kind.name,))

@@ -27,7 +27,6 @@ class KindShare:
     """How many perturbations of one kind the cases notice.
 
     Attributes:
-        kind: the name of the kind.
         operators: in words, which operators are counted: all, or all but those with an excuse.
         tried: how many outputs were perturbed.
         caught: how many of them fail their case.

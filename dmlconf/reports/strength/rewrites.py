@@ -17,10 +17,10 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 
 
 def _needed() -> Iterator[tuple[str, str]]:
-    """Yield what is to be proven: each rewrite with `RIGHT`, and with each of its conditions.
+    """Yield each rewrite with `RIGHT`, and with each of its conditions.
 
-    `RIGHT` stands for a graph in which the rewrite is right; a condition, for a graph in which it
-    does not hold and the rewrite is wrong.
+    `RIGHT` stands for a graph in which the rewrite is right; a condition stands for a graph in
+    which it does not hold and the rewrite is wrong.
     """
     for name, rewrite in rewrites().items():
         yield name, RIGHT
@@ -112,7 +112,7 @@ class Rewrites(Figure):
         }
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share and what is missing, if the share is lower."""
+        """Return the share and what is missing, if the share is below `least`."""
         complaints = too_low("by rewrite", self.share, least)
         return [*complaints, *self._missing()] if complaints else []
 

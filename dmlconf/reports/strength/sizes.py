@@ -32,7 +32,7 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """Of all pairs of a defect and a case that runs its code, the percentage that fail."""
+        """How many pairs of a defect and a case that runs its code fail, in percent."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:
@@ -65,7 +65,7 @@ class SizeDefects(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield a line for each pair of defect and operator that survives; count those left out."""
+        """Yield the pairs of defect and operator that survive, and how many were not tried."""
         yield "What survives in all cases of an operator that were tried", self._survivors()
 
     def _survivors(self) -> Iterator[str]:
@@ -81,7 +81,7 @@ class SizeDefects(Figure):
         return {"sizes": {**driver_data(self.figure), "share": self.share}}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share if it is lower."""
+        """Return one sentence if the share is below `least`."""
         return too_low("by defect of size", self.share, least)
 
 

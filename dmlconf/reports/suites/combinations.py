@@ -46,9 +46,8 @@ def render_table(
     """Return the report for the terminal.
 
     Args:
-        rows: what is covered, by operator.
-        missing: whether to list each pair that no case has.
-        excluded: whether to list each impossible pair as well, with the reason.
+        missing: whether to list the pairs that no case has, instead of a table.
+        excluded: whether to list these pairs and the impossible ones, with the reasons.
     """
     from rich import box
     from rich.console import Group

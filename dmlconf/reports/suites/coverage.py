@@ -51,8 +51,6 @@ class Coverage:
     """The coverage of a suite.
 
     Attributes:
-        rows: the coverage of each operator.
-        networks: the networks whose layers the suite has.
         graphs: the operators that graphs connect; None if graphs were not measured.
         captured: what captured cases use; None if captured cases were not measured.
     """
@@ -119,9 +117,8 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
     """Return the report for the terminal.
 
     Args:
-        coverage: the coverage.
         width: columns of the terminal; a narrow one gets fewer table columns.
-        missing: whether to list each part that no case covers.
+        missing: whether to list the parts that no case covers, instead of a table.
     """
     from rich import box
     from rich.console import Group

@@ -15,12 +15,7 @@ __all__ = ["render_table"]
 
 
 def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> RenderableType:
-    """Return the report for the terminal.
-
-    Args:
-        rows: how many cases of each operator the target can express.
-        missing: whether to list each reason for which a case has no counterpart.
-    """
+    """Return the report for the terminal; with `missing`, it lists reasons instead of a table."""
     from rich import box
     from rich.console import Group
     from rich.table import Table

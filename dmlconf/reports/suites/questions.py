@@ -40,12 +40,7 @@ def _missing(rows: Sequence[QuestionCoverage]) -> Iterator[str]:
 
 
 def render_table(rows: Sequence[QuestionCoverage], *, missing: bool = False) -> RenderableType:
-    """Return the report for the terminal.
-
-    Args:
-        rows: the questions that are asked of each operator.
-        missing: whether to list each part that no case asks.
-    """
+    """Return the report for the terminal; `missing` lists parts not asked instead of a table."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
