@@ -1,7 +1,7 @@
 """The strength figure "by deviation": how many errors the deviations of a target excuse.
 
-The targets are ONNX and WebNN. An output is perturbed so that it fails by DirectML's documentation,
-such as 1.001 in place of 1; a deviation that permits it, as ONNX's own tests do, excuses it.
+An output is perturbed so that it fails by DirectML's documentation. A deviation of ONNX or WebNN
+that permits the perturbed output excuses it.
 """
 
 from __future__ import annotations
@@ -57,11 +57,7 @@ def measure_deviations(
 ) -> DeviationFigure:
     """Return how many perturbations of some cases the deviations of each target excuse.
 
-    Args:
-        plan: the cases; those that expect a rejection are not used.
-        against: gives the expected outcome of cases that state none.
-        advance: is called after each case.
-        seed: decides which elements are perturbed.
+    Cases that expect a rejection are not used.
     """
     figure = DeviationFigure()
     for planned in plan:

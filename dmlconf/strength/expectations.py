@@ -1,8 +1,7 @@
 """The strength figure "by expectation": whether cases notice that an expected output is wrong.
 
-One element of each stated or recorded output is changed a little, as the figure "by perturbation"
-changes outputs of a backend. A case notices the change if it fails while the backend returns what
-the reference computes.
+One element of each stated or recorded output is changed as in the figure "by perturbation". A case
+notices the change if it fails while the backend returns what the reference computes.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class ExpectationTally:
         tried: how many expected outputs were changed.
         noticed: how many of these changes make their case fail.
         permitted: how many changed outputs the rule permits, by the source that says so.
-        missed: the first changes that neither a case noticed nor a rule permits, as case and
-            output.
+        missed: the first changes that are neither noticed nor permitted, as case and output.
     """
 
     tried: int = 0
@@ -90,11 +88,10 @@ class ExpectationFigure:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a rule that permits some changed outputs.
+    """The source of a rule that permits some changed outputs, such as a section of a specification.
 
     Attributes:
-        text: the source, such as a section of a specification.
-        any_value: whether it also permits any value of some elements.
+        any_value: whether the rule also permits any value of some elements.
     """
 
     text: str
@@ -122,11 +119,7 @@ def measure_expectations(
 ) -> ExpectationFigure:
     """Change each expected output in each way, and return which changes the cases notice.
 
-    Args:
-        cases: the suite; those that state nothing and were not recorded are not used.
-        against: gives the recorded outcome of cases that state none.
-        advance: is called after each case.
-        seed: decides which elements are changed.
+    Cases that state nothing and were not recorded are not used.
     """
     figure = ExpectationFigure()
     for case in cases:
@@ -148,7 +141,8 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
     trial = _Trial(case, expected, allowances)
     status = trial.status()
     if status is not Status.PASSED:
-        # Where a rule permits any value, there is nothing to notice.
+        # If its rule permits any value, a case neither passes nor fails: there is nothing to
+        # notice.
         figure.failing += [case.identifier] if status.fails_run else []
         return
     figure.cases += 1
@@ -169,13 +163,7 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Judges a case with a changed expectation, on a backend that returns the reference's outputs.
-
-    Attributes:
-        case: the case.
-        expected: what it expects.
-        allowances: what its rules permit.
-    """
+    """Judges a case with a changed expectation; the backend returns the reference's outputs."""
 
     case: Case
     expected: ExpectedOutputs
@@ -225,7 +213,7 @@ def _changes(
         if changed is None:
             continue
         if isinstance(target, Sample):
-            # The old digest would say that the sample is of the unchanged output.
+            # The digest is that of the unchanged output.
             yield kind, replace(target, values=changed, digest="")
         else:
             yield kind, changed.reshape(target.shape)
@@ -241,13 +229,7 @@ def _permitting(
     """Return the first source whose rule permits a changed output; None if there is none.
 
     If a rule permits any value of a changed element, only a source with `any_value` counts.
-
-    Args:
-        candidates: the sources that permit some changes of this kind.
-        case: the case.
-        name: the output.
-        outputs: its expected values, before and after the change.
-        allowances: what the case's rules permit.
+    `outputs` are the expected values before and after the change.
     """
     if not candidates:
         return None
@@ -267,10 +249,7 @@ def _permitting(
 def _within_ends(
     case: Case, name: str, values: Array, indices: Array | slice, allowances: CaseAllowances
 ) -> tuple[Array, Array]:
-    """Return which values a rule permits, and where it does not permit every number.
-
-    A rule permits every number if both ends of its interval are infinite.
-    """
+    """Return which values a rule permits, and where it does not permit every number."""
     allowance, rule = allowances.of(name), case.rule(name)
     errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None
     others = () if errors is None else errors.others

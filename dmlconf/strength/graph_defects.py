@@ -1,7 +1,6 @@
 """Defects of graph compilers, injected into graphs, and legitimate differences.
 
-A defect yields the outputs of a wrong graph; a legitimate difference those of a right one.
-The reference computes both, so every graph can have them.
+The reference computes the outputs that a graph has with each of them.
 """
 
 from __future__ import annotations
@@ -37,12 +36,7 @@ Outputs = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class GraphSite:
-    """A graph with its right outputs, into which a defect is to be injected.
-
-    Attributes:
-        case: the graph.
-        outputs: its right outputs, by name.
-    """
+    """A graph with its right outputs by name, into which a defect is to be injected."""
 
     case: Case
     outputs: Outputs
@@ -181,7 +175,6 @@ def _moved(values: Array) -> Array:
 
 
 def _more_roundings(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """An edge of FLOAT32 holds FLOAT16."""
     for slot in site.intermediates:
         tensor = site.case.graph.by_name[slot[0]].outputs[slot[1]]
         if tensor.DataType.dtype == np.float32:
@@ -189,7 +182,6 @@ def _more_roundings(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Two inputs of a node that have equal descs are exchanged."""
     for node, first, second, graph in swapped_inputs(site.case.graph):
         outputs = site.rewired(
             input_edges=graph.input_edges, intermediate_edges=graph.intermediate_edges
@@ -199,7 +191,6 @@ def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """A node has a defect that changes its output, which later nodes read."""
     right = site.nodes
     for node, tensor in site.intermediates:
         case = right.cases[node]
@@ -240,13 +231,7 @@ def _computed_in_float32(
     rounded: Callable[[Array, np.dtype[Any]], Array],
     held: Collection[Slot] = (),
 ) -> Outputs:
-    """Return the outputs if each node computes in FLOAT32 and then rounds its FLOAT16 outputs.
-
-    Args:
-        site: the graph.
-        rounded: rounds values to a data type.
-        held: outputs of nodes that are not rounded.
-    """
+    """Return the outputs if nodes compute in FLOAT32 and round FLOAT16 outputs except `held`."""
     whole = with_float32_edges(site.case)
     dtypes = {
         (node.name, name): tensor.DataType.dtype

@@ -26,7 +26,7 @@ class GraphTally:
     """The results for one defect, or for one legitimate difference.
 
     Attributes:
-        tried: how often it was tried: for a defect, how often it changed a graph's outputs.
+        tried: how often it was tried; a defect counts only where it changes an output of a graph.
         failed: how often the verdict failed.
         unexpected: the graphs whose verdict is wrong, with the change: a defect that passes, or a
             legitimate difference that fails.
@@ -45,13 +45,7 @@ class GraphTally:
 
 @dataclass(slots=True)
 class GraphFigure:
-    """The results for all defects and legitimate differences in a suite's graphs.
-
-    Attributes:
-        cases: how many graphs were used.
-        defects: the defects, by name.
-        legitimate: the legitimate differences, by name.
-    """
+    """The results for all defects and legitimate differences, by name, in `cases` graphs."""
 
     cases: int = 0
     defects: dict[str, GraphTally] = field(default_factory=dict)
@@ -70,13 +64,9 @@ def measure_graphs(
 ) -> GraphFigure:
     """Return which defects the graphs among some cases notice.
 
-    A graph without independent expected values is compared with the reference. The figure measures
-    the rules, so that is enough.
-
-    Args:
-        cases: those that are no graphs, expect a rejection or compare two forms do not count.
-        against: gives the expected outcome of cases that state none.
-        advance: is called after each case.
+    A graph without independent expected values is compared with the reference, which is enough
+    since the figure measures the rules. Graphs that expect a rejection or compare two forms do not
+    count.
     """
     figure = GraphFigure()
     for case in cases:

@@ -19,13 +19,7 @@ __all__ = ["Defect", "Site", "recomputed"]
 
 @dataclass(frozen=True)
 class Site:
-    """An output of a case, still correct, into which a defect is to be injected.
-
-    Attributes:
-        case: the case.
-        outputs: all correct outputs of the case, by tensor.
-        name: the output tensor that gets the defect.
-    """
+    """The output `name` of a case, still correct, into which a defect is to be injected."""
 
     case: Case
     outputs: Mapping[str, Array]
@@ -43,7 +37,7 @@ class Site:
 
 
 def _has_inputs(site: Site) -> bool:
-    """Return whether the operator has inputs, so that data can make its elements differ."""
+    """Return whether the operator has inputs, so that its output depends on data."""
     return bool(site.case.data)
 
 
@@ -52,10 +46,9 @@ class Defect:
     """One way in which an operator can be wrong.
 
     Attributes:
-        name: the name, as reports show it.
         inject: yields wrong outputs for a site, each with a note that distinguishes it from the
             others; nothing if the defect does not apply there.
-        shows: returns whether the site's output would be wrong with suitable data. A defect of
+        shows: returns whether the site's output would be wrong with suitable data; a defect of
             subnormal numbers, for example, shows only in outputs that have some.
     """
 

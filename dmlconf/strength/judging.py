@@ -1,4 +1,4 @@
-"""Judges many outputs of one case, with one computation of what is expected and permitted."""
+"""Judge many outputs of one case, with one computation of what is expected and permitted."""
 
 from __future__ import annotations
 
@@ -16,19 +16,9 @@ __all__ = ["CaseJudge"]
 
 
 class CaseJudge:
-    """Gives the verdicts on one case.
-
-    Attributes:
-        allowances: what the rules permit in addition to the reference's outputs.
-    """
+    """Gives the verdicts on one case; `allowances` is what its rules permit."""
 
     def __init__(self, case: Case, against: Against) -> None:
-        """Remember the case.
-
-        Args:
-            case: the case.
-            against: gives the expected outcome if the case states none.
-        """
         self._case = case
         self._against = against
         self._expected: list[Outcome | Recorded | None] = []
@@ -40,7 +30,7 @@ class CaseJudge:
         return judge(self._case, outputs, self._expectation, allowances=self.allowances).status
 
     def fails(self, site: Site, output: Array) -> bool:
-        """Return whether the case fails with another output than the site's."""
+        """Return whether the case fails with this output in place of the site's."""
         return self({**site.outputs, site.name: output}) is not Status.PASSED
 
     def _expectation(self, case: Case) -> Outcome | Recorded | None:

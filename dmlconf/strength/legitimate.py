@@ -38,7 +38,7 @@ def _reciprocal(site: Site) -> Iterator[tuple[str, Array]]:
             divisor = inputs["BTensor"].astype(np.float32)
             product = inputs["ATensor"].astype(np.float32) * (np.float32(1) / divisor)
             near = product.astype(site.correct.dtype)
-            # If the reciprocal itself overflows or is subnormal, no hardware does this.
+            # If the reciprocal itself overflows or is subnormal, no hardware divides by way of it.
             tiny, largest = np.finfo(np.float32).tiny, np.finfo(np.float32).max / 4
             usual = (np.abs(divisor) > 1 / largest) & (np.abs(divisor) < 1 / tiny / 4)
         yield "", np.where(usual, near, site.correct)

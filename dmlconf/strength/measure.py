@@ -33,10 +33,7 @@ class Mutant:
     """An operator with one defect in one output of one data type.
 
     Attributes:
-        operator: its name.
         defect: the defect's name, with a note if it can be injected in several ways.
-        output: the output's field.
-        data_type: the output's data type.
     """
 
     operator: str
@@ -73,7 +70,7 @@ class Tally:
 
     @property
     def outside(self) -> bool:
-        """Whether the suite should catch the mutant: no rule permits what it does."""
+        """Whether the suite should catch the mutant: a rule forbids it, also if data hide it."""
         return self.injected > 0 or (self.hidden > 0 and not self.within)
 
     @property
@@ -84,13 +81,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A legitimate difference that fails.
-
-    Attributes:
-        operator: its name.
-        difference: the difference's name.
-        case: the case's identifier.
-    """
+    """A legitimate difference that fails."""
 
     operator: str
     difference: str
@@ -99,13 +90,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What to try on each case.
-
-    Attributes:
-        defects: whether to inject defects of every operator.
-        perturbations: whether to perturb single elements.
-        seed: decides which elements are perturbed.
-    """
+    """What to try on each case; `seed` decides which elements are perturbed."""
 
     defects: bool = True
     perturbations: bool = True
@@ -120,7 +105,6 @@ class Strength:
     """The defects that the cases of a suite notice.
 
     Attributes:
-        mutants: the tally of each mutant.
         legitimate: how many legitimate differences were tried, by operator and name.
         refused: the legitimate differences that failed.
         cases: how many cases were used.
@@ -159,11 +143,7 @@ def measure(
 ) -> Strength:
     """Inject the defects into the cases, and return which of them the cases notice.
 
-    Args:
-        cases: the suite; those that expect a rejection are not used.
-        against: gives the expected outcome of cases that state none.
-        advance: is called after each case.
-        method: what to try.
+    Cases that expect a rejection are not used.
     """
     strength = Strength()
     for case in cases:
@@ -212,7 +192,7 @@ def _inject(strength: Strength, site: Site, judged: CaseJudge) -> None:
 def _injections(
     site: Site, defects: Sequence[Defect]
 ) -> Iterator[tuple[Mutant, Defect, Array | None]]:
-    """Yield each mutant and its defect with the wrong output; None if no bit of that is changed."""
+    """Yield each mutant and its defect with the wrong output, or with None if no bit is wrong."""
     right = np.ascontiguousarray(site.correct).tobytes()
     output = TensorRef.of(site.name).field
     data_type = str(site.case.outputs()[site.name].DataType)

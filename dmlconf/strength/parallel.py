@@ -1,4 +1,4 @@
-"""Measures a figure of strength in several processes; each figure brings its own function."""
+"""Measure a figure of strength in several processes; each figure brings its own function."""
 
 from __future__ import annotations
 
@@ -42,10 +42,7 @@ def measured_in_processes(
     """Return the tally of all cases, and the recordings that gave expected values.
 
     Args:
-        measure: measures some of the cases.
         result: an empty tally, to which those of all cases are added.
-        plan: the cases.
-        suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.
         chunk: how many cases a process takes at a time.
         advance: is called after each case.

@@ -98,7 +98,7 @@ def _off_by_one(values: Array, defined: Array, rng: np.random.Generator) -> Arra
 
 
 def _ulp(steps: int, dtype: Any) -> _Change:
-    """Return a function that moves an element that is not subnormal by a number of ULP."""
+    """Return a function that moves a normal element by a number of ULP."""
 
     def change(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
         if values.dtype != dtype:
@@ -149,11 +149,9 @@ class PerturbationTally:
 
 @dataclass(frozen=True, slots=True)
 class Exceptional:
-    """A lower target for the share of one kind of perturbation that is caught in all operators.
+    """A lower target, in percent, for the share of one kind of perturbation that is caught.
 
     Attributes:
-        target: the share in percent.
-        reason: why it is lower.
         operators: the operators that lower the share; the others must reach the usual target.
     """
 
@@ -180,14 +178,7 @@ def exceptional() -> Mapping[str, Exceptional]:
 def perturb(
     tallies: dict[tuple[str, str], PerturbationTally], site: Site, judged: CaseJudge, seed: int
 ) -> None:
-    """Try each kind once on one output; the seed and the names decide on which element.
-
-    Args:
-        tallies: the tallies, by kind and operator; they get the results.
-        site: the output.
-        judged: gives the verdicts.
-        seed: decides which elements are perturbed.
-    """
+    """Try each kind once on one output, and add the verdicts to the tallies."""
     for kind, changed in perturbations(site, judged.allowances, seed):
         tally = tallies.setdefault((kind, site.case.operator_name), PerturbationTally())
         tally.tried += 1
@@ -200,10 +191,7 @@ def perturb(
 def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator[tuple[str, Array]]:
     """Yield the output with each kind of perturbation that it can have, by the kind's name.
 
-    Args:
-        site: the output.
-        allowances: the allowances of its case.
-        seed: decides, with the names, which elements are perturbed.
+    The seed and the names decide which elements are perturbed.
     """
     values = np.ascontiguousarray(site.correct).ravel()
     if not values.size:
@@ -219,12 +207,7 @@ def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator
 
 
 def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
-    """Return which elements of an output the documentation defines, flat.
-
-    Args:
-        site: the output.
-        allowances: the allowances of its case.
-    """
+    """Return which elements of an output the documentation defines, flat."""
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"]:

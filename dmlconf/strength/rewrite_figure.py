@@ -1,14 +1,11 @@
 """The strength figure "by rewrite": whether the cases of rewrites prove what they are for.
 
-A rewrite (`schemas/rewrites.yaml`) is a change that a graph compiler makes, such as dropping a
-transposition that is followed by its inverse. It is right under conditions. There are two kinds of
-cases:
+The reference computes the graph of a case and the rewritten graph. There are two kinds of cases:
 
-- one in which the conditions hold; it proves the rewrite if the rewritten graph passes too
+- one in which all conditions of the rewrite hold; it proves the rewrite if the rewritten graph
+  passes too
 - a near miss, in which one condition does not hold; it proves the condition if the graph itself
   passes, and the rewritten graph fails
-
-The reference computes both graphs, with the data of the case.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ __all__ = [
 ]
 
 RIGHT: Final = ""
-"""Stands for the name of a condition in keys for cases in which all conditions hold."""
+"""Stands in keys instead of a condition's name, for cases in which all conditions hold."""
 
 
 @dataclass(slots=True)
@@ -69,11 +66,6 @@ def measure_rewrites(
     plan: Iterable[PlannedCase], against: Against, advance: Callable[[], None] = lambda: None
 ) -> RewriteFigure:
     """Return the figure of the cases of rewrites in a plan.
-
-    Args:
-        plan: the cases; those without a rewrite do not count.
-        against: gives the expected outcome of cases that state none.
-        advance: is called after each case.
 
     Raises:
         InvalidFilesError: a case or its rewritten graph cannot be built.

@@ -11,13 +11,7 @@ __all__ = ["sampled"]
 
 
 def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[PlannedCase]:
-    """Return at most `count` cases of each operator, in the plan's order.
-
-    Args:
-        plan: the cases.
-        count: how many of each operator; None for all.
-        seed: the seed of the random choice.
-    """
+    """Return at most `count` random cases of each operator, or all, in the plan's order."""
     if count is None:
         return list(plan)
     by_operator: dict[str, list[int]] = {}

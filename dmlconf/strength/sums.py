@@ -1,8 +1,7 @@
 """Recompute a sum of products in another order or precision, to inject that as a defect.
 
-A row of 4 products p1 to p4 is added up forward as ((p1 + p2) + p3) + p4, pairwise as
-(p1 + p2) + (p3 + p4). Each part is what the reference computes if all but some elements of an input
-are 0.
+A row of 4 products p1 to p4 is added up forward as `((p1 + p2) + p3) + p4`, pairwise as
+`(p1 + p2) + (p3 + p4)`.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ def summed_axis(case: Case) -> int:
 def partial_sums(site: Site) -> list[Array] | None:
     """Return parts of an output that add up to it, FLOAT64; None if the operator is not linear.
 
-    Each part is the operator's result for its first input with all but some elements along an
-    axis set to zero; the first part is the result for zeros, such as a bias.
+    Each part is the operator's result for its first input with all but some elements along an axis
+    set to zero; the first part is the result for zeros, such as a bias.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None
@@ -136,13 +135,7 @@ ORDERS: Final[Mapping[str, Callable[[Sequence[Array], _Add], Array]]] = {
 
 
 def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array | None:
-    """Return the output with its parts added up in an order, rounding after each addition.
-
-    Args:
-        site: the output.
-        order: one of `ORDERS`.
-        precision: the type of the sum.
-    """
+    """Return the output with its parts added up in an order, rounded after each addition."""
     parts = partial_sums(site)
     if parts is None:
         return None

@@ -12,7 +12,6 @@ class CaseTally:
     """How many defects were tried with one case, and how many it caught.
 
     Attributes:
-        operator: the case's operator.
         ran: how many defects are in code that the case runs.
         caught: how many of them make the case fail.
     """
@@ -22,7 +21,7 @@ class CaseTally:
     caught: int = 0
 
     def add(self, other: CaseTally) -> None:
-        """Add the counts of other defects that were tried with the same case."""
+        """Add the counts of another tally."""
         self.ran += other.ran
         self.caught += other.caught
 

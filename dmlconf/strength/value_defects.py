@@ -22,10 +22,8 @@ def _float_defect(
     """Return a defect that applies one change to all elements of a floating-point output.
 
     Args:
-        name: the name, as reports show it.
-        change: the change of the values.
-        everywhere: whether it changes ordinary numbers, not only special ones.
-        least_bytes: the size of the smallest type that it applies to.
+        everywhere: whether the change concerns ordinary numbers, not only special ones.
+        least_bytes: the size of the smallest type that the defect applies to.
     """
 
     def inject(site: Site) -> Iterator[tuple[str, Array]]:

@@ -38,11 +38,7 @@ class Met:
 
 @dataclass(frozen=True, slots=True)
 class Applicability:
-    """Which cases each driver defect applies to.
-
-    Attributes:
-        met: which cases each defect applies to, by defect and operator.
-    """
+    """Which cases each driver defect applies to, by defect and operator."""
 
     met: Mapping[OperatorDefect, Met]
 
@@ -51,7 +47,6 @@ class Applicability:
 
         Args:
             sample: how many cases of each defect and operator at most; None for all.
-            seed: the seed of the random choice.
         """
         return _by_case({pair: _sample(pair, met, sample, seed) for pair, met in self.met.items()})
 
@@ -67,7 +62,6 @@ class Applicability:
 
 
 def _sample(pair: OperatorDefect, met: Met, sample: int | None, seed: int) -> Sequence[int]:
-    """Return the indices of the cases of a sample."""
     if sample is None or len(met.cases) <= sample:
         return met.cases
     return Random(f"{seed} {pair}").sample(met.cases, sample)
@@ -87,13 +81,7 @@ def applicability_of(
     defects: Sequence[DriverDefect],
     advance: Callable[[], None] = lambda: None,
 ) -> Applicability:
-    """Return which conditions the cases meet; those that expect a rejection meet none.
-
-    Args:
-        cases: the suite, in the order of its plan.
-        defects: the catalogue.
-        advance: is called after each case.
-    """
+    """Return which conditions the cases of a plan meet; those that expect a rejection meet none."""
     by_operator: dict[str, list[DriverDefect]] = {}
     for defect in defects:
         for operator in defect.operators:

@@ -51,8 +51,6 @@ class BugReport:
     Attributes:
         name: the report's name in the catalogue.
         product: the product whose results were wrong.
-        url: where it is.
-        title: its title.
     """
 
     name: str
@@ -66,11 +64,8 @@ class DriverDefect:
     """One defect that a driver may have.
 
     Attributes:
-        name: the name, as reports show it.
-        operators: the operators that have it.
         conditions: the conditions, all of which a desc must meet for the defect's code to run.
         effect: the name of its effect on the outputs.
-        settings: the settings of the effect.
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.
         survives: for each operator whose cases do not catch the defect, the reason.
@@ -176,8 +171,7 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
     """Return whether a documented desc of an operator can meet the conditions.
 
-    Only conditions on data types and on a buffer that an output shares with an input are checked;
-    each condition on sizes counts as possible.
+    Only conditions on data types and on shared buffers are checked; others count as possible.
     """
     entry = operator(name)
     for one in conditions:

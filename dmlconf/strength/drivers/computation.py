@@ -25,13 +25,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Computation:
-    """A case with its inputs and its right outputs.
-
-    Attributes:
-        case: the case.
-        inputs: the inputs by tensor, shaped like their Sizes.
-        outputs: the right outputs by tensor, shaped like their Sizes.
-    """
+    """A case with its inputs and its right outputs by tensor, shaped like their Sizes."""
 
     case: Case
     inputs: Arrays
@@ -59,10 +53,7 @@ class Computation:
         desc: Mapping[str, Any] | None = None,
         operator: str | None = None,
     ) -> dict[str, Array] | None:
-        """Return the outputs for other inputs or attributes, or those of another operator.
-
-        Return None if these do not fit the sizes.
-        """
+        """Return the outputs for other inputs, attributes or operator; None if these do not fit."""
         case = replace(
             self.case,
             desc={**self.desc, **(desc or {})},

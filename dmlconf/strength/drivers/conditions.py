@@ -30,7 +30,7 @@ class Condition:
 
     Attributes:
         when: an expression over the features, and over VALUE.
-        text: the property of a case that meets it.
+        text: what a case that meets the condition has, in words.
         value: the number or word that the expression and the text know as VALUE.
     """
 
@@ -39,7 +39,7 @@ class Condition:
     value: Any = None
 
     def holds(self, names: Namespace) -> bool:
-        """Return whether a desc meets it; a desc without the names in it does not."""
+        """Return whether features meet the condition; features without one of its names do not."""
         return self.when.holds({**names, "VALUE": self.value})
 
 

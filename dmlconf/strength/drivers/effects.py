@@ -48,7 +48,7 @@ def _packed(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _narrow(right: Computation, settings: Settings) -> Arrays | None:
-    """Round inputs before use; settings: `type` or `bits` of the fraction, `inputs` (else all)."""
+    """Round inputs before use; settings: `type` or `bits` of the fraction, and `inputs` or all."""
     chosen = settings.get("inputs", list(right.inputs))
     changed = {
         name: _rounded(right.inputs[name], settings)
@@ -280,7 +280,7 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """Read every other element after the element before it was overwritten."""
+    """Replace every second input element by the output before it, as if it were written there."""
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)
@@ -338,7 +338,7 @@ def _wrap(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
-    """Return each element's rank, FLOAT32; of equal ones, the last or the first is the greatest."""
+    """Return each element's rank, FLOAT32; equal elements rank in their order or in reverse."""
     flat = array.ravel()
     indices = np.arange(flat.size)
     order = np.lexsort((indices if last_is_greater else -indices, flat))

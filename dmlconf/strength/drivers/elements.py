@@ -17,7 +17,7 @@ __all__ = ["merge", "overflow", "read", "write"]
 def write(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with some elements replaced.
 
-    Settings: `output` (all where absent), which elements as in `_chosen`, and `value`.
+    Settings: `output` (all by default), `value` (one of `VALUES`), and those of `_chosen`.
     """
     names = [settings["output"]] if "output" in settings else list(right.outputs)
     changed = {
@@ -31,7 +31,7 @@ def write(right: Computation, settings: Settings) -> Arrays | None:
 def read(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs for an input with some elements replaced.
 
-    Settings: `input`, which elements as in `_chosen`, and `value`.
+    Settings: `input`, `value` (one of `VALUES`), and those of `_chosen`.
     """
     name = settings["input"]
     if name not in right.inputs:
@@ -41,7 +41,7 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
-    """Return the outputs with elements from `other`; settings: which elements, as in `_chosen`."""
+    """Return the outputs with the elements of `other` that the settings of `_chosen` select."""
     changed = {}
     for name, array in other.items():
         if name in right.outputs and right.outputs[name].shape == array.shape:
@@ -79,7 +79,6 @@ def _read_again(flat: Array, most: int) -> Array:
 
 
 def _written_again(flat: Array, most: int) -> Array:
-    """Return the result of later elements overwriting earlier ones."""
     left = np.zeros_like(flat)
     for start in range(0, flat.size, most):
         part = flat[start : start + most]

@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 FEW: Final = 3
-"""Reports name each defect that fewer cases than this notice: if these cases change, none may
-notice the defect."""
+"""Reports name defects that fewer cases than this notice: a change of these cases could hide them.
+"""
 
 
 def tells_few(sample: int | None) -> bool:
@@ -47,8 +47,6 @@ class DefectResult:
     """What the suite's cases of one operator show about a driver defect.
 
     Attributes:
-        defect: the defect.
-        operator: the operator.
         met: the cases of the suite that meet the defect's conditions.
         tally: how many of these cases noticed the defect.
     """
@@ -114,7 +112,6 @@ class DriverFigure:
 
     Attributes:
         pairs: the result of each defect in each of its operators for which the suite has cases.
-        cases_tried: how many cases were tried.
         tells_few: whether enough cases were tried to tell which defects few cases notice.
     """
 
@@ -130,7 +127,7 @@ class DriverFigure:
         strength: DriverStrength,
         sample: int | None = None,
     ) -> DriverFigure:
-        """Return the results of a measurement, of pairs for which the suite has cases."""
+        """Return the results of a measurement for all pairs of which the suite has cases."""
         pairs = []
         for defect in defects:
             for operator in defect.operators:

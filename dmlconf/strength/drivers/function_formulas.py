@@ -16,7 +16,7 @@ _Formula = Callable[[Array, Array], Array]
 
 
 def _first(right: Computation) -> tuple[str, Array, Array] | None:
-    """Return the name of the first output, the first input and the output; None if sizes differ."""
+    """Return the first output's name, the first input and that output; None if sizes differ."""
     name, output = next(iter(right.outputs.items()))
     source = next(iter(right.inputs.values()), None)
     return None if source is None or source.shape != output.shape else (name, source, output)

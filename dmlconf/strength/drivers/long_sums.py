@@ -21,8 +21,8 @@ def half_sums(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a GEMM or a convolution that rounds its sums to FLOAT16 repeatedly.
 
     The setting `every` is the number of terms that are added up in FLOAT32 between two roundings. A
-    convolution rounds only after whole channels. With `every: 32` and windows of 9 elements, it
-    rounds after every 3 channels, which are 27 terms; with windows of 25, after every channel.
+    convolution rounds only after whole channels: with `every: 32` and windows of 9 elements, it
+    rounds after every 3 channels, which are 27 terms.
     """
     if right.case.operator_name == "GEMM":
         return {_OUTPUT: _product(right, settings["every"])}

@@ -56,12 +56,7 @@ class DriverTally:
 
 @dataclass(slots=True)
 class DriverStrength:
-    """How many driver defects a suite catches.
-
-    Attributes:
-        pairs: the result of each defect in each of its operators.
-        cases: the tally of each case, by identifier.
-    """
+    """How many driver defects a suite catches, and how many each case catches, by identifier."""
 
     pairs: dict[OperatorDefect, DriverTally] = field(default_factory=dict)
     cases: dict[str, CaseTally] = field(default_factory=dict)
@@ -82,13 +77,9 @@ def _by_name() -> Mapping[str, DriverDefect]:
 def measure_case(
     strength: DriverStrength, case: Case, pairs: Sequence[OperatorDefect], against: Against
 ) -> None:
-    """Try defects on one case, unless it does not pass with the right outputs.
+    """Try the defects whose conditions a case meets, and add the results to `strength`.
 
-    Args:
-        strength: gets what the case noticed.
-        case: the case.
-        pairs: the defects whose conditions it meets.
-        against: gives the expected outcome if the case states none.
+    A case that does not pass with the right outputs is not used.
     """
     if case.violations():
         return
@@ -158,7 +149,7 @@ def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed:
 
 
 def _with_other_data(right: Computation) -> Computation | None:
-    """Return the case with random numbers, most of which differ, and their right outputs."""
+    """Return the case with random inputs, whose elements mostly differ, and its right outputs."""
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}
     outputs = right.again(inputs)

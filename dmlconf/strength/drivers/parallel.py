@@ -36,20 +36,15 @@ def measure_drivers(
 ) -> tuple[Applicability, DriverStrength]:
     """Return which cases each defect applies to, and which defects the cases notice.
 
-    A driver defect is caught if one case notices it, and well covered if `FEW` cases do. A defect
-    that fewer cases of its sample notice is tried on all other cases too, unless the catalogue
-    explains why. If the sample is smaller than `FEW`, that is done only for defects that no case
-    notices. Defects that the caller gives are tried on their samples alone.
+    A defect that fewer than `FEW` cases of its sample notice is tried on all other cases too,
+    unless the catalogue explains why. If the sample is smaller than `FEW`, that is done only for
+    defects that no case notices. Defects that the caller gives are tried on their samples alone.
 
     Args:
-        plan: the cases.
-        suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.
         sample: the most cases on which a defect of an operator is tried; None for all.
-        seed: the seed of the random choice of these cases.
         advance: is called after each case.
-        defects: the defects to try, from `driver_defects` or `size_defects`; None for all of the
-            former.
+        defects: the defects to try; None for `driver_defects`.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -74,13 +69,7 @@ def measure_drivers(
 def _measured(
     mapped: Applied, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
 ) -> Iterator[tuple[int, DriverStrength]]:
-    """Yield the number of cases that were tried and their tally, chunk by chunk.
-
-    Args:
-        mapped: applies a function in the processes.
-        plan: the cases.
-        by_case: the defects to try, by the index of a case in the plan.
-    """
+    """Yield the number of cases that were tried and their tally, chunk by chunk."""
     tries = [(plan[index], pairs) for index, pairs in by_case.items()]
     chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
     for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
@@ -88,10 +77,7 @@ def _measured(
 
 
 def _noticed_by_few(strength: DriverStrength, sample: int | None) -> list[OperatorDefect]:
-    """Return the defects that too few cases of their sample notice.
-
-    Defects for which the catalogue gives a reason are left out.
-    """
+    """Return the defects that too few cases notice, without those that the catalogue explains."""
     least = FEW if tells_few(sample) else 1
     explained = {
         OperatorDefect(defect.name, operator)
