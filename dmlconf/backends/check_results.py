@@ -18,7 +18,7 @@ __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 
 
 class CheckStatus(StrEnum):
-    """The status of one check; each means what the verdict's status of the same name means."""
+    """The status of one check, with the meaning of the verdict's status of the same name."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -36,10 +36,7 @@ class CheckResult:
     """The result of one check.
 
     Attributes:
-        name: the check's name.
-        status: its status.
         message: what was observed, in one sentence.
-        seconds: how long it took.
     """
 
     name: str
@@ -62,12 +59,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChecks:
-    """The results of all checks, for every adapter of this machine.
-
-    Attributes:
-        file: the file that DirectML was loaded from.
-        adapters: the adapters, in the system's order.
-    """
+    """The results of all checks, for every adapter of this machine, in the system's order."""
 
     file: DirectMLFile
     adapters: tuple[Checked, ...]

@@ -1,7 +1,7 @@
 """Circumstances: ways in which applications use an operator and a plain run does not.
 
-A plain run binds each operator once and dispatches it twice with the same inputs. If a backend can
-do more, its capabilities name the circumstances that it supports, and it implements `Exerciser`.
+A plain run binds each operator once and dispatches it twice with the same inputs. A backend that
+supports circumstances names them in its capabilities and implements `Exerciser`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Circumstance(StrEnum):
-    """A circumstance. All are in the order in which they are run: the simplest is the first."""
+    """A circumstance. The members are in the order in which they are run, the simplest first."""
 
     REPEATED = "repeated"
     REBOUND = "rebound"
@@ -87,10 +87,8 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: the names, as `parse_circumstances` returns them; if there are no names, those in
-            `CHEAP` are chosen.
-        capabilities: the backend's capabilities.
-        backend: the backend's name, for messages.
+        names: the names, as `parse_circumstances` returns them; if there are none, those in
+            `CHEAP` that the backend supports are chosen.
 
     Raises:
         BackendError: the backend does not support a circumstance that was named.
@@ -112,12 +110,7 @@ def chosen_circumstances(
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """A case that a worker runs plainly and then under circumstances.
-
-    Attributes:
-        case: the case.
-        circumstances: the circumstances, in the order in which they are run.
-    """
+    """A case that a worker runs plainly and then under each of these circumstances, in order."""
 
     case: Case
     circumstances: tuple[Circumstance, ...]
@@ -136,10 +129,9 @@ class Dispatch:
         variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
             for the case's own data.
         arrays: the outputs by tensor.
-        faults: what the operator did wrong apart from the values.
         times: how many dispatches had these results.
-        in_place: for each output that shared the buffer of an input, that input; None if the
-            outputs were where the case has them.
+        in_place: the inputs whose buffers are also those of outputs, by output; None if it is the
+            case's own `in_place`.
     """
 
     variation: int
@@ -155,7 +147,6 @@ class Exercised:
 
     Attributes:
         dispatches: the distinct results, in order of first appearance.
-        seconds: how long it took.
         faults: faults of all dispatches together, such as a memory leak.
     """
 
@@ -177,12 +168,7 @@ UnderCircumstance = Exercised | Inapplicable | Rejection | Breakdown
 
 @dataclass(frozen=True, slots=True)
 class Exercises:
-    """The outcomes of an `Exercise`.
-
-    Attributes:
-        plain: the outcome of the plain run.
-        under: the outcome under each circumstance; empty if the plain run had no outputs.
-    """
+    """The outcomes of an `Exercise`; `under` is empty if the plain run had no outputs."""
 
     plain: Outcome
     under: Mapping[Circumstance, UnderCircumstance]

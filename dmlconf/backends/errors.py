@@ -1,10 +1,4 @@
-"""Errors for backends that cannot be used.
-
-The reasons are: an option or its value is wrong (`OptionError`, `UnknownChoiceError`), several
-installed backends have the same name (`AmbiguousBackendError`), a native library is missing or is
-the wrong one (`LibraryError`), a recording cannot be read or does not match the cases
-(`RecordingError`, `StaleRecordingError`), or worker processes do not start (`ProcessError`).
-"""
+"""Errors for backends that cannot be used, one class for each reason."""
 
 from __future__ import annotations
 
@@ -28,10 +22,7 @@ __all__ = [
 
 
 def described(error: Exception) -> str:
-    """Return the type and the text of an exception, such as `KeyError: 'Axis'`.
-
-    If the exception itself cannot give a text, as a plugin's own may not, the text says so.
-    """
+    """Return the type and the text of an exception, such as `KeyError: 'Axis'`."""
     try:
         text = str(error)
     except Exception:
@@ -48,7 +39,6 @@ class UnknownChoiceError(OptionError):
 
     Attributes:
         what: the kind of thing that is chosen, such as `fault`.
-        name: the unknown name.
         known: the valid names.
     """
 
@@ -65,7 +55,6 @@ class AmbiguousBackendError(BackendError):
     """Several backends have the same name.
 
     Attributes:
-        name: the name.
         owners: the distributions that have such a backend.
     """
 
@@ -92,7 +81,6 @@ class RecordingError(BackendError):
     """A file or folder is not a readable recording.
 
     Attributes:
-        path: the file or folder.
         reason: what is wrong with it, and what to do.
     """
 
@@ -108,7 +96,6 @@ class StaleRecordingError(BackendError):
     """A recording to compare with has a different desc or different inputs for some cases.
 
     Attributes:
-        path: the recording.
         cases: identifiers of the stale cases.
         selected: how many cases were to be compared.
     """

@@ -31,7 +31,7 @@ def split_options(text: str) -> tuple[list[str], dict[str, str]]:
 
 
 def option_parts(text: str) -> list[str]:
-    """Split a text at its commas outside parentheses; if these are unbalanced, at all commas."""
+    """Split a text at its commas outside brackets; at all commas if brackets are unbalanced."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([") - (character in ")]")
@@ -48,7 +48,7 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
     """Return the name if it is known.
 
     Raises:
-        UnknownChoiceError: it is not; the message lists the known names and suggests the nearest.
+        UnknownChoiceError: it is not known.
     """
     names = list(known)
     if name in names:
@@ -57,16 +57,13 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the options of each variant that `NAME=both` stands for, by what distinguishes it.
+    """Return the options of each variant that `NAME=both` stands for; none if no option is `both`.
 
     `half=both,adapter=1` gives `half=off,adapter=1` with key `half=off`, and likewise for `on`.
 
     Args:
         text: the options after a backend's name.
         choices: options that may be `both`, with their two values, the default first.
-
-    Returns:
-        the variants' options by key; an empty mapping if no option is `both`.
     """
     parts = option_parts(text)
     both = [name for name in choices if f"{name}={BOTH}" in parts]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["ENTRY_POINT_GROUP", "Plugin", "installed_plugins", "require_one", "some_installed"]
 
 ENTRY_POINT_GROUP: Final = "dmlconf.backends"
-"""A plugin's entry point in this group names a function: from the options' text to a `Backend`."""
+"""An entry point in this group names a function that returns a `Backend` for an options' text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class Plugin:
     """One entry point of an installed distribution.
 
     Attributes:
-        name: the name of the backend.
         distribution: name and version of what was installed, such as `acme-dml 1.2`.
         function: where the function is, such as `acme.backend:create`.
         load: imports the function and returns it.
@@ -42,8 +41,7 @@ class Plugin:
 
 
 def installed_plugins() -> Mapping[str, tuple[Plugin, ...]]:
-    """Return the plugins of each name, in the order of `sys.path`; only one of each can be used."""
-    # Importing this and reading the metadata of all installed packages takes time.
+    """Return the plugins by name; those of the same name are in the order of `sys.path`."""
     from importlib.metadata import entry_points
 
     plugins: dict[str, dict[tuple[str, str], Plugin]] = {}
@@ -60,10 +58,10 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
     Args:
         name: the name.
         plugins: the installed plugins of that name.
-        built_in: whether dmlconf itself has such a backend.
+        built_in: whether dmlconf itself has a backend of that name.
 
     Raises:
-        AmbiguousBackendError: several have it.
+        AmbiguousBackendError: several backends have the name.
     """
     owners = [*(["dmlconf itself"] if built_in else []), *map(str, plugins)]
     if len(owners) > 1:
@@ -72,10 +70,7 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
 
 @cache
 def some_installed() -> bool:
-    """Return whether any plugin may be installed; this takes only a few milliseconds.
-
-    Only folders of `sys.path` are searched, so plugins in archives are overlooked.
-    """
+    """Return within milliseconds whether a plugin is installed; plugins in archives are missed."""
     group = ENTRY_POINT_GROUP.encode()
     for folder in sys.path:
         try:
@@ -91,7 +86,6 @@ def some_installed() -> bool:
 
 
 def _distribution(point: EntryPoint) -> str:
-    """Return the name and version of what was installed, if its metadata has them."""
     metadata = point.dist.metadata if point.dist is not None else None
     name = metadata["Name"] if metadata is not None and "Name" in metadata else "a distribution"
     version = metadata["Version"] if metadata is not None and "Version" in metadata else ""

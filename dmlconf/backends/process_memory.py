@@ -37,9 +37,9 @@ class _Counters(ctypes.Structure):
 
 
 def committed_bytes() -> int:
-    """Return the bytes of memory that this process has committed.
+    """Return the bytes that this process has committed; on Linux, its resident bytes.
 
-    On Linux, its resident bytes are returned instead; elsewhere, 0 if the number is not known.
+    Elsewhere, the number is 0.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

@@ -1,8 +1,7 @@
 """Start processes that ignore Ctrl-C.
 
-A terminal sends Ctrl-C to all processes of a command. Only dmlconf's first process should act on it
-and end the others. Otherwise a worker that is still importing would end with a traceback of its
-own.
+A terminal sends Ctrl-C to all processes of a command, but only dmlconf's first process should act
+on it: a worker that is still importing would end with a traceback of its own.
 """
 
 from __future__ import annotations
@@ -27,10 +26,9 @@ INTERRUPTS: Final = tuple(
 def children_ignore_interrupts() -> Iterator[None]:
     """Let processes that start in the block ignore interrupts, from their first instruction on.
 
-    If the platform has signal masks, this thread blocks the signals until the block ends, and the
-    new processes inherit the mask and keep it until they call `ignore_interrupts`. On Windows, the
-    new processes always ignore Ctrl-C, and this process ignores it within the block, so the block
-    should be short.
+    The new processes inherit a signal mask, which they keep until they call `ignore_interrupts`.
+    Windows has no masks: there, this process too ignores Ctrl-C in the block, which should be
+    short.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():
@@ -38,8 +36,8 @@ def children_ignore_interrupts() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker  # Takes a while to import.
 
-    # Starting the first process starts the tracker, which unblocks SIGINT and SIGTERM in this
-    # thread. So it starts before they are blocked.
+    # Otherwise the first process would start the tracker, which unblocks SIGINT and SIGTERM in
+    # this thread.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     try:
@@ -77,9 +75,7 @@ if sys.platform == "win32":
             kernel.SetConsoleCtrlHandler(None, int(before))
 
     def _ignores_ctrl_c() -> bool:
-        """Return whether this process ignores Ctrl-C, which no function of Windows tells.
-
-        It is the lowest bit of ConsoleFlags in the process parameters.
+        """Return whether this process ignores Ctrl-C. No function of Windows returns it.
 
         Source: PEB.ProcessParameters and RTL_USER_PROCESS_PARAMETERS.ConsoleFlags, in ntpebteb.h
         and ntrtl.h of System Informer.

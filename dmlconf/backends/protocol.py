@@ -98,7 +98,6 @@ class FaultKind(StrEnum):
     NOT_WRITTEN = "output not written"
     LEAK = "memory not given back"
     MESSAGE = "error message of the driver or a debug layer"
-    """The driver or a debug layer reported an error; the fault's message is its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +124,12 @@ class Outputs:
     Attributes:
         arrays: one array per output tensor, shaped like its Sizes.
         seconds: how long it took.
-        faults: what the operator did wrong apart from the values, the gravest first. Arrays with
-            faults are for inspection only and are not to be trusted.
+        faults: what the operator did wrong apart from the values, the gravest first; if there are
+            any, the arrays are only for inspection.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty if it has
             none.
-        samples: what is known of outputs that are not in `arrays`; a recording may have them.
+        samples: digests and some elements of outputs that are not in `arrays`, as recordings keep
+            them of large outputs.
         warnings: warnings of the driver or a debug layer; they do not fail the case.
     """
 
@@ -168,8 +168,7 @@ class Rejection:
 class Declined:
     """The backend cannot express the case: what it runs on has no counterpart for it.
 
-    It is neither a pass nor a failure. A backend whose runtime takes a case and answers with an
-    error returns a `Rejection` instead.
+    A backend whose runtime takes a case and answers with an error returns a `Rejection` instead.
 
     Attributes:
         reason: what cannot be expressed, such as `ONNX has no gradient of RELU`.

@@ -37,7 +37,7 @@ class _BuiltIn:
     module: str
     isolated: bool
     old: bool = False
-    """Whether it is a former name, which still works but is not listed."""
+    """Whether the name is a former one, which still works but is not listed."""
 
 
 _BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
@@ -53,12 +53,7 @@ _BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
 
 @dataclass(frozen=True, slots=True)
 class BackendName:
-    """A backend as named on the command line, such as `faulty:crash,on=example-1`.
-
-    Attributes:
-        name: the part before the colon.
-        options: the part after it.
-    """
+    """A backend as named on the command line: NAME or NAME:OPTIONS."""
 
     name: str
     options: str
@@ -68,7 +63,7 @@ class BackendName:
 
     @property
     def isolated(self) -> bool:
-        """Whether it must run in worker processes, because it may break down."""
+        """Whether the backend must run in worker processes, because it may break down."""
         built_in = _BUILT_IN.get(self.name)
         return built_in is None or built_in.isolated
 
@@ -178,7 +173,7 @@ def check_devices(
 
     Args:
         path: the file of DirectML, or None to search for it.
-        identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0, to compute with.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, which the checks run.
         on_result: called with each result as soon as there is one.
 
     Raises:

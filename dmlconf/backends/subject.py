@@ -1,4 +1,4 @@
-"""The subject of results: the software and the device that they come from, on whatever machine."""
+"""Find the subject of results: the software and the device that the results come from."""
 
 from __future__ import annotations
 

@@ -21,9 +21,8 @@ class Surveyed:
     """One adapter.
 
     Attributes:
-        adapter: what the system reports about it.
-        capabilities: what DirectML can do on it; None if it cannot be used.
-        refusal: why it cannot be used; None if it can.
+        capabilities: what DirectML can do on the adapter; None if the adapter cannot be used.
+        refusal: why the adapter cannot be used; None if it can.
     """
 
     adapter: Adapter
@@ -33,12 +32,7 @@ class Surveyed:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """DirectML and the adapters of this machine.
-
-    Attributes:
-        file: the file that DirectML was loaded from.
-        adapters: the adapters, in the system's order.
-    """
+    """DirectML and the adapters of this machine, in the system's order."""
 
     file: DirectMLFile
     adapters: tuple[Surveyed, ...]

@@ -1,13 +1,10 @@
 """The backend `faulty:FAULT[,OPTION=VALUE]...`: the reference with one fault.
 
-With `on=PART` the fault affects only the cases whose identifier contains PART, and with
-`where=CONDITION` only those that meet a condition as `--where` takes it, such as `GroupCount > 1`.
-The fault `scaled` multiplies by `by=FACTOR` (default 1.1), and `slow` takes `seconds=SECONDS` for
-each case (default 0.5).
-
-`metacommands=off`, `half=on` and `compile=graph` are as in the backend `directml`. With
-`only=MODE` the fault occurs only in one mode: `metacommands`, `half`, `operator` or `graph`, which
-these options turn on or off, or `batch`, when several cases run at once.
+    on=PART                 only cases whose identifier contains PART have the fault
+    where=CONDITION         only cases that meet the condition have it, as for `--where`
+    by=FACTOR               what the fault `scaled` multiplies by (default 1.1)
+    seconds=SECONDS         how long the fault `slow` takes for each case (default 0.5)
+    metacommands=off, half=on, compile=graph, only=MODE     see `dmlconf.backends.faulty.modes`
 
 `faulty:level=LEVEL` has no fault, and supports only what the catalogue lists for that level.
 """
@@ -88,17 +85,14 @@ def _changed(case: Case, change: Callable[[Array, DataType], Array]) -> Outcome:
 
 
 def _negated(case: Case) -> Outcome:
-    """Compute correctly, and change each sign."""
     return _changed(case, negated)
 
 
 def _scaled(case: Case, by: float = _FACTOR) -> Outcome:
-    """Compute correctly, and multiply by a factor."""
     return _changed(case, partial(scaled, by=by))
 
 
 def _last_element(case: Case) -> Outcome:
-    """Compute correctly, except for the last element of each output."""
     return _changed(case, last_negated)
 
 
@@ -109,12 +103,10 @@ _runs = count()
 
 
 def _unsteady(case: Case) -> Outcome:
-    """Compute correctly in one of three runs; in the others, change each sign."""
     return _negated(case) if next(_runs) % _STEADY_RUNS else run_case(case)
 
 
 def _wrong_type(case: Case) -> Outcome:
-    """Compute correctly, and return another data type."""
     outcome = run_case(case)
     if not isinstance(outcome, Outputs):
         return outcome
@@ -126,7 +118,6 @@ def _wrong_type(case: Case) -> Outcome:
 
 
 def _wrong_sizes(case: Case) -> Outcome:
-    """Compute correctly, and return one dimension too many."""
     outcome = run_case(case)
     if not isinstance(outcome, Outputs):
         return outcome
@@ -134,17 +125,14 @@ def _wrong_sizes(case: Case) -> Outcome:
 
 
 def _no_output(case: Case) -> Outcome:
-    """Run, and return nothing."""
     return Outputs({})
 
 
 def _rejects(case: Case) -> Outcome:
-    """Refuse everything."""
     return Rejection("CreateOperator", "E_INVALIDARG")
 
 
 def _declines(case: Case) -> Outcome:
-    """Say that it cannot express the case."""
     return Declined("the backend has no counterpart of this operator")
 
 
@@ -155,13 +143,11 @@ def _crash(case: Case) -> Outcome:
 
 
 def _hang(case: Case) -> Outcome:
-    """Never return."""
     while True:
         time.sleep(3600)
 
 
 def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
-    """Compute correctly, but take the given number of seconds."""
     time.sleep(seconds)
     return run_case(case)
 
@@ -175,18 +161,15 @@ def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
 
 
 def _out_of_memory(case: Case) -> Outcome:
-    """Ask for more memory than is available."""
     np.ones(1 << 60, np.uint8)
     return Outputs({})
 
 
 def _device_removed(case: Case) -> Outcome:
-    """Lose the device."""
     return Breakdown(BreakdownKind.DEVICE_REMOVED, "DXGI_ERROR_DEVICE_REMOVED after dispatch")
 
 
 def _first_level(case: Case) -> Outcome:
-    """Compute correctly what feature level 1_0 has, and refuse the rest."""
     return run_at(FEATURE_LEVELS[0], case)
 
 
@@ -224,12 +207,10 @@ class FaultyBackend:
 
     Attributes:
         fault: a name in `FAULTS`.
-        part: the fault affects only cases whose identifier contains this.
-        where: the fault affects only cases that meet this condition; None for all.
-        factor: what the fault `scaled` multiplies by.
-        seconds: how long the fault `slow` waits for each case.
-        modes: how operators are compiled, and when the fault occurs.
-        name: the name under which the backend was chosen.
+        part: the option `on`: the fault affects only cases whose identifier contains this.
+        where: the fault affects only cases that meet this condition.
+        factor: the option `by`, of the fault `scaled`.
+        name: the name under which the backend was chosen: `faulty` or its former name `miniature`.
     """
 
     fault: str
@@ -277,12 +258,7 @@ class FaultyBackend:
 
 @dataclass(frozen=True, slots=True)
 class LevelBackend:
-    """The reference, limited to what the documentation lists for one feature level.
-
-    Attributes:
-        level: that feature level.
-        name: the name under which the backend was chosen.
-    """
+    """The reference, limited to what the documentation lists for one feature level."""
 
     level: FeatureLevel
     name: str = NAME
@@ -323,10 +299,10 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
 
     Args:
         argument: the options.
-        name: the name before the colon, which may also be the old one, `miniature`.
+        name: the name before the colon.
 
     Raises:
-        BackendError: neither a fault nor a level is named, or something that is named is unknown.
+        BackendError: neither a fault nor a level is named, or a name is unknown.
     """
     words, options = split_options(argument)
     if not words and options.keys() == {"level"}:
@@ -359,19 +335,15 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant that `metacommands=both` and the like stand for.
+    """Return the options of each variant of `metacommands=both` and the like, by a key.
 
-    A variant's key is what distinguishes it, such as `metacommands=off`.
+    Such a key is `metacommands=off`.
     """
     return variants_of(argument, VARIANTS)
 
 
 def _condition(text: str | None) -> Expression | None:
-    """Return the condition that an option states; None if there is no such option.
-
-    Raises:
-        OptionError: it cannot be read, or has a name that no operator has.
-    """
+    """Read the option `where`; `OptionError` if no operator has a name in it."""
     if text is None:
         return None
     try:

@@ -1,8 +1,7 @@
 """What a device of one feature level refuses, for the backend `faulty:level=LEVEL`.
 
-The judge uses `dmlconf.catalogue.levels` to decide whether a device may decline a case: it asks
-which level the desc needs. This module reads the catalogue's files by itself, row by row, and asks
-what the documentation offers at the level. So an error in either module shows as a disagreement.
+To judge whether a device may decline a case, `dmlconf.catalogue.levels` asks which level the desc
+needs. This module reads the catalogue's files by itself, so that an error in either module shows.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _CONSTANT_NODES: Final = "6_2"
 
 
 def run_at(level: FeatureLevel, case: Case) -> Outcome:
-    """Refuse a case with E_INVALIDARG if the level lacks a part of it; else compute correctly."""
+    """Refuse a case with E_INVALIDARG if the level lacks a part of it; otherwise compute it."""
     if refusal(level, case) is None:
         return run_case(case)
     return Rejection("CreateOperator", "E_INVALIDARG")
@@ -94,15 +93,13 @@ def _lacking_of_tensors(
 ) -> Iterator[str]:
     """Yield the tensors that no support table of the level lists.
 
-    An operator has a support table for each level at which its support grew, the newest first. Some
-    operators have such tables for each of several conditions `when`. For each condition that holds,
-    the newest table is taken whose level is not above the device's. A tensor is supported if any
-    table so taken lists it.
+    An operator has support tables for several levels, the newest first, and possibly for several
+    conditions `when`. For each condition that holds, the newest table is used whose level is not
+    above the device's.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:
         when = table.get("when", "True")
-        # The oldest tables of an operator may be of a lower level than the operator itself.
         if Expression(when).holds(values) and (_has(level, table["since"])):
             groups.setdefault(when, table)
     if not groups:

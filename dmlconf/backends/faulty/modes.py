@@ -42,7 +42,8 @@ class Modes:
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         graph: whether each operator is compiled as a graph of one node.
-        only: the mode in which the fault occurs, such as `graph`; empty if it always occurs.
+        only: the mode in which the fault occurs, such as `batch`, when several cases run at once;
+            empty if it always occurs.
     """
 
     metacommands: bool = True
@@ -70,11 +71,7 @@ class Modes:
         )
 
     def fault_present(self, cases: int) -> bool:
-        """Return whether the fault occurs.
-
-        Args:
-            cases: how many cases run at once.
-        """
+        """Return whether the fault occurs when this many cases run at once."""
         present = {
             "metacommands": self.metacommands,
             "half": self.half,
@@ -85,7 +82,7 @@ class Modes:
         return present.get(self.only, True)
 
     def details(self) -> dict[str, Any]:
-        """Return the details for the environment: what differs from the defaults."""
+        """Return the modes that differ from the defaults, as details of the environment."""
         details: dict[str, Any] = {}
         if not self.metacommands:
             details["metacommands"] = False

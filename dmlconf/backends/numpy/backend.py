@@ -48,10 +48,10 @@ class NumpyBackend:
 
 
 def create(argument: str) -> NumpyBackend:
-    """Create the backend; it takes no argument after `numpy:` on the command line.
+    """Create the backend.
 
     Raises:
-        BackendError: there is an argument.
+        BackendError: there are options after `numpy:`, which takes none.
     """
     if argument:
         raise OptionError(f"the backend numpy takes no argument, but got {argument!r}")

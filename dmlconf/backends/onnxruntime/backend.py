@@ -7,8 +7,8 @@
     onnxruntime:batches=on                          a batch of cases as one model
     onnxruntime:provider=X,device_id=0              other options are the provider's own
 
-A node that the provider does not take is not run by the CPU provider in its place: its case is
-declined, so that no case passes because of another provider.
+A case with a node that the provider does not take is declined, so that no case passes because of
+another provider.
 """
 
 from __future__ import annotations
@@ -101,10 +101,8 @@ class OnnxRuntimeBackend:
         """Start the provider.
 
         Args:
-            provider: the name of the provider.
             options: the provider's own options.
             optimization: how far ONNX Runtime optimises graphs: a key of `_LEVELS`.
-            opset: the version of ONNX's operator set.
             batches: whether a batch of cases is one model. None means yes for every provider but
                 the CPU's, as starting a session on a device takes longer than a case.
 
@@ -192,7 +190,7 @@ class OnnxRuntimeBackend:
         }
 
     def close(self) -> None:
-        """Do nothing: each session ends with its case."""
+        """Do nothing: no session outlives the run of its cases."""
 
     def _run(self, case: Case) -> Outcome:
         began = perf_counter()
@@ -235,11 +233,7 @@ class OnnxRuntimeBackend:
         return self._runtime.InferenceSession(model, options, providers=providers)
 
     def _started(self) -> None:
-        """Check that the provider starts, and that sessions run on it.
-
-        Raises:
-            BackendError: the provider does not start, or sessions run on another one.
-        """
+        """Raise `BackendError` if the provider does not start or sessions run on another one."""
         from onnx import TensorProto, helper
 
         value = helper.make_tensor_value_info
@@ -267,7 +261,6 @@ class OnnxRuntimeBackend:
     def _refused(
         self, stage: str, model: onnx.ModelProto, error: Exception, seconds: float
     ) -> Declined | Rejection:
-        """Return the outcome of a case whose model ONNX Runtime refuses with an error."""
         from dmlconf.backends.onnxruntime.models import operators_of
 
         text = str(error)
@@ -299,23 +292,20 @@ def create(argument: str) -> OnnxRuntimeBackend:
 
 
 def variants(argument: str) -> Mapping[str, str]:
-    """Return the options of each variant that `optimization=both` stands for.
-
-    A variant's key is what distinguishes it, such as `optimization=off`.
-    """
+    """Return the options of each variant of `optimization=both`, by key: `optimization=off`."""
     return variants_of(argument, _CHOICES)
 
 
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     """Return the limit of ONNX Runtime that an error reports; empty for any other error.
 
-    If ONNX Runtime's optimiser added an operator to the model, and the provider has no kernel for
-    it, that is a fault and not a limit.
+    That the provider has no kernel for an operator is a fault, and not a limit, if ONNX Runtime's
+    optimiser added the operator to the model.
 
     Args:
         text: the text of the error.
         operators: the operators of the model, and those by which ONNX defines them.
-        provider: the provider's name, for the returned text.
+        provider: the provider's name.
     """
     kernel = _NO_KERNEL.search(text)
     if kernel and kernel[1] in operators:
@@ -345,7 +335,7 @@ def _imported() -> Any:
 def _first_line(error: Exception) -> str:
     """Return the first line of an error; if it is long, its beginning and the last line.
 
-    The last line of a long error names the cause.
+    The last line then names the cause.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

@@ -1,4 +1,4 @@
-"""Make ONNX models from programs. A program is a case that was translated to ONNX's operators."""
+"""Make ONNX models from programs: cases that were translated to ONNX's operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
     Args:
         program: the program.
         opset: the version of ONNX's operator set.
-        owned: the data of inputs that become initializers, by name.
+        owned: by name, the data of inputs that become initializers.
     """
     known = table("onnx")
     nodes = [_node(step, known, opset) for step in program.steps]
@@ -50,7 +50,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
         for name, each in program.inputs.items()
         if name not in owned
     ]
-    # Outputs have no declared sizes: the sizes that the model returns are checked later.
+    # Outputs have no declared sizes: those of the returned arrays are checked later.
     outputs = [
         helper.make_tensor_value_info(name, _TYPES[each.data_type], None)
         for name, each in program.outputs.items()
@@ -67,7 +67,7 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
 def operators_of(model: onnx.ModelProto) -> frozenset[str]:
     """Return the operators of a model, and those by which ONNX defines them.
 
-    For a model of Clip, these are Clip, and Less and Where, which define it.
+    For a model of Clip, these are Clip, Less and Where.
     """
     nodes = model.graph.node
     opset = model.opset_import[0].version

@@ -15,10 +15,7 @@ __all__ = ["RecordingBackend", "create"]
 
 
 class RecordingBackend:
-    """A recording as a backend.
-
-    If it lacks the outcome of a case, that case breaks down, and the message says why.
-    """
+    """A recording as a backend. A case whose outcome it does not have breaks down."""
 
     def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.
@@ -31,7 +28,7 @@ class RecordingBackend:
         self._digest = stored.digest()
 
     def environment(self) -> Environment:
-        """Return the recorded adapter and driver; a detail is the whole recorded environment."""
+        """Return the recorded adapter and driver; the detail `recorded` is the whole record."""
         recorded = self._head.environment
         return Environment(
             backend="recording",
@@ -64,7 +61,7 @@ class RecordingBackend:
 
 
 def create(argument: str) -> RecordingBackend:
-    """Create the backend from the options after `recording:` on the command line.
+    """Create the backend from the path after `recording:` on the command line.
 
     Raises:
         BackendError: there is no such recording, or it cannot be read.

@@ -1,7 +1,6 @@
 """Find recordings that contradict themselves, for example because they were relabelled or edited.
 
-Only mistakes are found: a forger who changes all that belongs together goes unnoticed. Certificates
-reveal forgeries.
+Forgeries are not found; certificates reveal those.
 """
 
 from __future__ import annotations
@@ -81,7 +80,6 @@ def _beyond_types(data_type: str, identifier: str, capabilities: Capabilities) -
 
 
 def _kinds(entries: Mapping[str, Entry]) -> Mapping[Kind, str]:
-    """Return the kinds of recorded outputs, each with the first case that has such an output."""
     if isinstance(entries, LazyEntries):
         return entries.kinds
     kinds: dict[Kind, str] = {}

@@ -1,7 +1,6 @@
-"""The digest of a case, made from a canonical form of everything that its outcome depends on.
+"""Compute the digest of a case, which shows whether the case is still the one that was recorded.
 
-The digest is the same on every platform and with every version of Python and NumPy, so that it
-shows anywhere whether a case is still the one that was recorded.
+A case has the same digest on every platform and with every version of Python and NumPy.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 def case_digest(case: Case) -> str:
     """Return the SHA-256 of the operator, the whole desc and all inputs' data, in hexadecimal.
 
-    The data of a case that expects a rejection is left out: DirectML refuses a desc before it sees
-    any data, and the desc may not even describe tensors that data could fill.
+    A case that expects a rejection has no data: its desc may describe tensors that cannot exist.
     """
     head = {
         "operator": case.operator_name,
@@ -49,7 +47,7 @@ def case_digest(case: Case) -> str:
 
 @cache
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """Return the dtype's name, which NumPy rebuilds on each access."""
+    """Return the dtype's name, which NumPy makes anew on each access."""
     return dtype.name
 
 
@@ -67,7 +65,6 @@ def outputs_problem(case: Case, outputs: Outputs) -> str | None:
 
 
 def _canonical(value: Any) -> Any:
-    """Return a value of a desc as JSON with a unique spelling."""
     if value is None or type(value) is int:
         return value
     if isinstance(value, str):
@@ -89,7 +86,7 @@ def _canonical_tensor(tensor: TensorDesc) -> Mapping[str, Any]:
 
 
 def _number(value: float) -> int | str:
-    """Spell 1.0 like 1, because case files may use either; -0.0 and all others by their bits."""
+    """Spell 1.0 as 1, since case files may use either; -0.0 and fractions as hexadecimal."""
     negative_zero = value == 0 and math.copysign(1, value) < 0
     if value.is_integer() and abs(value) < _EXACT and not negative_zero:
         return int(value)

@@ -1,7 +1,6 @@
-"""The entries of a recording: all are checked when its file is read; each is built when needed.
+"""Check the entries of a recording when its file is read, and build each when it is needed.
 
-A recording has thousands of entries, and a process that runs a part of a suite needs few of them.
-To make the arrays of all entries takes several times as long as to check them.
+A process needs few of the thousands of entries, and checking is several times faster than building.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ class LazyEntries(Mapping[str, Entry]):
         """Check all entries.
 
         Args:
-            cases: the cases, by identifier, as the manifest has them.
-            outputs: the elements of all outputs, into which the cases' offsets point.
+            cases: the manifest's cases, by identifier.
+            outputs: the elements of all outputs; offsets in the cases point into them.
 
         Raises:
             DamagedEntryError: the schema does not permit an entry, or an offset is too large.
@@ -124,11 +123,7 @@ def _reason(error: Exception) -> str:
 def _checked(case: Any, length: int) -> list[str | None]:
     """Check a case, and return the second parts of its outputs' `Kind`s: None, and the data types.
 
-    A refused case has no outputs, so the list is empty.
-
-    Args:
-        case: the case, as the manifest has it.
-        length: the number of bytes of the elements of all outputs.
+    `length` is the number of bytes of all outputs of the recording.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:

@@ -1,7 +1,7 @@
 """Read and write recordings: zip archives of a JSON manifest and the outputs' elements.
 
-Recording the same outcomes in the same environment gives the same bytes. Nothing in a recording is
-executed or trusted: a file that is damaged, foreign or in a newer format raises `BackendError`.
+The same outcomes of the same environment give the same bytes. A file that is damaged, foreign or in
+a newer format raises `BackendError`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class _Blob:
-    """The outputs' elements; each distinct sequence of bytes is stored once."""
+    """The outputs' elements; equal arrays are stored once."""
 
     def __init__(self) -> None:
         self._offsets: dict[bytes, int] = {}
@@ -76,7 +76,7 @@ class _Blob:
 
 
 def manifest_of(recording: Recording) -> tuple[dict[str, Any], bytes]:
-    """Return the manifest, and the elements of all outputs, into which its offsets point."""
+    """Return the manifest, and the elements of all outputs; the manifest has their offsets."""
     blob = _Blob()
     capabilities = recording.capabilities
     manifest = {
@@ -134,7 +134,7 @@ def recording_bytes(recording: Recording) -> bytes:
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in ((_MANIFEST, text), (OUTPUTS, outputs)):
             member = zipfile.ZipInfo(name, _TIMESTAMP)
-            member.create_system = 3  # Else it would differ between Windows and Unix.
+            member.create_system = 3  # The default differs between Windows and Unix.
             member.external_attr = 0o644 << 16
             member.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(member, content, compresslevel=9)
@@ -200,7 +200,7 @@ def read_head(path: Path) -> Recording:
             return recording
     except (OSError, UnreadableFileError, DamagedArchiveError, _DamagedError, *_DAMAGES):
         pass
-    # The layout is another one, or the file is damaged: reading all of it shows which.
+    # The file is laid out otherwise or damaged; reading all of it shows which.
     return replace(read_recording(path), entries={})
 
 
@@ -232,8 +232,7 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         description = f"of format {form}" if type(form) is int else "without a format number"
         known = " and ".join(map(str, _READABLE))
         raise _DamagedError(f"a recording {description}; this dmlconf reads formats {known}")
-    # Checking thousands of cases against the schema takes longer than running them, so
-    # `LazyEntries` checks them: it accepts only what the schema permits.
+    # `LazyEntries` checks the cases: checking thousands against the schema takes too long.
     for violation in _checker().iter_errors({**manifest, "cases": {}}):
         raise _DamagedError(f"{violation.json_path}: {violation.message}")
     checked: Mapping[str, Any] = manifest
@@ -242,7 +241,6 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
 
 @cache
 def _checker() -> Checker:
-    """Return the checker of manifests."""
     return Checker(bundled_schema("recording"))
 
 

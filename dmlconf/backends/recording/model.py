@@ -1,4 +1,4 @@
-"""The content of a recording: the outcome of each case, and the backend that they come from."""
+"""The content of a recording: the outcome of each case, and the backend that it comes from."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ class Entry:
     """The outcome of one case.
 
     Attributes:
-        digest: the digest of the case as recorded.
-        outcome: the backend's outcome.
+        digest: the digest of the case as recorded, by `case_digest`.
     """
 
     digest: str
@@ -50,7 +49,7 @@ class Entry:
 
 
 def entry_of(case: Case, outcome: Outputs | Rejection) -> Entry:
-    """Return the entry of a case in a recording; it has a sample of each large output."""
+    """Return the entry of a case in a recording, with samples of large outputs."""
     digest = case_digest(case)
     if isinstance(outcome, Rejection):
         return Entry(digest, outcome)
@@ -73,8 +72,7 @@ class Recording:
     Attributes:
         dmlconf: version of dmlconf that made the recording.
         backend: the recorded backend as named on the command line.
-        environment: what it ran on, as a run log's header has it.
-        capabilities: what it could run.
+        environment: the `Environment` as a mapping.
         entries: the entries, by the case's identifier.
     """
 

@@ -22,9 +22,8 @@ class Pair:
     """The elements of two outputs that can be compared.
 
     Attributes:
-        actual: elements of the one output.
-        expected: the elements of the other output with the same indices.
-        sample: the sample at whose indices the elements are; None if all elements are compared.
+        expected: elements at the same indices as those of `actual`.
+        sample: the sample that has these indices; None if all elements are compared.
     """
 
     actual: Array
@@ -65,8 +64,7 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If the digest of a sample is that of the other output, the pair has all elements, which are
-    equal.
+    If a sample was taken of the other output, the pair has all elements.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):
@@ -92,9 +90,9 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether a sample was taken of exactly this output; all NaN count as equal.
+    """Return whether a sample is of exactly this output: both its digest and its elements.
 
-    An equal digest alone is not enough: the sample's elements must also be those of the output.
+    All NaN count as equal.
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
@@ -105,9 +103,8 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with the reference's elements where only a sample was recorded.
 
-    The reference's elements are used for an output if their digest is the recorded one, or if they
-    meet the rule at the elements of the sample; otherwise only the sample is known. If the digests
-    differ, the output keeps its sample in addition to the array.
+    The reference's elements are used if they have the recorded digest, or if those at the sample's
+    indices meet the rule. In the second case the output keeps its sample in addition.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
     for name, sample in recorded.samples.items():

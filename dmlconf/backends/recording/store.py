@@ -1,7 +1,6 @@
-"""Recordings on disk: one file, or one file for each operator in the operators' folders.
+"""Recordings on disk: FOLDER/NAME.dmlrec or, if there is no such file, one for each operator.
 
-The path FOLDER/NAME.dmlrec names the file of that name or, if there is none, the files
-FOLDER/<operator>/NAME.dmlrec.
+An operator's file is FOLDER/<operator>/NAME.dmlrec.
 """
 
 from __future__ import annotations
@@ -33,33 +32,24 @@ __all__ = [
 ]
 
 _MOST_PARTS: Final = 4
-"""Maximum number of parts kept in memory; few suffice, since cases come operator by operator."""
+"""How many parts are kept in memory; few suffice, since cases come operator by operator."""
 
 
 class StoredRecording:
     """A recording; an operator's part is read when a case of that operator is asked for.
 
     Attributes:
-        path: its path as given.
-        single: whether one file holds all of it.
+        single: whether one file holds all of the recording.
     """
 
     def __init__(self, path: Path) -> None:
-        """Name a recording; nothing is read yet.
-
-        Args:
-            path: its file, or FOLDER/NAME.dmlrec for FOLDER/<operator>/NAME.dmlrec.
-        """
+        """Name a recording by its path FOLDER/NAME.dmlrec; nothing is read yet."""
         self.path = path
         self.single = path.exists()
         self._parts: dict[str, Recording | None] = {}
 
     def files(self, operators: Iterable[str] | None = None) -> dict[str, Path]:
-        """Return the files that hold the recording, by operator.
-
-        Args:
-            operators: names in the catalogue; all if none are given.
-        """
+        """Return the files that hold these operators' cases, by operator; None means all."""
         names = case_folders() if operators is None else operators
         if self.single:
             return dict.fromkeys(names, self.path)
@@ -76,7 +66,7 @@ class StoredRecording:
             yield path, read_head(path)
 
     def head(self) -> Recording:
-        """Return the recording's head, which all its files share: the environment and capabilities.
+        """Return the recording without its entries, from its first file.
 
         Raises:
             BackendError: there is no file, one cannot be read, or they were recorded on different
@@ -126,11 +116,6 @@ class StoredRecording:
 
 
 def _file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises:
-        BackendError: it cannot be read.
-    """
     try:
         with open_regular(path) as stream:
             return file_digest(stream, "sha256").hexdigest()
@@ -173,7 +158,7 @@ def recording_path(path: Path) -> Path:
 
 
 def by_operator(recording: Recording) -> Mapping[str, Recording]:
-    """Return the recording of each operator's cases, by operator."""
+    """Split a recording into one for each operator, by the operator's name."""
     entries: dict[str, dict[str, Entry]] = {}
     for identifier, entry in recording.entries.items():
         name = identifier.partition("/")[0].upper()

@@ -3,8 +3,8 @@
     webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
     webnn:device=gpu                      `cpu`, the default, `gpu` or `npu`
 
-A page of the browser runs a batch of cases. If the page or the process that computes for it ends or
-hangs, the browser is started again, and the cases of the batch run one by one.
+A page of the browser runs a batch of cases. If the page ends or hangs, the browser is started
+again, and the cases of the batch run one by one.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a tensor are sent at once; a multiple of 4, since base64 needs that."""
 
 _RUNNING: Final = ("build", "dispatch")
-"""The stages after a graph has been described. If only the text of an error says that something is
-not supported, and not its name, the case is declined only for an error of an earlier stage.
+"""The stages after a graph has been described. In these, an error declines the case only by its
+name; in earlier stages, also by a text that says that something is not supported.
 """
 
 _UNSUPPORTED: Final = re.compile(
@@ -130,10 +130,10 @@ class WebNNBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def limit_waits(self, seconds: float) -> None:
-        """Set how long a batch may take, which is as long as a single case may take.
+        """Set how long a batch may take.
 
-        The worker process is ended if no outcome comes in that time, and the outcomes of a batch
-        come all at once.
+        A batch has only the time of a single case, since all its outcomes come at once and the
+        worker process is ended if none comes in that time.
         """
         self._timeout = seconds
 
@@ -259,7 +259,7 @@ def _message(program: Program, inputs: Mapping[str, Array]) -> dict[str, Any]:
         if each.data_type not in _TYPES:
             raise NotExpressibleError(f"WebNN has no tensors of {each.data_type}")
     owned = {name: inputs[name] for name in program.owned}
-    used = program.used_inputs()  # An input on which no output depends is none of the graph's.
+    used = program.used_inputs()  # A graph has only inputs on which an output depends.
     return {
         "inputs": {n: _tensor(inputs[n]) for n in used if n not in program.owned},
         "constants": {n: _tensor(a) for n, a in {**program.constants, **owned}.items()},

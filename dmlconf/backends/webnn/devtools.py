@@ -1,4 +1,4 @@
-"""Chromium without a window, driven by its DevTools protocol over a pipe: no port is open.
+"""Drive Chromium without a window, by its DevTools protocol over a pipe.
 
 Source: https://chromedevtools.github.io/devtools-protocol/
 """
@@ -37,8 +37,7 @@ LONGEST_SCRIPT: Final = 1 << 26
 """How many characters a script may have: the browser does not read commands of 100 MiB."""
 
 ORIGIN: Final = "https://dmlconf.invalid/"
-"""The address of the page: a secure one, as WebNN needs. `Browser` itself answers requests for it.
-"""
+"""The address of the page: https, as WebNN requires. `Browser` itself answers requests for it."""
 
 
 class BrowserEndedError(Exception):
@@ -46,7 +45,7 @@ class BrowserEndedError(Exception):
 
 
 class PageError(Exception):
-    """A script of the page has thrown an exception, whose message this one has."""
+    """A script of the page has thrown an exception; the message is that exception's."""
 
 
 class Browser:

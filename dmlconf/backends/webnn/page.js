@@ -1,6 +1,6 @@
 // The page of the backend webnn: builds and runs the programs that dmlconf sends, one after another.
-// Attributes have the names of WebNN's IDL. Those in POSITIONAL are parameters of their own there;
-// the others are members of an operation's options.
+// Attributes have the names of WebNN's IDL. The attributes in POSITIONAL are parameters of their
+// operation; the others are members of its options.
 "use strict";
 
 const POSITIONAL = {
