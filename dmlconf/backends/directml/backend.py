@@ -4,15 +4,10 @@ Options: `path=FILE` names DirectML; `adapter=INDEX`, `adapter=NAME` or `adapter
 `metacommands=off` disables the driver's own implementations; `half=on` permits FLOAT16 for
 intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles each operator as a
 graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
-case in both variants, each on its own backend.
+case in both variants.
 
-What becomes of errors:
-
-- If DirectML or the adapter cannot be used, `BackendError` is raised.
-- If DirectML refuses a case, its outcome is a rejection.
-- If the device is removed, the case and all later ones break down, since the backend opens no other
-  device in that process.
-- An access violation ends the process, which can no longer be trusted.
+If the device is removed, all later cases of the process break down, since it opens no other device.
+An access violation ends the process, which can no longer be trusted.
 """
 
 from __future__ import annotations
@@ -41,14 +36,11 @@ __all__ = ["OPTION_WORDS", "DirectMLBackend", "Options", "create", "parse_option
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options after `directml:`.
+    """The options after `directml:`, which the module's docstring explains.
 
     Attributes:
         path: the file of DirectML, or None to search for it.
         adapter: index, part of the name, or `warp`; None if dmlconf chooses.
-        metacommands: whether the driver's own implementations of operators may be used.
-        half: whether intermediate results may be FLOAT16.
-        debug: whether the debug layers are used.
         graph: whether each operator is compiled as a graph of one node.
     """
 
@@ -106,7 +98,7 @@ def parse_options(text: str) -> Options:
         switch = name in _SWITCHES
         known = ("on", "off") if switch else _WAYS
         if switch or name == _COMPILE:
-            # `both` was handled above; it is listed here for suggestions.
+            # `both` was handled above; here it is only suggested.
             extra = (BOTH,) if name in _VARIANTS else ()
             choose(f"value of the option {name}", value, (*known, *extra))
         if name == _COMPILE:
@@ -123,7 +115,7 @@ class DirectMLBackend:
         """Load DirectML, and open the adapter.
 
         Raises:
-            BackendError: one of them cannot be used.
+            BackendError: DirectML or the adapter cannot be used.
         """
         self._options = options
         self._libraries: Libraries = load(options.path)
@@ -178,10 +170,7 @@ class DirectMLBackend:
         return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
-        """Return what DirectML reports, with the adapter's memory and what this backend adds.
-
-        It adds the circumstances, graphs and the option `half`.
-        """
+        """Return what DirectML reports, with the adapter's memory and what the backend adds."""
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
         return replace(
@@ -213,14 +202,14 @@ def create(argument: str) -> DirectMLBackend:
     """Create the backend from the options after `directml:` on the command line.
 
     Raises:
-        BackendError: it cannot be used.
+        BackendError: an option is wrong, or DirectML or the adapter cannot be used.
     """
     return DirectMLBackend(parse_options(argument))
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant that `metacommands=both` and the like stand for.
+    """Return the options of each variant of `metacommands=both` and the like, by a key.
 
-    A variant's key is what distinguishes it, such as `metacommands=off`.
+    Such a key is `metacommands=off`.
     """
     return variants_of(argument, _VARIANTS)

@@ -1,6 +1,6 @@
 """Check the devices of every adapter, each check in its own process.
 
-If a driver ends its process or never returns, only one check is lost.
+A driver that ends its process or never returns costs only one check.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ def check_devices(
 ) -> DeviceChecks:
     """Run every check on every adapter.
 
-    Args:
-        path: the file of DirectML, or None to search for it.
-        identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0.
-        on_result: called with each result as soon as there is one.
+    `identities` are cases of ELEMENT_WISE_IDENTITY at feature level 1_0.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.

@@ -1,8 +1,6 @@
 """The checks of `dmlconf devices --check`: minimum levels, queries, creation, release, removal.
 
-Each check gets an adapter that its process has not used before, and returns what it observed. It
-raises `CheckFailedError` if a device does something that it must not do, and `DeclinedError` if the
-device declines something that it may decline, such as a data type.
+Each check gets an adapter that its process has not used before, and returns what it observed.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
 IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
@@ -39,11 +37,11 @@ _UNKNOWN_LEVEL: Final = 0xF000
 
 
 class CheckFailedError(Exception):
-    """A device did something that it must not do; the text says what."""
+    """A device did something that it must not do."""
 
 
 class DeclinedError(Exception):
-    """A device declined something that it may decline; the text says what."""
+    """A device declined something that it may decline, such as a data type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +49,7 @@ class DeviceUnderTest:
     """The adapter whose devices a check tests, and what is needed to open and use them.
 
     Attributes:
-        libraries: the native libraries.
-        adapter: the adapter's native object.
-        identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0, to compute with.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, which checks compute.
     """
 
     libraries: Libraries
@@ -197,7 +193,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "made and released 100 times": _many_times,
     "after a removal": _after_removal,
 }
-"""Every check by name; each runs in its own process."""
+"""Every check by name."""
 
 
 @contextmanager
@@ -267,12 +263,11 @@ def _compute_case(device: Device, case: Case) -> None:
 
 
 def _removed(device: Device) -> bool:
-    """Remove a device, and return whether it is gone."""
     with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
         newer.call("RemoveDevice")
     if not _is_removed(device):
-        # The implementation of Direct3D 12 may lack RemoveDevice. To submit a list that is not
-        # closed is an error for which Direct3D removes the device.
+        # Some implementations of Direct3D 12 lack RemoveDevice; to submit an open command list also
+        # removes a device.
         device.submit_open_list()
     return _is_removed(device)
 

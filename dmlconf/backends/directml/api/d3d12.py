@@ -1,7 +1,4 @@
-"""The interfaces, structures and constants of d3d12.h that running an operator needs.
-
-Members and constants are spelled as in the header.
-"""
+"""The interfaces, structures and constants of d3d12.h for running operators, spelled as there."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ class D3D12_COMMAND_LIST_TYPE(IntEnum):
 
 
 class D3D12_HEAP_TYPE(IntEnum):
-    """Types of heaps, where resources lie."""
+    """Types of heaps, in which resources lie."""
 
     DEFAULT = 1
     UPLOAD = 2

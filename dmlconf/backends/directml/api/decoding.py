@@ -1,8 +1,4 @@
-"""Read descs from the structures that an application gives DirectML: the inverse of `NativeDesc`.
-
-Both directions follow the same fields of the catalogue and the same C types. Nothing is guessed:
-`UnknownDescError` is raised for what the catalogue does not know.
-"""
+"""Read descs from the structures that an application gives DirectML: the inverse of `structs`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The interfaces, structures and constants of DirectML.h that are not about operators.
-
-Members and constants are spelled as in the header.
-"""
+"""What DirectML.h declares apart from operators, spelled as there; `structs` has their descs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""List adapters through DXCore: in WSL 2 all of them, on Windows to add those that DXGI lacks.
-
-Members and constants are spelled as in dxcore_interface.h.
-"""
+"""List adapters through DXCore: in WSL 2 all of them, on Windows to add those that DXGI lacks."""
 
 from __future__ import annotations
 
@@ -105,20 +102,20 @@ IDXCORE_ADAPTER_FACTORY: Final = Interface(
 def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     """Yield every adapter that can compute with Direct3D 12; the caller must release each.
 
-    Adapters for machine learning, such as NPUs, come last. An adapter that is listed for computing
-    as well as for machine learning comes twice.
+    Adapters with the attribute GENERIC_ML, such as NPUs, come last. Adapters that also have
+    CORE_COMPUTE come twice.
 
     Args:
         library: libdxcore.so or dxcore.dll.
 
     Raises:
-        BackendError: it is not DXCore.
+        BackendError: the library is not DXCore.
         HResultError: DXCore fails.
     """
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
     with new_object("DXCoreCreateAdapterFactory", create, IDXCORE_ADAPTER_FACTORY) as factory:
         yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
-        # A DXCore that is older than this attribute refuses it.
+        # An older DXCore refuses this attribute.
         with suppress(HResultError):
             yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML)
 

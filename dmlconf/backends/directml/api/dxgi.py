@@ -1,7 +1,4 @@
-"""List adapters through DXGI, on Windows.
-
-Members and constants are spelled as in dxgi.h.
-"""
+"""List adapters through DXGI, on Windows."""
 
 from __future__ import annotations
 
@@ -113,7 +110,7 @@ def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
         library: dxgi.dll.
 
     Raises:
-        BackendError: it is not DXGI.
+        BackendError: the library is not DXGI.
         HResultError: DXGI fails.
     """
     create = function(library, "CreateDXGIFactory1", *NEW_OBJECT)
@@ -148,5 +145,5 @@ def driver_version(adapter: ComObject) -> str | None:
 
 
 def version_text(version: int) -> str:
-    """Return a version of four 16-bit numbers as Windows writes it."""
+    """Return a version of four 16-bit numbers as Windows writes it: `31.0.15.1694`."""
     return ".".join(str(version >> shift & 0xFFFF) for shift in (48, 32, 16, 0))

@@ -77,7 +77,7 @@ HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
 """Name and meaning by value. Source: winerror.h, d3d12.h, dxcore_interface.h and their pages."""
 
 _REMOVALS: Final = frozenset({0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020})
-"""HRESULTs that mean a removal whichever call returns them; E_INVALIDARG, for one, does not."""
+"""HRESULTs that mean that the device was removed, whichever call returns them."""
 
 
 def unsigned(hresult: int) -> int:
@@ -109,12 +109,7 @@ def is_removal(hresult: int) -> bool:
 
 
 class HResultError(Exception):
-    """A call that failed.
-
-    Attributes:
-        call: what was called, such as `CreateOperator`.
-        hresult: the HRESULT that it returned, from 0 to 2**32 - 1.
-    """
+    """A call, such as `CreateOperator`, that returned a failing HRESULT."""
 
     def __init__(self, call: str, hresult: int) -> None:
         self.call = call

@@ -1,9 +1,4 @@
-"""Find and load DirectML and the libraries that it needs: Direct3D 12, and DXCore in WSL 2.
-
-`LibraryError`, a `BackendError`, is raised if DirectML is not found (the message lists what was
-tried and what to install), if a file is not DirectML, or if a library lacks a function that dmlconf
-calls.
-"""
+"""Find and load DirectML and the libraries that it needs: Direct3D 12, and DXCore in WSL 2."""
 
 from __future__ import annotations
 
@@ -50,10 +45,9 @@ class DirectMLFile:
     """The file that DirectML was loaded from.
 
     Attributes:
-        path: its path.
-        origin: how it was found, such as `the package onnxruntime-directml`.
-        version: its version, or `unknown` if it cannot be determined.
-        sha256: its SHA-256 in hexadecimal.
+        origin: how the file was found, such as `the package onnxruntime-directml`.
+        version: the version, or `unknown` if it cannot be determined.
+        sha256: the digest of the file, in hexadecimal.
     """
 
     path: Path
@@ -67,10 +61,7 @@ class Libraries:
     """The native libraries.
 
     Attributes:
-        directml: DirectML.
-        d3d12: Direct3D 12.
-        file: the file that DirectML was loaded from.
-        folder: on Linux, the folder of libd3d12.so and libdxcore.so; else None.
+        folder: on Linux, the folder of libd3d12.so and libdxcore.so; otherwise None.
     """
 
     directml: ctypes.CDLL
@@ -98,7 +89,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
         path: the file, if the user names it.
 
     Raises:
-        LibraryError: it is not found.
+        LibraryError: DirectML is not found.
     """
     tried = []
     for candidate in _candidates(path):
@@ -138,8 +129,8 @@ def _redistributable() -> Path | None:
 
 
 def _shared_object(package: str) -> Path | None:
-    """Return the path of an installed package's libdirectml.so, whose name may have more parts."""
-    from importlib import metadata  # It is slow to import, and not needed on Windows.
+    """Return the path of an installed package's libdirectml.so or libdirectml.*.so."""
+    from importlib import metadata  # Slow to import, and not needed on Windows.
 
     try:
         files = metadata.files(package) or []
@@ -194,7 +185,6 @@ def load(path: str | None = None) -> Libraries:
 
 
 def _expected() -> str:
-    """Return a description of the expected DirectML file."""
     name = "DirectML.dll" if sys.platform == "win32" else "libdirectml.so"
     return f"{name} 1.1 or newer, for this Python's processor ({machine()})"
 
@@ -225,21 +215,14 @@ def _loaded_library(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ct
 def function(
     library: ctypes.CDLL, name: str, *arguments: Any, result: Any = HRESULT
 ) -> Callable[..., Any]:
-    """Return a function of a library.
-
-    Args:
-        library: the library.
-        name: the function's name.
-        arguments: ctypes types of its parameters.
-        result: ctypes type of what it returns.
+    """Return a function of a library; `arguments` and `result` are ctypes types.
 
     Raises:
-        LibraryError: the library lacks it.
+        LibraryError: the library lacks the function.
     """
     try:
         symbol = getattr(library, name)
     except AttributeError as error:
-        # `_name` is the name with which ctypes opened the library.
         path = library._name
         raise LibraryError(f"{path} lacks the function {name}: {_unlike(name)}") from error
     symbol.argtypes = arguments
@@ -279,9 +262,6 @@ def native_version(content: bytes) -> str:
 
     DirectML.dll has its version in its resources. libdirectml.so has none: instead, the latest
     release of DirectML.dll is returned whose operators and kernels the file contains.
-
-    Args:
-        content: the bytes of the file.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:

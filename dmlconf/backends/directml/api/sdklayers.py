@@ -1,7 +1,4 @@
-"""The interfaces, structures and constants of d3d12sdklayers.h: debug layers and their messages.
-
-Members and constants are spelled as in the header.
-"""
+"""What d3d12sdklayers.h declares of debug layers and their messages, spelled as there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The desc structures of the operators, derived from the catalogue's fields.
+"""Build the desc structures of operators, such as `DML_GATHER_OPERATOR_DESC`, from the catalogue.
 
-Each structure has the catalogue's fields in their order, with the C types given there. A case's
-desc becomes a `DML_OPERATOR_DESC` with everything that it points to.
+`decoding` reads them.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class DML_OPERATOR_DESC(ctypes.Structure):
 
 
 class DML_SCALE_BIAS(ctypes.Structure):
-    """A factor, and what to add after multiplying."""
+    """A factor, and a number to add after multiplying."""
 
     _fields_ = (("Scale", ctypes.c_float), ("Bias", ctypes.c_float))
 
@@ -78,7 +77,7 @@ class DML_SIZE_2D(ctypes.Structure):
 
 
 class DML_SCALAR_UNION(ctypes.Union):
-    """A number of the data type that another member names."""
+    """A number of the data type that another field of the desc names."""
 
     _fields_ = (
         ("Bytes", ctypes.c_uint8 * 8),
@@ -124,7 +123,7 @@ def _member_type(field: Field) -> Any:
 
 @cache
 def operator_structure(operator: Operator) -> type[ctypes.Structure]:
-    """Return the operator's desc structure, such as `DML_GATHER_OPERATOR_DESC`."""
+    """Return the operator's desc structure."""
     members = tuple((field.name, _member_type(field)) for field in operator.fields)
     return type(operator.struct, (ctypes.Structure,), {"_fields_": members})
 
@@ -143,12 +142,6 @@ class NativeDesc:
     """
 
     def __init__(self, operator: Operator, desc: Desc) -> None:
-        """Build the structures of a desc.
-
-        Args:
-            operator: the operator, from the catalogue.
-            desc: the desc's values by field, as in a case.
-        """
         self._references: list[Any] = []
         self.structure = self._operator(operator, desc)
 

@@ -1,12 +1,7 @@
 """COM interfaces as data, and calls through their vtables.
 
-An interface lists its methods in the header's order; their slots follow those of the base
-interface. On 64-bit Windows, a method that returns a structure gets a hidden pointer to it right
-after `this`, however small the structure is. On Linux the C++ rules of the System V ABI apply,
-which ctypes itself follows.
-
-A call raises `HResultError` if it returns a failing HRESULT, and `NativeCrashError` if Windows
-reports an access violation or the like inside it.
+On 64-bit Windows, a method that returns a structure gets a hidden pointer to it right after `this`,
+however small the structure is. On Linux, ctypes itself follows the ABI.
 """
 
 from __future__ import annotations
@@ -49,12 +44,7 @@ _BY_POINTER: Final = sys.platform == "win32"
 
 
 class NativeCrashError(Exception):
-    """Native code caused a processor exception; the process can no longer be trusted.
-
-    Attributes:
-        call: what was called.
-        description: how Windows describes the exception.
-    """
+    """Native code caused a processor exception; the process can no longer be trusted."""
 
     def __init__(self, call: str, description: str) -> None:
         self.call = call
@@ -70,9 +60,8 @@ class Method:
     """One method of an interface.
 
     Attributes:
-        name: the name, as the header spells it.
         arguments: ctypes types of the parameters after `this`; None if dmlconf never calls it.
-        result: ctypes type of what it returns; None for void, a structure type for a structure.
+        result: ctypes type of the result; None for void.
     """
 
     name: str
@@ -90,8 +79,6 @@ class Interface:
     """A COM interface.
 
     Attributes:
-        name: the name, as the header spells it.
-        iid: its identifier.
         base: the interface that it extends; None for IUnknown.
         methods: its own methods in the header's order.
     """
@@ -116,7 +103,7 @@ class Interface:
 
     @cached_property
     def guid(self) -> GUID:
-        """The identifier as a GUID, for calls."""
+        """The `iid` as a GUID."""
         return GUID.parse(self.iid)
 
 
@@ -153,7 +140,7 @@ def method_type(method: Method) -> Callable[[int], Callable[..., Any]]:
     """Return the ctypes type of a method, as a function whose first parameter is `this`.
 
     Raises:
-        TypeError: the method's parameters are not declared, since dmlconf never calls it.
+        TypeError: the method's parameters are not declared.
     """
     this = ctypes.c_void_p
     if method.arguments is None:
@@ -173,12 +160,7 @@ class ComObject:
     """One reference to a COM object; as a context manager, it releases the reference at the end."""
 
     def __init__(self, interface: Interface, address: int) -> None:
-        """Take over a reference.
-
-        Args:
-            interface: the interface of the object.
-            address: the object's address, not null.
-        """
+        """Take over a reference to the object at an address, which is not null."""
         self.interface = interface
         self._address: int | None = address
         self._functions: dict[str, tuple[Method, Callable[..., Any]]] = {}
@@ -191,11 +173,7 @@ class ComObject:
 
     @property
     def address(self) -> int:
-        """The object's address.
-
-        Raises:
-            ValueError: it was released.
-        """
+        """The object's address; `ValueError` if the reference was released."""
         if self._address is None:
             raise ValueError(f"the {self.interface.name} was released")
         return self._address
@@ -206,11 +184,11 @@ class ComObject:
         return self.address
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method and return its result; an HRESULT is checked, and None is returned.
+        """Call a method and return its result; None if the result is an HRESULT.
 
         Raises:
-            HResultError: it returned a failing HRESULT.
-            NativeCrashError: it crashed, and Windows reported it.
+            HResultError: the HRESULT says that the call failed.
+            NativeCrashError: Windows reported a crash in the call.
         """
         this = self.address
         method, function = self._functions.get(name) or self._function(name)
@@ -231,8 +209,7 @@ class ComObject:
         """Call a method whose last parameters are REFIID and `void**`, and return the new object.
 
         Raises:
-            HResultError: it returned a failing HRESULT.
-            NativeCrashError: it crashed, and Windows reported it.
+            HResultError, NativeCrashError: as in `call`.
         """
         pointer = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
@@ -262,15 +239,8 @@ def new_object(
 ) -> ComObject:
     """Call a function whose last parameters are REFIID and `void**`, and return the new object.
 
-    Args:
-        name: the function's name.
-        create: the function.
-        interface: the interface of the object.
-        arguments: those before the last two.
-
     Raises:
-        HResultError: the function fails.
-        NativeCrashError: Windows reports a crash inside it.
+        HResultError, NativeCrashError: as in `ComObject.call`.
     """
     pointer = ctypes.c_void_p()
     try:

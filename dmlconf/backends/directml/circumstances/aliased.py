@@ -25,11 +25,7 @@ _MOST: Final = 2
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch a case three times with outputs in the buffers of inputs.
-
-    If an output may be in the buffer of either of two inputs, three more dispatches use the other
-    one.
-    """
+    """Dispatch a case three times for each of at most two choices of the shared buffers."""
     if bench.compiles_as_graph(case) and not may_share_buffers(case.graph):
         return Inapplicable("no page permits it for a graph")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
@@ -44,11 +40,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield mappings from outputs to the inputs whose buffers they share.
-
-    There is one mapping for each input whose buffer an output may share: in it, that input is
-    assigned before all others.
-    """
+    """Yield mappings from outputs to inputs; in each, another input is assigned first."""
     graph = case.graph
     pairs = [
         (output, source)

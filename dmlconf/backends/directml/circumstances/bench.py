@@ -1,10 +1,9 @@
 """Run a case under a circumstance: the bench provides memory, binding tables and command lists.
 
-A circumstance makes one or more sites of a case (a site is the case's compiled operator, memory and
-binding table), initialises them, and runs steps (dispatches) on them. A site's arena is the memory
-that holds all tensors. Before each step, the inputs are written there, and all other bytes are set
-to a fill value: 0xCD and 0xFF in turn. Scratch and persistent memory stay as the previous step left
-them.
+A circumstance makes sites of a case, initialises them, and runs steps (dispatches) on them; `work`
+explains these words. Before each step, the inputs are written, and all other bytes of the arena are
+set to a fill value: 0xCD and 0xFF in turn. Scratch and persistent memory stay as the previous step
+left them.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ _Heap = D3D12_HEAP_TYPE
 
 
 class TooLargeError(Exception):
-    """A case needs more memory or descriptors than a circumstance may take; the message says so."""
+    """A case needs more memory or descriptors than a circumstance may take."""
 
 
 class Bench:
-    """Runs one case at a time, in a `with` block, at whose end the binding tables are released."""
+    """Runs one case at a time, in a `with` block; its end releases the binding tables."""
 
     def __init__(
         self,
@@ -63,8 +62,7 @@ class Bench:
 
         Args:
             device: the device to run on.
-            operators: returns a cache that compiles operators with the given flags in addition to
-                those of the run.
+            operators: returns a cache that compiles with the given flags and those of the options.
             graph: whether each operator is compiled as a graph of one node.
         """
         self.device = device
@@ -120,9 +118,9 @@ class Bench:
 
         Args:
             case: the case.
-            flags: flags for compiling it, in addition to those of the run.
+            flags: flags for compiling, in addition to those of the backend's options.
             shift: bytes by which all tensors are moved from a multiple of 256.
-            beside: a site of the same operator, whose memory the new site uses, but with `shift`.
+            beside: another site of the operator, whose memory is used.
 
         Raises:
             HResultError: DirectML refuses the case, or there is not enough memory.
@@ -160,7 +158,7 @@ class Bench:
         )
 
     def table(self, desc: dml.DML_BINDING_TABLE_DESC) -> ComObject:
-        """Return a new binding table, which is released at the end of the `with` block."""
+        """Return a new binding table."""
         create = self.device.dml.create
         table = create("CreateBindingTable", dml.IDML_BINDING_TABLE, ctypes.byref(desc))
         return self._owner.enter_context(table)
@@ -176,11 +174,9 @@ class Bench:
         """Initialise a site, and wait until it is done.
 
         Args:
-            site: the site.
-            variation: the number of the data of inputs that DirectML takes over (those with the
-                flag OWNED_BY_DML), as `dmlconf.cases.variation.varied` takes it.
-            from_upload: whether DirectML reads these inputs directly from the upload heap, and not
-                from the arena. The upload heap is overwritten afterwards.
+            variation: the number of the data of inputs with the flag OWNED_BY_DML.
+            from_upload: whether DirectML reads these inputs from the upload heap, which is then
+                overwritten, and not from the arena.
         """
         compiled, placement, device = site.compiled, site.placement, self.device
         table = self.table(self._table_desc(compiled.initializer, compiled.descriptors[0]))
@@ -222,8 +218,7 @@ class Bench:
         Args:
             steps: the dispatches in order.
             late: called after recording, before the submission.
-            read: returns whether the arena is read back after a step, given the step's number
-                from 0.
+            read: given a step's index, returns whether the arena is read back after the step.
 
         Raises:
             HResultError: a call failed, or the device is gone.
@@ -243,12 +238,11 @@ class Bench:
         *,
         read: Callable[[int], bool] = lambda number: True,
     ) -> Work:
-        """Return steps as work; an upload buffer has what the arena is to hold before each.
+        """Return steps with filled buffers, to be recorded by `record`.
 
         Args:
             steps: the dispatches in order.
-            name: the name of the buffers; command lists that are filled at the same time need
-                different names.
+            name: the name of the buffers; command lists that run at once need different names.
             read: as for `run`.
 
         Raises:
@@ -338,15 +332,14 @@ class Bench:
         commands.change([arena.buffer], _States.COPY_SOURCE, _States.COMMON)
 
     def lanes(self) -> tuple[Lane, Lane]:
-        """Return two additional queues, which live as long as the bench."""
+        """Return two additional queues."""
         self._lanes = self._lanes or (Lane(self.device), Lane(self.device))
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
         """Return a step for each number of input data, as in `dmlconf.cases.variation.varied`.
 
-        A number beyond the case's last one stands for the last. If DirectML has taken over inputs,
-        there is only the case's own data.
+        If DirectML has taken over inputs, all steps have the case's own data.
         """
         last = 0 if site.placement.any_owned() else site.case.most_variations - 1
         return [Step(site, min(number, last)) for number in numbers]

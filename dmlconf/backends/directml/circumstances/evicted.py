@@ -1,8 +1,7 @@
 """The circumstance `evicted`: the memory of a dispatch leaves the device before the dispatch runs.
 
-Only memory of Direct3D is evicted. In the Wine lab, IDMLDevice::Evict of an initialiser or a
-compiled operator never returned (measured on DirectML 1.15.4), and a circumstance must not hang
-where nothing is wrong.
+Only memory of Direct3D is evicted: in the Wine lab, IDMLDevice::Evict of an initialiser or a
+compiled operator never returned (measured on DirectML 1.15.4).
 """
 
 from __future__ import annotations
@@ -36,6 +35,6 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
 
 
 def _resources(site: Site) -> list[ComObject]:
-    """Return the site's buffers as ID3D12Pageable, which ID3D12Resource extends."""
+    """Return the site's buffers; an ID3D12Resource is an ID3D12Pageable."""
     regions = site.resources.arena, site.resources.temporary, site.resources.persistent
     return [region.buffer.resource for region in regions if region is not None]

@@ -30,7 +30,7 @@ class DirectMLExerciser:
         Args:
             device: the device to run on.
             operators: the operators of the plain runs, which need not be compiled again.
-            flags: the flags with which the operators of the plain runs are compiled.
+            flags: the flags with which the plain runs compile operators.
             graph: whether each operator is compiled as a graph of one node.
         """
         self._device = device

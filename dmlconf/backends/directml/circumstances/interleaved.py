@@ -23,8 +23,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     seen += _recorded_at_once(
         bench, lanes, (bench.prepared([one], "a"), bench.prepared([other], "b"))
     )
-    # The second queue writes the memory that the first one uses: if the fence were ignored, the
-    # results of both would be wrong.
+    # Both queues use the same memory, so that an ignored fence shows in the results of both.
     works = bench.prepared([one], "a"), bench.prepared(bench.variations(first, [2]), "b")
     return seen + _in_turn(bench, lanes, works)
 
@@ -32,7 +31,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
 def _recorded_at_once(
     bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]
 ) -> list[Dispatch]:
-    """Record two lists in two threads, and run them on two queues in no fixed order."""
+    """Record two lists in two threads, and run them on two queues at once."""
     from concurrent.futures import ThreadPoolExecutor  # Most workers never need it.
 
     with ThreadPoolExecutor(2) as threads:
@@ -49,7 +48,6 @@ def _recorded_at_once(
 
 
 def _in_turn(bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]) -> list[Dispatch]:
-    """Run a list on one queue, and after it another list on the other queue."""
     for lane, work in zip(lanes, works, strict=True):
         _record(bench, lane, work)
     lanes[0].execute()

@@ -18,11 +18,7 @@ class Lane(Device):
     """A compute queue of an existing device, which may work at the same time as other queues."""
 
     def __init__(self, device: Device) -> None:
-        """Create the queue, the command list, the fence and the recorder.
-
-        Raises:
-            HResultError: one of them cannot be created.
-        """
+        """Create the queue and what it needs; `HResultError` if a part cannot be created."""
         self._owned = ExitStack()
         self._recording = False
         self.d3d, self.dml, self.limit = device.d3d, device.dml, device.limit

@@ -23,7 +23,7 @@ _MOST_BYTES: Final = 1 << 16
 """Maximum bytes of the tensors: larger ones would take long to copy, and hide leaks."""
 
 _WARM: Final = 4
-"""After so many blocks of dispatches, everything that is cached should have been created."""
+"""Blocks of dispatches after which no new memory for caches is expected."""
 
 _LEAK_BYTES: Final = 4096
 """A growth of this many bytes per dispatch or more is a leak."""
@@ -41,7 +41,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
         steps = bench.variations(site, [(block + number) % 3 for number in range(_EACH)])
         seen += bench.run(steps, read=lambda number: number == _EACH - 1)
         sizes.append(committed_bytes())
-    # Dispatches of the case's own inputs come first, as under all circumstances.
+    # The case's own inputs come first, as under all circumstances.
     seen.sort(key=lambda dispatch: dispatch.variation)
     return Exercised(tuple(seen), faults=leak(sizes))
 
@@ -49,8 +49,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
     """Return a fault if memory grows with every block of dispatches after the first four.
 
-    Args:
-        sizes: the bytes that the process had committed after each block of 100 dispatches.
+    `sizes` are the bytes that the process had committed after each block of 100 dispatches.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))

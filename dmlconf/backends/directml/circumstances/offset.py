@@ -1,7 +1,7 @@
 """The circumstance `offset`: bindings start at every multiple of 16 up to 256.
 
-16 bytes is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: unless a desc guarantees more, a tensor may start
-at any multiple of it.
+16 is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: unless a desc guarantees more, a tensor may start at any
+multiple of 16 bytes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ _MORE_BYTES: Final = 32
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch with a table for each offset, in buffers that are larger than the tensors."""
-    # For an index past the end of an input, DirectML reads the rest of that input's binding. So
-    # these bindings keep their sizes.
+    # An index past the end of an input reads the rest of that input's binding: do not enlarge it.
     by_index = any(name.startswith("Indices") for name in case.input_names())
     kept = frozenset(case.input_names()) if by_index else frozenset()
 
@@ -44,7 +43,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _larger(tensor: TensorDesc, more: int) -> TensorDesc:
-    """Return the tensor with `more` bytes added, and a guaranteed alignment of at least 16."""
+    """Return the tensor with `more` bytes, and a guaranteed alignment of at least 16."""
     return replace(
         tensor,
         DeclaredTensorSizeInBytes=tensor.TotalTensorSizeInBytes + more,

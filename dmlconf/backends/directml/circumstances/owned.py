@@ -1,8 +1,7 @@
 """The circumstance `owned`: DirectML takes over constant inputs (OWNED_BY_DML) from an upload heap.
 
-All inputs of an operator but the first are made constant, as in applications: weights, biases,
-scales, zero points, tables. An operator with one input has no such input. An input of a graph is
-made constant if all nodes that read it permit it.
+All inputs of an operator but the first are made constant, as weights, biases and zero points are in
+applications. An input of a graph is made constant if all nodes that read it permit that.
 """
 
 from __future__ import annotations

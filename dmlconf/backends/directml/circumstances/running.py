@@ -40,15 +40,14 @@ EXERCISES: Final[
     Circumstance.INTERLEAVED: interleaved.exercise,
     Circumstance.LONG: long.exercise,
 }
-"""The functions that run a case on a bench, by circumstance."""
 
 
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
     """Run a case under a circumstance.
 
     Raises:
-        HResultError: DirectML refuses a form of the case, a call failed, or the device is gone.
-        NativeCrashError: DirectML crashed, and Windows reported it.
+        HResultError: a call failed, or the device is gone.
+        NativeCrashError: DirectML crashed.
     """
     began = perf_counter()
     with bench:
@@ -63,7 +62,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
 
 def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:
-    """Return the dispatches; those with the same inputs, buffers and results become one."""
+    """Combine the dispatches with the same inputs, buffers and results."""
     distinct: dict[tuple[object, ...], Dispatch] = {}
     for each in dispatches:
         digests = tuple((name, elements_digest(array)) for name, array in each.arrays.items())

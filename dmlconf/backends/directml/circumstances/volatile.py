@@ -13,7 +13,7 @@ __all__ = ["exercise"]
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     """Record a dispatch while its table is bound to other memory; bind the right memory later.
 
-    DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE permits that until the list is submitted.
+    DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE permits new bindings until the list is submitted.
     """
     site = bench.site(case, flags=DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE)
     other = bench.site(case, flags=DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE)

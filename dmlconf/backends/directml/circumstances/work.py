@@ -1,7 +1,7 @@
-"""Dispatches of a circumstance that are submitted together; `bench` runs them.
+"""The dispatches of a circumstance, called steps, that `bench` submits together.
 
-They are called steps. Each runs on a site: the case's compiled operator, its memory and its binding
-table. A site's arena is the memory that holds all tensors.
+A step runs on a site: the case's compiled operator, its memory and its binding table. A site's
+arena is the memory that holds all tensors.
 """
 
 from __future__ import annotations
@@ -30,16 +30,7 @@ _INTRUSIONS: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A compiled case with memory and a binding table.
-
-    Attributes:
-        case: the case.
-        compiled: the operator or graph of the case.
-        placement: where the tensors lie in the arena.
-        resources: the memory.
-        table: the operator's binding table.
-        desc: the desc that the table was created from.
-    """
+    """A compiled case with memory and a binding table; `desc` is the desc of the table."""
 
     case: Case
     compiled: CompiledOperator
@@ -53,19 +44,13 @@ class Site:
         bind_operator(self.table, self.compiled.needs, self.placement, self.resources)
 
     def moved(self, resources: Resources) -> Site:
-        """Return the site with the same table and other memory; `bind` must still be called."""
+        """Return the site with other memory, to which `bind` binds the same table."""
         return replace(self, resources=resources)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One dispatch.
-
-    Attributes:
-        site: the site on which it runs.
-        variation: the number of the input data, as `dmlconf.cases.variation.varied` takes it; 0
-            for the case's own data.
-    """
+    """One dispatch; `variation` is the number of its input data, as in `Dispatch`."""
 
     site: Site
     variation: int = 0
@@ -76,11 +61,10 @@ class Load:
     """A step with the bytes that its arena is to hold before it runs.
 
     Attributes:
-        step: the step.
         start: the offset of these bytes in the upload buffer.
         image: these bytes, UINT8.
-        back: the offset in the readback buffer to which the arena's bytes are copied after the
-            step; None if they are not read back.
+        back: the offset in the readback buffer to which the arena is copied after the step; None
+            if the arena is not read back.
     """
 
     step: Step
@@ -91,13 +75,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Steps with the buffers that they need to be recorded.
-
-    Attributes:
-        loads: the steps, in order.
-        upload: the buffer with the bytes that the arenas are to hold before the steps.
-        back: the buffer that receives the arenas' bytes after the steps.
-    """
+    """Steps with their buffers: the arenas' bytes before the steps and after."""
 
     loads: tuple[Load, ...]
     upload: Buffer
@@ -126,8 +104,8 @@ def memory_of(sites: Iterable[Site]) -> list[Buffer]:
 
 def _dispatch(load: Load, after: Array) -> Dispatch:
     arrays, faults = inspect(load.step.site.placement, [load.image], [after])
-    # A single dispatch does not show that an element was not written. Such an element holds a fill
-    # value, which the judge finds to be wrong.
+    # A single dispatch does not show that an element was not written; the judge finds the fill
+    # value in it to be wrong.
     intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
     in_place = load.step.site.case.in_place
     return Dispatch(load.step.variation, arrays, intrusions, in_place=in_place)

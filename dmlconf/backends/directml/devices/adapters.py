@@ -19,7 +19,6 @@ from dmlconf.backends.protocol import BackendError
 __all__ = ["NO_ADAPTER", "Adapter", "Adapters", "choose_adapter"]
 
 NO_ADAPTER: Final = "no adapter supports Direct3D 12: is a driver installed?"
-"""The message for a machine without a usable adapter."""
 
 WARP: Final = "warp"
 """The name with which a user selects Microsoft's software adapter."""
@@ -36,11 +35,10 @@ class Adapter:
         description: its name.
         vendor_id: the PCI vendor, such as 0x10de.
         device_id: the PCI device.
-        driver_version: the driver version, as Windows writes it, or None if unknown.
+        driver_version: the version as Windows writes it, or None if unknown.
         luid: the number that identifies it until the machine restarts, in hexadecimal.
         dedicated_memory: bytes of its own memory.
         shared_memory: bytes of the machine's memory that it may use.
-        software: whether it is implemented in software.
     """
 
     index: int
@@ -55,7 +53,7 @@ class Adapter:
 
     @property
     def memory(self) -> int | None:
-        """Total bytes that it can use; None for software, or if its shared memory is unknown."""
+        """Bytes that the adapter can use; None for software, or if shared memory is unknown."""
         reach = self.dedicated_memory + self.shared_memory
         return None if self.software or not self.shared_memory else reach
 
@@ -68,11 +66,7 @@ class Adapters:
     """
 
     def __init__(self, libraries: Libraries) -> None:
-        """List the adapters.
-
-        Raises:
-            BackendError: they cannot be listed.
-        """
+        """List the adapters; `BackendError` if they cannot be listed."""
         self.found: tuple[Adapter, ...] = ()
         self._native: list[ComObject] = []
         try:
@@ -96,7 +90,7 @@ class Adapters:
             self._native.pop().release()
 
     def native(self, adapter: Adapter) -> ComObject:
-        """Return the adapter's native object, which is released together with all others."""
+        """Return the adapter's native object, which `close` releases."""
         return self._native[adapter.index]
 
     def _list(self, libraries: Libraries) -> None:
@@ -111,7 +105,7 @@ class Adapters:
             self._add_by_dxcore(ctypes.CDLL(str(libraries.folder / "libdxcore.so")))
 
     def _add_by_dxcore(self, library: ctypes.CDLL) -> None:
-        """Add the adapters that DXCore lists and that are not in the list yet."""
+        """Add the adapters of DXCore that are not in the list yet."""
         for native in dxcore.dxcore_adapters(library):
             adapter = _by_dxcore(native, len(self._native))
             if adapter.luid in {known.luid for known in self.found}:
@@ -166,7 +160,7 @@ def _luid_text(luid: LUID) -> str:
 def choose_adapter(selector: str | None, adapters: Iterable[Adapter]) -> Adapter:
     """Return the adapter that the user selects: by index, by part of its name, or `warp`.
 
-    Without a selection it is the first hardware adapter, or the first of all if there is none.
+    If the user selects none, the first hardware adapter is returned, or else the first of all.
 
     Raises:
         BackendError: no adapter matches, or several do.

@@ -28,7 +28,7 @@ def change_states(
     before: D3D12_RESOURCE_STATES,
     after: D3D12_RESOURCE_STATES,
 ) -> None:
-    """Record a state transition of buffers, whose addresses are given."""
+    """Record a state transition of the buffers at these addresses."""
     if not buffers:
         return
     barriers = (D3D12_RESOURCE_BARRIER * len(buffers))()

@@ -44,24 +44,17 @@ class Device:
         d3d: the ID3D12Device.
         dml: the IDMLDevice.
         recorder: the IDMLCommandRecorder.
-        queue: the ID3D12CommandQueue.
         commands: the ID3D12GraphicsCommandList.
-        fence: the fence of the queue.
         limit: how long a submission may take; if one took longer, the device cannot be used.
         messages: messages of the debug layers; None if no layer was requested or is active.
         missing_layers: requested debug layers that are not available, and why.
     """
 
     def __init__(self, libraries: Libraries, adapter: ComObject, *, debug: bool = False) -> None:
-        """Open the device.
-
-        Args:
-            libraries: the native libraries.
-            adapter: the adapter's native object.
-            debug: whether to use the debug layers of Direct3D and DirectML.
+        """Open the device; with `debug`, with the debug layers of Direct3D and DirectML.
 
         Raises:
-            BackendError: it cannot be opened.
+            BackendError: the device cannot be opened.
         """
         self._owned = ExitStack()
         self._recording = False
@@ -125,7 +118,7 @@ class Device:
     def _create_d3d(
         self, libraries: Libraries, adapter: ComObject
     ) -> tuple[ComObject, D3D12_COMMAND_LIST_TYPE]:
-        """Return a device and the type of its queue: compute-only devices lack direct queues."""
+        """Return a device and the type of its queue: devices only for computing need COMPUTE."""
         create = function(
             libraries.d3d12, "D3D12CreateDevice", POINTER, ctypes.c_uint32, *NEW_OBJECT
         )
@@ -151,10 +144,9 @@ class Device:
         return self._owned.enter_context(self.d3d.create(name, interface, *arguments))
 
     def close(self) -> None:
-        """Release the device and everything that belongs to it.
+        """Release the device and everything that belongs to it, unless the device hangs.
 
-        If the device hangs, everything is kept until the process ends: releasing a queue that is
-        still busy may block forever.
+        To release a queue that is still busy may block forever.
         """
         if self.limit.exceeded:
             self._owned.pop_all()
@@ -190,11 +182,7 @@ class Device:
     def ask(
         self, feature: dml.DML_FEATURE, query: ctypes.Structure, answer: ctypes.Structure
     ) -> None:
-        """Call CheckFeatureSupport, which fills the answer.
-
-        Raises:
-            HResultError: it refuses the query.
-        """
+        """Call CheckFeatureSupport, which fills the answer or raises `HResultError`."""
         sizes = ctypes.sizeof(query), ctypes.sizeof(answer)
         self.dml.call(
             "CheckFeatureSupport",
@@ -208,7 +196,7 @@ class Device:
     def begin(self, heap: DescriptorHeap) -> None:
         """Start a new command list, whose dispatches use the heap."""
         if self._recording:
-            # Discard what was recorded but not submitted because of an exception.
+            # An exception prevented a submission.
             with suppress(HResultError):
                 self.commands.call("Close")
         self._recording = True
@@ -240,7 +228,7 @@ class Device:
 
         Raises:
             HResultError: the list cannot be closed, or the device was removed.
-            FenceTimeoutError: it takes longer than the limit.
+            FenceTimeoutError: the work takes longer than the limit.
         """
         self.execute()
         self.wait()
@@ -286,11 +274,7 @@ class Device:
             self.queue.call("ExecuteCommandLists", 1, lists)
 
     def check_removed(self) -> None:
-        """Raise an error if the ID3D12Device or the IDMLDevice was removed.
-
-        Raises:
-            HResultError: one of them was; the error's `call` is `GetDeviceRemovedReason`.
-        """
+        """Raise `HResultError` if the ID3D12Device or the IDMLDevice was removed."""
         self.d3d.call("GetDeviceRemovedReason")
         self.dml.call("GetDeviceRemovedReason")
 
@@ -306,11 +290,11 @@ def create_dml(
     Args:
         libraries: the native libraries.
         d3d: the ID3D12Device.
-        minimum: the DML_FEATURE_LEVEL that it must at least have.
-        flags: its creation flags.
+        minimum: the lowest DML_FEATURE_LEVEL that will do.
+        flags: the creation flags.
 
     Raises:
-        HResultError: it cannot be created.
+        HResultError: the device cannot be created.
     """
     create = function(
         libraries.directml,

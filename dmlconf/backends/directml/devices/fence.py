@@ -1,4 +1,4 @@
-"""The fence of a queue, and a wait for it that ends at a time limit at the latest."""
+"""The fence of a queue, on which a wait has a time limit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ _WAIT_TIMEOUT: Final = 0x887A_0027
 
 
 class FenceTimeoutError(HResultError):
-    """A device did not finish its work in time.
-
-    Attributes:
-        seconds: how long the wait was permitted to take.
-    """
+    """A device did not finish its work in time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -41,7 +37,6 @@ class WaitLimit:
     """How long waits for a device may take.
 
     Attributes:
-        seconds: the longest wait for a queue.
         exceeded: whether a wait took longer; then nothing that the device uses may be released.
     """
 
@@ -52,20 +47,14 @@ class WaitLimit:
 class Fence:
     """Counts the submissions of one queue.
 
-    Its value is polled. SetEventOnCompletion would take a Windows event on Windows and a file
-    descriptor in WSL; without either, it blocks for as long as the device takes.
+    Its value is polled: SetEventOnCompletion without an event has no time limit, and events are not
+    the same in Windows and WSL.
     """
 
     def __init__(self, d3d: ComObject, queue: ComObject, limit: WaitLimit) -> None:
-        """Create the fence, with no submissions.
+        """Create the fence; `HResultError` if it cannot be created.
 
-        Args:
-            d3d: the ID3D12Device.
-            queue: the ID3D12CommandQueue.
-            limit: the limit of all queues of the device.
-
-        Raises:
-            HResultError: the fence cannot be created.
+        `d3d` is the ID3D12Device, and `limit` is shared by all queues of the device.
         """
         self._fence = d3d.create("CreateFence", ID3D12_FENCE, 0, 0)
         self._queue = queue
@@ -77,27 +66,19 @@ class Fence:
         self._fence.release()
 
     def signal(self) -> None:
-        """Let the queue signal the fence when all its work so far is done.
-
-        Raises:
-            HResultError: the device was removed.
-        """
+        """Let the queue signal the fence when all its work so far is done."""
         self._submissions += 1
         self._queue.call("Signal", self._fence, self._submissions)
 
     def delay(self, other: ComObject) -> None:
-        """Let another queue wait for this queue's work so far.
-
-        Args:
-            other: the ID3D12CommandQueue that is to wait; this process does not wait.
-        """
+        """Let another queue wait for this queue's work so far; this process does not wait."""
         other.call("Wait", self._fence, self._submissions)
 
     def wait(self) -> None:
         """Wait until all the queue's work is done; device removal ends every wait.
 
         Raises:
-            FenceTimeoutError: it takes longer than the limit.
+            FenceTimeoutError: the work takes longer than the limit.
         """
         # Do not wait again for a queue that was given up.
         end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)

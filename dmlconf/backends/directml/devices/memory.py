@@ -14,8 +14,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 __all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
 
 LARGE_BYTES: Final = 1 << 26
-"""A buffer of more bytes gets exactly those that are needed; others get a power of two, for reuse.
-"""
+"""A larger buffer gets exactly the bytes that are needed; others get a power of two, for reuse."""
 
 _FIRST_BYTES: Final = 1 << 22
 
@@ -31,17 +30,12 @@ class Buffer:
 
     Attributes:
         resource: the ID3D12Resource.
-        size: its size in bytes.
-        memory: the address of its bytes if the CPU can access them; else 0.
+        size: the size in bytes.
+        memory: the address of the bytes if the CPU can access them; otherwise 0.
     """
 
     def __init__(self, device: ComObject, size: int, kind: D3D12_HEAP_TYPE) -> None:
-        """Create a buffer.
-
-        Args:
-            device: the ID3D12Device.
-            size: its size in bytes.
-            kind: its type of heap; upload and readback buffers stay mapped as long as they live.
+        """Create a buffer; upload and readback buffers stay mapped as long as they live.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -95,12 +89,7 @@ class Buffers:
     """Buffers that are kept by name, and replaced by larger ones if they are too small."""
 
     def __init__(self, device: ComObject, first_bytes: int = _FIRST_BYTES) -> None:
-        """Start with no buffers.
-
-        Args:
-            device: the ID3D12Device.
-            first_bytes: the minimum size of a buffer.
-        """
+        """Start with no buffers; each will have at least `first_bytes` bytes."""
         self._device = device
         self._first_bytes = first_bytes
         self._buffers: dict[str, Buffer] = {}
@@ -128,13 +117,7 @@ class Buffers:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a buffer.
-
-    Attributes:
-        buffer: the buffer.
-        offset: the offset of the first byte in the buffer.
-        size: the number of bytes.
-    """
+    """`size` bytes of a buffer from `offset`."""
 
     buffer: Buffer
     offset: int
@@ -142,12 +125,7 @@ class Region:
 
 
 class DescriptorHeap:
-    """A heap of descriptors that shaders can see.
-
-    Attributes:
-        heap: the ID3D12DescriptorHeap.
-        size: its number of descriptors.
-    """
+    """A heap of `size` descriptors that shaders can see."""
 
     def __init__(self, device: ComObject, size: int) -> None:
         """Create a heap.

@@ -39,13 +39,7 @@ _Severity = D3D12_MESSAGE_SEVERITY
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a debug layer.
-
-    Attributes:
-        severity: its severity.
-        number: its D3D12_MESSAGE_ID.
-        text: its text.
-    """
+    """One message of a debug layer; `number` is its D3D12_MESSAGE_ID."""
 
     severity: D3D12_MESSAGE_SEVERITY
     number: int
@@ -100,13 +94,8 @@ class InfoQueue:
 def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
-    Errors and corruptions become faults of a case that ran. In a rejection, errors become its
-    message; a rejection with a corruption becomes a breakdown. A breakdown gets all of them as
-    diagnostics.
-
-    Args:
-        outcome: the case's outcome.
-        messages: corruptions, errors and warnings.
+    Errors and corruptions become faults of a case that ran. Errors become the message of a
+    rejection, and a corruption makes it a breakdown. A breakdown gets all messages as diagnostics.
     """
     ordered = sorted(messages, key=lambda message: message.severity)
     errors = [message for message in ordered if message.severity < _Severity.WARNING]

@@ -1,7 +1,6 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process: if a driver ends that process, only the entry of its adapter
-is lost.
+Devices are opened in another process, so that a driver that ends it costs only one adapter's entry.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def survey(path: str | None = None) -> Survey:
         if not listed.adapters:
             raise BackendError(NO_ADAPTER)
         if len(entries) < len(listed.adapters):
-            # The process ended at this adapter; the next process starts with the adapter after it.
+            # The process ended at this adapter; the next process starts after it.
             adapter = listed.adapters[len(entries)]
             entries.append(Surveyed(adapter, None, f"while opening it, the process {process.end}"))
         if len(entries) >= len(listed.adapters):
@@ -58,7 +57,7 @@ def survey(path: str | None = None) -> Survey:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """The file of DirectML and the adapters, which are known before any device is opened."""
+    """What is known before any device is opened."""
 
     file: DirectMLFile
     adapters: tuple[Adapter, ...]
@@ -68,8 +67,7 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
-        listed: the file of DirectML and the adapters; None if the process has not sent them.
-        refusal: why DirectML cannot be used; None if it can, or if the process did not say.
+        refusal: why DirectML cannot be used, if the process said so.
         end: how the process ended.
     """
 
@@ -85,7 +83,7 @@ class _Process:
         theirs.close()
 
     def messages(self) -> Iterator[Surveyed]:
-        """Yield the report on each adapter, beginning with the adapter `first`."""
+        """Yield the entry of each adapter, beginning with the adapter `first`."""
         try:
             while self._connection.poll(_SECONDS):
                 message = self._connection.recv()
@@ -105,7 +103,6 @@ class _Process:
 
 
 def _work(connection: Connection, path: str | None, first: int) -> None:
-    """Send a `_Listed`, then a `Surveyed` for each adapter, beginning with the adapter `first`."""
     ignore_interrupts()
     with suppress(BrokenPipeError):
         try:

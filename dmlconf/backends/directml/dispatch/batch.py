@@ -23,9 +23,8 @@ MOST_DESCRIPTORS: Final = 1 << 12
 MOST_WORK: Final = 1 << 28
 """Terms that several cases may compute in one dispatch of each, as `dmlconf.cases.work` counts.
 
-Windows may remove a device if a submission takes more than 2 s, and in WSL, a submission of more
-than 10 s fails. A submission dispatches each case twice: for so many terms, that takes a device of
-1 GFLOP/s half a second. No GPU is slower, and the processor in the Wine lab is about that fast.
+A submission dispatches each case twice, which takes a device of 1 GFLOP/s half a second; the Wine
+lab is about that fast. Windows may remove a device if a submission takes more than 2 s.
 """
 
 
@@ -34,9 +33,6 @@ class Prepared:
     """A case whose operator or graph is compiled.
 
     Attributes:
-        case: the case.
-        compiled: the operator or graph of the case.
-        placement: where the tensors lie in the case's arena.
         seconds: how long compiling took.
         work: approximate number of terms that the device computes in a dispatch.
     """
@@ -50,15 +46,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A case of a batch, with its offsets in the batch's memory.
-
-    Attributes:
-        prepared: the case.
-        arena: offset of its arena.
-        temporary: offset of its scratch memory.
-        persistent: offset of its persistent memory.
-        descriptor: the index of its first descriptor.
-    """
+    """A case of a batch, and where its arena, other memory and descriptors begin in the batch's."""
 
     prepared: Prepared
     arena: int
@@ -72,7 +60,6 @@ class Batch:
     """Cases that are recorded and submitted together.
 
     Attributes:
-        members: the cases in order.
         arena: bytes of all arenas.
         temporary: bytes of all scratch memory.
         persistent: bytes of all persistent memory.
@@ -94,7 +81,7 @@ class Batch:
         return iter(self.members)
 
     def add(self, prepared: Prepared) -> bool:
-        """Add a case and return True; return False if it does not fit. The first always fits."""
+        """Add a case if it fits, and return whether it does. The first case always fits."""
         compiled, placement = prepared.compiled, prepared.placement
         member = Member(
             prepared,

@@ -24,9 +24,8 @@ class Resources:
 
     Attributes:
         arena: the memory that holds all tensors.
-        temporary: scratch memory; None if none is needed.
-        persistent: memory that the initialiser writes and the operator reads; None if none is
-            needed.
+        temporary: scratch memory, if any is needed.
+        persistent: memory that the initialiser writes and the operator reads, if any is needed.
     """
 
     arena: Region
@@ -41,15 +40,7 @@ def bind_initializer(
     placement: Placement,
     resources: Resources,
 ) -> None:
-    """Bind the inputs that DirectML takes over (OWNED_BY_DML), scratch and persistent memory.
-
-    Args:
-        table: the binding table of the initialiser.
-        needs: the descriptors and memory that the initialiser needs.
-        operator_needs: the descriptors and memory that the operator needs.
-        placement: where the tensors lie.
-        resources: the buffers.
-    """
+    """Bind what an initialiser needs: OWNED_BY_DML inputs, scratch and persistent memory."""
     if placement.any_owned():
         inputs = placement.inputs
         ranges = (DML_BUFFER_BINDING * len(inputs))(
@@ -75,14 +66,7 @@ def bind_operator(
     placement: Placement,
     resources: Resources,
 ) -> None:
-    """Bind an operator's tensors, scratch memory and persistent memory.
-
-    Args:
-        table: the binding table of the operator.
-        needs: the descriptors and memory that the operator needs.
-        placement: where the tensors lie.
-        resources: the buffers.
-    """
+    """Bind an operator's tensors, scratch memory and persistent memory."""
     # Inputs that DirectML took over at initialisation must not be bound again.
     inputs = [None if tensor is None or tensor.owned else tensor for tensor in placement.inputs]
     _bind_tensors(table, "BindInputs", inputs, resources.arena)

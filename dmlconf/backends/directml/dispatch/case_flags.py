@@ -1,7 +1,6 @@
-"""Flags of DML_EXECUTION_FLAGS that a case asks for by its tags.
+"""Execution flags that a case asks for by tags, such as DISABLE_META_COMMANDS.
 
-A captured case has the tags of the flags with which its application compiled the operator:
-`no-metacommands` for DISABLE_META_COMMANDS.
+A captured case has the tags of the flags with which its application compiled the operator.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ FLAG_TAGS: Final[Mapping[str, DML_EXECUTION_FLAGS]] = {
     "no-metacommands": DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
     "descriptors-volatile": DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE,
 }
-"""The flag that each tag asks for; other tags ask for none."""
 
 
 def flags_of(tags: Collection[str]) -> DML_EXECUTION_FLAGS:

@@ -57,7 +57,6 @@ class Result:
 
     Attributes:
         arrays: the outputs by tensor.
-        faults: what the operator did wrong apart from the values.
         dispatch_seconds: how long each dispatch took by the device's clock, if it has one.
     """
 
@@ -76,17 +75,12 @@ class _Bound:
 
 
 class Executor:
-    """Runs cases on one device, with buffers and descriptors that are kept from batch to batch."""
+    """Runs cases on one device; buffers and descriptors are kept from batch to batch."""
 
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
     ) -> None:
-        """Create the descriptor heap, and a buffer from which memory is set to fill values.
-
-        Args:
-            device: the device to run on.
-            flags: the flags with which operators are compiled.
-            graph: whether each operator is compiled as a graph of one node.
+        """Compile operators with these flags; with `graph`, each as a graph of one node.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -127,7 +121,7 @@ class Executor:
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Release operators beyond a maximum; cases prepared earlier may not be run any more."""
+        """Release operators beyond a maximum; prepare cases again before running them."""
         self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
@@ -141,7 +135,7 @@ class Executor:
             return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)
-        # If the batch is too large for the device, this fails before this process allocates arrays.
+        # First the device's memory: if it does not suffice, no arrays are allocated.
         upload = self._buffer("upload", batch.arena * (_ROUNDS + owned), _Heap.UPLOAD)
         readback = self._buffer("readback", batch.arena * _ROUNDS, _Heap.READBACK)
         self._buffer("arena", batch.arena, _Heap.DEFAULT)
@@ -168,10 +162,9 @@ class Executor:
         return results
 
     def _run_large(self, member: Member, batch: Batch) -> Result:
-        """Do what `run` does for a single large case, one dispatch after the other.
+        """Run a single large case, one dispatch after the other.
 
-        The arena (the memory of all tensors) is copied in pieces. So the process holds its bytes
-        only twice: before and after a dispatch.
+        The arena is copied in pieces, so that the process holds its bytes only twice.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena, temporary, persistent = self._memory(batch)
@@ -222,7 +215,6 @@ class Executor:
     def _record(
         self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
     ) -> None:
-        """Record initialisations and dispatches; `owner` is to release their binding tables."""
         device, clock = self._device, self._timestamps
         arena, temporary, persistent = self._memory(batch)
         fresh = [buffer for buffer in (arena, temporary) if buffer]
@@ -263,7 +255,6 @@ class Executor:
         persistent: Buffer | None,
         owner: ExitStack,
     ) -> _Bound:
-        """Create and fill a case's binding tables, which `owner` is to release."""
         compiled, placement = member.prepared.compiled, member.prepared.placement
         resources = Resources(
             Region(arena, member.arena, placement.span),
@@ -288,7 +279,7 @@ class Executor:
         )
 
     def _fill(self, buffer: Buffer | None, size: int, poison: int) -> None:
-        """Record that `size` bytes of a buffer are set to the fill value `POISONS[poison]`."""
+        """Record that bytes of a buffer are set to the fill value `POISONS[poison]`."""
         for offset in range(0, size if buffer else 0, _POISON_BYTES):
             assert buffer is not None
             count = min(_POISON_BYTES, size - offset)
@@ -301,7 +292,6 @@ class Executor:
             self._heap = larger
 
     def _memory(self, batch: Batch) -> tuple[Buffer, Buffer | None, Buffer | None]:
-        """Return the arena of a batch, and its temporary and persistent memory if it needs any."""
         arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
         temporary = self._optional("temporary", batch.temporary)
         return arena, temporary, self._optional("persistent", batch.persistent)

@@ -131,11 +131,7 @@ class DML_GRAPH_DESC(ctypes.Structure):
 
 
 class NodeRefusalError(HResultError):
-    """CreateOperator refused the operator of a node.
-
-    Attributes:
-        node: the node's name; empty if there is only one node.
-    """
+    """CreateOperator refused the operator of a node, whose name is `node`."""
 
     def __init__(self, node: str, error: HResultError) -> None:
         super().__init__(error.call, error.hresult)
@@ -143,11 +139,7 @@ class NodeRefusalError(HResultError):
 
 
 def create_operator(device: ComObject, node: Node) -> ComObject:
-    """Return the IDMLOperator of a node.
-
-    Args:
-        device: the IDMLDevice.
-        node: the operator with its desc.
+    """Return the IDMLOperator of a node; `device` is the IDMLDevice.
 
     Raises:
         NodeRefusalError: DirectML refuses the desc, or the device is gone.
@@ -161,12 +153,7 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
 
 
 def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_FLAGS) -> ComObject:
-    """Return the compiled graph.
-
-    Args:
-        device: the IDMLDevice.
-        plan: the graph.
-        flags: flags for compiling.
+    """Return the compiled graph; `device` is the IDMLDevice.
 
     Raises:
         NodeRefusalError: DirectML refuses the operator of a node.
@@ -181,12 +168,7 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
 
 
 class _NativeGraph:
-    """A `DML_GRAPH_DESC` in memory, with everything that it points to.
-
-    Attributes:
-        structure: the argument of CompileGraph; valid until `owner`, which owns the operators, is
-            closed, or this object is deleted.
-    """
+    """A `DML_GRAPH_DESC` in memory and all that it points to; valid until `owner` is closed."""
 
     def __init__(self, device: ComObject, plan: GraphPlan, owner: ExitStack) -> None:
         self._kept: list[Any] = []

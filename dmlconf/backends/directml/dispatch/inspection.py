@@ -32,10 +32,7 @@ def inspect(
 ) -> tuple[dict[str, Array], tuple[Fault, ...]]:
     """Return the outputs of the first dispatch by tensor, and the faults of all dispatches.
 
-    Args:
-        placement: where the tensors lie.
-        before: the arena's bytes before each dispatch.
-        after: the arena's bytes after each dispatch.
+    `before` and `after` are the arena's bytes before and after each dispatch, UINT8.
     """
     inspection = Inspection(placement)
     for old, new in zip(before, after, strict=True):
@@ -45,11 +42,7 @@ def inspect(
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A part of the arena that no dispatch may change: an input, or a guard band.
-
-    It is the input `tensor`, or the guard band between `previous` and `tensor`: `previous` is None
-    at the arena's beginning, and `tensor` at its end.
-    """
+    """A part of the arena that must not change: an input, or the guard band between two tensors."""
 
     begin: int
     end: int
@@ -77,12 +70,7 @@ class Inspection:
         self._different: dict[str, tuple[Array, Array]] = {}
 
     def add(self, before: Array, after: Array) -> None:
-        """Inspect one dispatch.
-
-        Args:
-            before: the arena's bytes before the dispatch.
-            after: the arena's bytes after the dispatch.
-        """
+        """Inspect the arena's bytes before and after one dispatch."""
         for index, region in enumerate(self._regions):
             part = slice(region.begin, region.end)
             touched = _where_different(before[part], after[part])
@@ -111,7 +99,6 @@ class Inspection:
         return (*self._intrusions(), *self._output_faults())
 
     def _intrusions(self) -> Iterator[Fault]:
-        """Yield a fault for each guard band and each input that changed."""
         for region, touched in zip(self._regions, self._touched, strict=True):
             if not len(touched):
                 continue
@@ -124,7 +111,7 @@ class Inspection:
                 yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
 
     def _output_faults(self) -> Iterator[Fault]:
-        """Yield faults of outputs: elements not written, and others that differ by dispatch."""
+        """Yield faults of elements that were not written or that differ by dispatch."""
         for tensor in self._placement.outputs:
             if tensor is None:
                 continue

@@ -27,8 +27,6 @@ class CompiledOperator:
     Attributes:
         operator: the IDMLCompiledOperator.
         initializer: the IDMLOperatorInitializer of this operator alone.
-        needs: the descriptors and memory that the operator needs.
-        initializer_needs: the descriptors and memory that the initialiser needs.
     """
 
     operator: ComObject
@@ -38,7 +36,7 @@ class CompiledOperator:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """How many descriptors the tables of initialiser and operator have, at least 1 each."""
+        """The numbers of descriptors of the initialiser and of the operator, at least 1 each."""
         each = (self.initializer_needs, self.needs)
         initializer, operator = (max(p.RequiredDescriptorCount, 1) for p in each)
         return initializer, operator
@@ -59,12 +57,7 @@ class OperatorCache:
     """Compiles operators and graphs on one device, and keeps the most recently used ones."""
 
     def __init__(self, device: ComObject, flags: dml.DML_EXECUTION_FLAGS) -> None:
-        """Start with nothing compiled.
-
-        Args:
-            device: the IDMLDevice.
-            flags: the flags with which everything is compiled.
-        """
+        """Compile everything with these flags; `device` is the IDMLDevice."""
         self._device = device
         self._flags = flags
         self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
@@ -72,14 +65,14 @@ class OperatorCache:
     def get(
         self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE
     ) -> CompiledOperator:
-        """Return a compiled plan, from the cache if possible; it is valid until the next `trim`.
+        """Return a compiled plan, which is valid until the next `trim`.
 
         Args:
-            plan: what is to be compiled: an operator or a graph.
+            plan: an operator or a graph.
             flags: flags for this plan, in addition to those of the cache.
 
         Raises:
-            HResultError: DirectML refuses it, or the device is gone.
+            HResultError: DirectML refuses the plan, or the device is gone.
             NativeCrashError: DirectML crashed, and Windows reported it.
         """
         flags |= self._flags

@@ -1,11 +1,10 @@
 """Offsets of a case's tensors in the device's memory, and the bytes that must be there.
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
-each. Before a dispatch, every byte that is not an input's element holds a fill value: the outputs,
-the guard bands, the holes between strided elements, and the bytes after the last element. A case is
-dispatched twice, with another fill value each time. So an element that was not written holds the
-fill value after each dispatch, an element that was computed from a hole differs between the two
-dispatches, and changed bytes outside the outputs are detected.
+each. Before a dispatch, every byte that is not an input's element holds a fill value. A case is
+dispatched twice, with another fill value each time: an element that was not written holds the fill
+value after each dispatch, and an element that was computed from a hole between strided elements
+differs between the two.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ class PlacedTensor:
     """A tensor of a case, and where it lies in the arena.
 
     Attributes:
-        name: the tensor's name, as in `dmlconf.cases.plans.Binding`.
-        desc: its desc.
         offset: the offset of its first byte in the arena.
-        is_output: whether it is written.
         in_place: for an output, the input whose buffer it shares, or None.
     """
 
@@ -65,7 +61,7 @@ class PlacedTensor:
 
     @property
     def end(self) -> int:
-        """Offset of the end; the size is rounded up to whole units of 4 bytes, as shaders write."""
+        """Offset of the end, rounded up to a multiple of 4 bytes, as shaders write."""
         return self.offset + -(-self.size // 4) * 4
 
     @property
@@ -79,8 +75,8 @@ class Placement:
     """The offsets of all tensors of a case in the arena.
 
     Attributes:
-        inputs: the inputs, in the order of their bindings; None for an absent tensor.
-        outputs: the outputs, in the order of their bindings; None for an absent tensor.
+        inputs: in the order of the bindings; None for an absent tensor.
+        outputs: likewise.
         span: used bytes of the arena, including guard bands.
     """
 
@@ -95,7 +91,7 @@ class Placement:
         return max([GUARD, *(tensor.desc.GuaranteedBaseOffsetAlignment for tensor in tensors)])
 
     def ordered(self) -> list[PlacedTensor]:
-        """Return the present tensors by offset; of those that share an offset, the output only."""
+        """Return the present tensors by offset; of an input and output that share, the output."""
         shared = {output.in_place for output in self.outputs if output}
         inputs = [tensor for tensor in self.inputs if tensor and tensor.name not in shared]
         outputs = [tensor for tensor in self.outputs if tensor]
@@ -112,11 +108,7 @@ class Placement:
     def image(self, data: Mapping[str, Array], poison: int) -> Array:
         """Return the arena's bytes for a dispatch.
 
-        In place of inputs that DirectML took over there is the fill value: DirectML has a copy.
-
-        Args:
-            data: the inputs' arrays by tensor.
-            poison: the fill value of all other bytes.
+        All bytes are `poison` except the elements of inputs that DirectML has not taken over.
         """
         return self._image(data, poison, owned=False)
 
@@ -206,16 +198,11 @@ def _elements(desc: TensorDesc, content: Array) -> Array:
 
 
 def _nibbles(content: Array) -> Array:
-    """Return the 4-bit elements of bytes, the low half of each byte first."""
     return np.stack([content & 0x0F, content >> 4], axis=-1).ravel()
 
 
 def _view(desc: TensorDesc, elements: Array) -> Array:
-    """Return the elements of a tensor, from those of its whole buffer, as a view shaped like Sizes.
-
-    Raises:
-        IndexError: the last element lies past the buffer's end.
-    """
+    """Return a view of the buffer's elements that is shaped like Sizes."""
     strides = packed_strides(desc.Sizes) if desc.Strides is None else desc.Strides
     if 0 in desc.Sizes:
         return elements[:0].reshape(desc.Sizes)

@@ -1,9 +1,8 @@
 """Run cases in batches, and turn whatever happens to each into an outcome.
 
-A batch that fails as a whole is run again case by case, so that the failure is attributed to the
-right case. So is a batch in which a guard band or an input has changed, since the memory of its
-cases is adjacent. If the device is removed or hangs, all later cases break down, too: no other
-device is opened in that process.
+The cases of a batch run again one by one if the batch fails as a whole, or if a guard band or an
+input has changed: the memory of the cases is adjacent. If the device is removed or hangs, all later
+cases break down, too: no other device is opened in that process.
 """
 
 from __future__ import annotations
@@ -48,13 +47,7 @@ class Runner:
     """Runs cases in batches, each as large as `Batch` permits."""
 
     def __init__(self, executor: Executor, messages: InfoQueue | None = None) -> None:
-        """Run on an executor.
-
-        Args:
-            executor: runs batches.
-            messages: the messages of debug layers, if any; each case then runs alone, so that each
-                message can be attributed.
-        """
+        """Run on an executor; with messages of debug layers, each case runs alone."""
         self._executor = executor
         self._messages = messages
         self._device_loss: Outcome | None = None
@@ -93,7 +86,6 @@ class Runner:
         yield from self._finish(batch, waiting)
 
     def _finish(self, batch: Batch, waiting: deque[Outcome | None]) -> Iterator[Outcome]:
-        """Run a batch, and yield every waiting outcome in order."""
         outcomes = iter(self._outcomes(batch))
         while waiting:
             yield waiting.popleft() or next(outcomes)
@@ -150,12 +142,7 @@ class Runner:
 
 
 def failure(error: HResultError, seconds: float) -> Outcome:
-    """Return the outcome of a case with a failed call.
-
-    Args:
-        error: the call and its HRESULT.
-        seconds: how long the case took.
-    """
+    """Return the outcome of a case with a failed call."""
     if isinstance(error, FenceTimeoutError):
         return Breakdown(BreakdownKind.HANG, str(error), "", seconds)
     if error.call == "GetDeviceRemovedReason" or is_removal(error.hresult):

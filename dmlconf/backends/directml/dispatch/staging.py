@@ -21,26 +21,18 @@ _States = D3D12_RESOURCE_STATES
 
 
 class Staging:
-    """Copies between the process and buffers of the device that are in the state COMMON."""
+    """Copies between the process and buffers of the device that are in the state COMMON.
+
+    `HResultError` is raised if a call fails or the device is gone.
+    """
 
     def __init__(self, device: Device, heap: DescriptorHeap, upload: Buffer, back: Buffer) -> None:
-        """Use two mapped buffers of `STAGED_BYTES` or more.
-
-        Args:
-            device: the device of the buffers.
-            heap: the descriptor heap that every command list sets.
-            upload: a buffer for data that goes to the device.
-            back: a buffer for data that comes from the device.
-        """
+        """Use two mapped buffers of `STAGED_BYTES` or more, one for each direction."""
         self._device, self._heap = device, heap
         self._upload, self._back = upload, back
 
     def upload(self, target: Buffer, content: Array) -> None:
-        """Write bytes to the start of a buffer.
-
-        Raises:
-            HResultError: a call failed, or the device is gone.
-        """
+        """Write bytes to the start of a buffer."""
         for start in range(0, len(content), STAGED_BYTES):
             part = content[start : start + STAGED_BYTES]
             ctypes.memmove(self._upload.memory, part.ctypes.data, len(part))
@@ -51,11 +43,7 @@ class Staging:
             self._device.submit()
 
     def download(self, source: Buffer, into: Array) -> None:
-        """Read bytes from the start of a buffer.
-
-        Raises:
-            HResultError: a call failed, or the device is gone.
-        """
+        """Read bytes from the start of a buffer."""
         for start in range(0, len(into), STAGED_BYTES):
             part = into[start : start + STAGED_BYTES]
             self._device.begin(self._heap)

@@ -25,12 +25,7 @@ class Timestamps:
     """Timestamps taken by a command list; none if the device has no clock."""
 
     def __init__(self, device: ComObject, queue: ComObject) -> None:
-        """Ask the queue for its clock.
-
-        Args:
-            device: the ID3D12Device.
-            queue: the ID3D12CommandQueue whose lists take the timestamps.
-        """
+        """Ask the queue for its clock; `device` is the ID3D12Device."""
         self._device = device
         self._owned = ExitStack()
         self._size = 0
@@ -86,11 +81,9 @@ class Timestamps:
             )
 
     def seconds(self, count: int) -> list[float]:
-        """Return the seconds between pairs of the first `count` timestamps; empty without a clock.
+        """Return the seconds from timestamp 0 to 1, from 2 to 3, and so on up to `count`.
 
-        Returns:
-            The seconds from timestamp 0 to 1, from 2 to 3, and so on; empty if the clock went
-            backwards, as some do.
+        The list is empty if there is no clock, or if the clock went backwards, as some do.
         """
         if not self._frequency:
             return []
