@@ -62,7 +62,6 @@ def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, 
     `half=both,adapter=1` gives `half=off,adapter=1` with key `half=off`, and likewise for `on`.
 
     Args:
-        text: the options after a backend's name.
         choices: options that may be `both`, with their two values, the default first.
     """
     parts = option_parts(text)

@@ -56,7 +56,6 @@ def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False)
     """Check that only one backend has a name.
 
     Args:
-        name: the name.
         plugins: the installed plugins of that name.
         built_in: whether dmlconf itself has a backend of that name.
 

@@ -19,9 +19,8 @@ _LONGEST_TRACE: Final = 8192
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
-    A backend may run a whole batch before it returns the first outcome, so an exception belongs to
-    no particular case. The cases without an outcome then run one at a time, and each of them that
-    raises an exception by itself gets a breakdown.
+    A backend may run a whole batch before it returns the first outcome. So after an exception the
+    cases without an outcome run one at a time, and a case that raises one by itself breaks down.
     """
     done, together = 0, len(cases)
     while done < len(cases):
@@ -47,12 +46,7 @@ class _TooManyError(Exception):
 
 
 def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
-    """Yield the outcomes, the last one only when it is certain that no other follows.
-
-    Raises:
-        _TooFewError: there are fewer.
-        _TooManyError: there are more.
-    """
+    """Yield the outcomes, the last one only when it is certain that no other follows."""
     iterator = iter(outcomes)
     for index in range(count):
         outcome = next(iterator, _NOTHING)

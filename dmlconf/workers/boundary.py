@@ -1,7 +1,7 @@
 """Check and rebuild everything that crosses from a backend into dmlconf.
 
-A backend may be a third party's plugin. What it returns is rebuilt in the worker process
-from plain values, and only these are pickled, judged, logged and shown.
+A backend may be a third party's plugin. What it returns is rebuilt from plain values in the worker
+process, before it is pickled.
 """
 
 from __future__ import annotations
@@ -45,16 +45,11 @@ _Member = TypeVar("_Member", FaultKind, BreakdownKind, DataType)
 
 
 class _MalformedError(Exception):
-    """A value violates the protocol; the message says which value and how."""
+    """A value violates the protocol."""
 
 
 def checked_outcome(outcome: object, case: Case) -> Outcome:
-    """Return the outcome rebuilt from plain values, or a breakdown if it is malformed.
-
-    Args:
-        outcome: what a backend yielded.
-        case: the case that it is for.
-    """
+    """Return a backend's outcome rebuilt from plain values, or a breakdown if it is malformed."""
     try:
         for kind, rebuild in _OUTCOMES.items():
             if isinstance(outcome, kind):
@@ -69,20 +64,12 @@ def checked_outcome(outcome: object, case: Case) -> Outcome:
 
 
 def checked_environment(environment: object) -> Environment:
-    """Return the environment rebuilt from plain values.
-
-    Raises:
-        BackendError: it is malformed.
-    """
+    """Return the environment rebuilt from plain values; `BackendError` if it is malformed."""
     return _required("environment()", environment, Environment, _environment)
 
 
 def checked_capabilities(capabilities: object) -> Capabilities:
-    """Return the capabilities rebuilt from plain values.
-
-    Raises:
-        BackendError: they are malformed.
-    """
+    """Return the capabilities rebuilt from plain values; `BackendError` if they are malformed."""
     return _required("capabilities()", capabilities, Capabilities, _capabilities)
 
 
@@ -101,7 +88,6 @@ def _required(
 
 
 def _elements(case: Case) -> Mapping[str, int]:
-    """Return the number of elements of each output."""
     return {name: prod(tensor.Sizes) for name, tensor in case.outputs().items()}
 
 
@@ -231,10 +217,7 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
 
 
 def _array(what: str, value: object, most: int) -> Array:
-    """Return the array with native byte order and its elements side by side, in row-major order.
-
-    A view that repeats a single element, with a stride of 0, thus gets memory for each element.
-    """
+    """Return the array with native byte order and packed in row-major order."""
     if not isinstance(value, np.ndarray):
         raise _MalformedError(f"{what} is {_named(value)}, not a NumPy array")
     if value.size > most:
@@ -269,7 +252,7 @@ def _items(what: str, value: object) -> list[Any]:
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
         raise _MalformedError(f"{what} is {_named(value)}, not text")
-    # UTF-8 cannot encode half of a surrogate pair.
+    # UTF-8 cannot encode a lone surrogate.
     return str(value)[:_LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -294,7 +277,7 @@ def _member(what: str, value: Any, kind: type[_Member]) -> _Member:
 
 
 def _finite(value: Any) -> Any:
-    """Return a JSON value in which infinities and NaN, which JSON lacks, are text."""
+    """Return a JSON value with text for infinities and NaN, which JSON lacks."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -303,7 +286,7 @@ def _finite(value: Any) -> Any:
 
 
 def _named(value: object) -> str:
-    """Return a description for messages: a plain value as it is, any other one by its type."""
+    """Return a description for messages: a plain value itself, or the type of another value."""
     if value is None or type(value) in (bool, int, float):
         return repr(value)[:40]
     if type(value) is str:

@@ -1,7 +1,7 @@
 """Read the limits of this process's control groups, which containers and batch systems set.
 
-A group's limit also holds for the groups below it. So of the limits from this process's own group
-up to the root, the lowest counts.
+A group's limit also holds for the groups below it: the lowest limit from the process's own group up
+to the root counts.
 
 Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """
@@ -22,14 +22,10 @@ _UNIFIED: Final = "unified"
 
 
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
-    """Return the bytes that this process may use together with the other processes of its group.
+    """Return the bytes that all processes of this process's group may use together.
 
-    Args:
-        root: where the file systems of control groups are.
-        membership: the file that names the groups of this process.
-
-    Returns:
-        None if there is no limit, or it cannot be read.
+    None if there is no limit, or if it cannot be read. `root` is where the file systems of control
+    groups are, and `membership` the file that names the groups of this process.
     """
     return _least(
         _whole(_words(folder / ("memory.max" if version == 2 else "memory.limit_in_bytes")))
@@ -40,14 +36,7 @@ def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | No
 def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
     """Return how many processors the quota of processor time can keep busy, rounded up.
 
-    A quota of 150 ms in each period of 100 ms is two processors, one of them for half the time.
-
-    Args:
-        root: where the file systems of control groups are.
-        membership: the file that names the groups of this process.
-
-    Returns:
-        None if there is no quota, or it cannot be read.
+    A quota of 150 ms in each period of 100 ms is two processors. None if no quota can be read.
     """
     return _least(
         _rounded_up(
@@ -62,8 +51,7 @@ def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int |
 def _folders(controller: str, root: Path, membership: Path) -> Iterator[tuple[int, Path]]:
     """Yield the version and the folder of each group from this process's own up to the root.
 
-    In a container, the root is often the process's own group, and the file `membership` gives the
-    path of that group on the host. No such folder exists below the root, so only the root counts.
+    In a container, `membership` often has a path on the host: then only the root's folder exists.
     """
     lines: list[str] = []
     with suppress(OSError, UnicodeDecodeError):
@@ -94,7 +82,7 @@ def _whole(words: list[str]) -> int | None:
 
 
 def _rounded_up(words: list[str]) -> int | None:
-    """Return the quotient of a quota and its period, rounded up; `max` and -1 are no quota."""
+    """Return a quota divided by its period, rounded up; `max` and -1 mean that there is none."""
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = map(int, words)

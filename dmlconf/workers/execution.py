@@ -28,9 +28,7 @@ _PROCESS_BYTES: Final = 400 << 20
 """Memory for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
 
 _MOST_PROCESSES: Final = 8
-"""The most processes: more of them would wait for the main process, which loads the suite and
-writes the log.
-"""
+"""More processes would wait for the main process, which loads the suite and writes the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,8 @@ class Limits:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
         memory: bytes by which a worker process may grow before it is replaced.
-        second_tries: whether the cases that were in a process when it broke down run again before
-            one of them is blamed. If not, the first of them without an outcome is blamed at once.
+        second_tries: whether the cases of a process that broke down run again before one of them
+            is blamed; if not, the first without an outcome is blamed at once.
     """
 
     jobs: int = 1
@@ -62,14 +60,12 @@ class Execution(Enum):
 def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execution:
     """Choose how to execute cases on a backend.
 
-    A backend that may break down runs in worker processes, and its outcomes are judged in this one.
-    With a backend that is trusted, building and judging a case takes longer than running it, so
+    For a backend that is trusted, building and judging a case takes longer than running it, so
     several processes do all three.
 
     Args:
         backend: the backend.
-        limits: the resources that the run may use.
-        judged: whether outcomes are judged and only the verdicts are needed.
+        judged: whether only verdicts are needed, and no outcomes.
     """
     if backend.isolated:
         return Execution.ISOLATED
@@ -90,9 +86,7 @@ def limits_of(
     Args:
         backend: the backend; one that may break down has a single process if `jobs` is None.
         jobs: the number of processes that the user gave, or None.
-        timeout: seconds that one case may take.
         cases: how many cases the run has.
-        memory: bytes by which a worker process may grow.
     """
     processes = jobs or (1 if backend.isolated else processes_that_pay(cases))
     return Limits(processes, timeout, memory)
@@ -101,12 +95,11 @@ def limits_of(
 def processes_that_pay(cases: int) -> int:
     """Return how many processes to use if the user gives no number.
 
-    There are no more processes than fit into memory, and only one if there is no temporary folder,
-    which worker processes need.
+    It is 1 if there is no temporary folder, which worker processes need.
     """
     processes = max(1, min(_MOST_PROCESSES, usable_processors(), cases // _CASES))
     if processes > 1:
-        # Small runs need these modules later, if at all.
+        # Small runs may not need these modules.
         from dmlconf.workers.memory import machine_memory
         from dmlconf.workers.scratch import temporary_folder
 

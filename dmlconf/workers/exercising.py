@@ -32,8 +32,8 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""The longest dispatch, in seconds, of a case that runs under circumstances: under each of these,
-the case is dispatched a dozen times more, within its time limit.
+"""The longest dispatch, in seconds, of a case that runs under circumstances, each of which
+dispatches it about a dozen times within the time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
@@ -86,7 +86,7 @@ def _loses_device(result: UnderCircumstance) -> bool:
 def _under(
     backend: Backend, case: Case, circumstance: Circumstance, plain: Outputs
 ) -> UnderCircumstance:
-    # The shortest counts: the first dispatch may have waited until its shaders were compiled.
+    # The first dispatch may have waited until its shaders were compiled.
     seconds = min(plain.dispatch_seconds, default=0.0)
     is_long = circumstance is Circumstance.LONG
     if seconds > (LONG_DISPATCH_SECONDS if is_long else MOST_DISPATCH_SECONDS):
@@ -128,7 +128,7 @@ def _checked(result: object, case: Case) -> UnderCircumstance:
 
 
 def _shared_buffers(in_place: Mapping[str, str] | None, case: Case) -> dict[str, str] | None:
-    """Return those pairs of `Dispatch.in_place` that are an output and an input of the case."""
+    """Return the pairs of `Dispatch.in_place` that are an output and an input of the case."""
     if in_place is None:
         return None
     inputs = case.input_names()

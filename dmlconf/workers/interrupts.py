@@ -1,4 +1,4 @@
-"""Ctrl-C and other requests to end, deferred while something must not be interrupted."""
+"""Defer Ctrl-C and other requests to end while something must not be interrupted."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class _Requests:
     """The state of interrupts.
 
     Attributes:
-        came: whether an interrupt came. Python drops exceptions that are raised in a destructor,
-            also `KeyboardInterrupt`; `raise_if_interrupted` raises it again.
+        came: whether an interrupt came, even one whose `KeyboardInterrupt` Python has dropped, as
+            it does in destructors.
         deferred: whether interrupts are only noted.
         graces: how many blocks with grace have begun and not ended.
         pending: whether an interrupt came that a block with grace has yet to raise.
@@ -51,7 +51,7 @@ class _Requests:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    if _Requests.overdue:  # The timer has called this: it is no second interrupt.
+    if _Requests.overdue:  # The timer has called this function, and not a second interrupt.
         _Requests.overdue = False
         if _Requests.pending:
             _deliver()
@@ -73,13 +73,12 @@ def _end_grace(number: int) -> None:
 
 
 def _deliver() -> NoReturn:
-    """Raise the interrupt; from now on none is pending."""
     forget_interrupt()
     raise KeyboardInterrupt
 
 
 def forget_interrupt() -> None:
-    """Forget an interrupt that no block with grace has raised yet: nothing is left to be ended."""
+    """Forget an interrupt that no block with grace has raised yet."""
     _Requests.pending = False
     if _Requests.timer is not None:
         _Requests.timer.cancel()
@@ -87,7 +86,7 @@ def forget_interrupt() -> None:
 
 
 class Grace:
-    """Tells a block with grace whether it was interrupted, and raises the interrupt for it."""
+    """Tells a block with grace whether it was interrupted, and raises the interrupt."""
 
     def __init__(self, given: bool) -> None:
         self._given = given
@@ -106,10 +105,9 @@ class Grace:
 def grace() -> Iterator[Grace]:
     """A block that an interrupt does not end at once, so that it can save results first.
 
-    The block asks `requested` often. If that is true, it saves what there is and calls `deliver`,
-    which raises the interrupt. If it has not done so after `GRACE_SECONDS`, or at a second
-    interrupt, `KeyboardInterrupt` is raised wherever the program is. Interrupts reach only the main
-    thread, so a block in another thread is never asked to end.
+    The block asks `requested` often; if it is true, the block saves what there is and calls
+    `deliver`. After `GRACE_SECONDS`, or at a second interrupt, `KeyboardInterrupt` is raised
+    wherever the program is. A block outside the main thread is never asked to end.
     """
     given = threading.current_thread() is threading.main_thread()
     _Requests.graces += given
@@ -122,8 +120,7 @@ def grace() -> Iterator[Grace]:
 class Uninterrupted:
     """A block that interrupts do not end halfway; call `raise_if_interrupted` after it.
 
-    Entering and leaving it takes next to no time. It has no effect unless
-    `treat_termination_as_interrupt` was called before.
+    It has no effect unless `treat_termination_as_interrupt` was called before.
     """
 
     def __enter__(self) -> None:
@@ -146,10 +143,7 @@ def treat_termination_as_interrupt() -> None:
 
 
 def raise_if_interrupted() -> None:
-    """Raise `KeyboardInterrupt` if an interrupt came before, even one that Python has dropped.
-
-    Do nothing if a block with grace has yet to raise it.
-    """
+    """Raise `KeyboardInterrupt` if an interrupt came, unless a block with grace is to raise it."""
     if _Requests.came and not (_Requests.pending and _Requests.graces):
         _deliver()
 
@@ -158,9 +152,7 @@ def raise_if_interrupted() -> None:
 def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     """Defer interrupts, and raise the first of them at the end of the block.
 
-    Args:
-        inherited: whether processes that start in the block ignore interrupts, as described for
-            `children_ignore_interrupts`.
+    If `inherited`, processes that start in the block ignore interrupts.
     """
     pending: list[int] = []
     with _noted_interrupts(pending, inherited=inherited):
@@ -171,7 +163,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Ignore interrupts in the block, which closes something and should not be cut short."""
+    """Ignore interrupts in the block, which should not be cut short."""
     with _noted_interrupts([], inherited=False):
         yield
 
@@ -187,7 +179,7 @@ def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
         if callable(handler):
             handlers[number] = handler
             signal.signal(number, lambda received, frame: pending.append(received))
-    # A signal mask of this thread is not enough: one of NumPy's threads would receive the signal.
+    # With a signal mask of this thread, one of NumPy's threads would receive the signal.
     try:
         with children_ignore_interrupts() if inherited else nullcontext():
             yield

@@ -11,8 +11,8 @@ from typing import Final
 __all__ = ["FileLock", "LockedError"]
 
 _BYTE: Final = 1 << 40
-"""Offset of the byte that is locked on Windows, far beyond the end of any file: other processes
-cannot read a locked byte.
+"""Offset of the byte that is locked on Windows, beyond the end of any file, so that other processes
+can read the file.
 """
 
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
@@ -27,10 +27,10 @@ class FileLock:
     """A lock on a file that this process holds until it releases it or ends."""
 
     def __init__(self, path: Path) -> None:
-        """Take the lock; the file is created if necessary, and its content is not changed.
+        """Take the lock; the file is created if necessary.
 
         Raises:
-            LockedError: another process holds it.
+            LockedError: another process holds the lock.
             OSError: the file cannot be opened for writing, or its file system has no locks.
         """
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

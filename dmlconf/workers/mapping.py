@@ -25,9 +25,7 @@ class Mapping(Protocol):
     def __call__(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item], /
     ) -> Iterator[_Result]:
-        """Yield the results. Several items may be processed at the same time.
-
-        The caller must take all results of a call before the next call.
+        """Yield the results, all of which must be taken before the next call.
 
         Raises:
             ProcessError: a process died.
@@ -40,9 +38,7 @@ class Mapping(Protocol):
 def in_processes(
     jobs: int, start: Callable[..., None], state: tuple[Any, ...]
 ) -> Iterator[Mapping]:
-    """Start processes, and end them when the block ends, whatever they are doing then.
-
-    If none can be started, this process does everything.
+    """Start processes, and end them at the end of the block.
 
     Args:
         jobs: how many processes; 1 stands for this process alone.
@@ -66,24 +62,19 @@ def in_processes(
 
 
 class _Process:
-    """One process that applies functions to the items that it is sent, one after the other."""
+    """A process that applies functions to items, one after the other."""
 
     def __init__(self, start: Callable[..., None], state: tuple[Any, ...]) -> None:
         with children_ignore_interrupts():
             self._process, self.connection = spawned(_serve, start, state)
 
     def send(self, function: Callable[[Any], Any], item: Any) -> None:
-        """Send the next item. If the process has died, `received` raises the error."""
+        """Send the next item; if the process has died, `received` raises the error."""
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send((function, item))
 
     def received(self) -> Any:
-        """Return the next result.
-
-        Raises:
-            ProcessError: the process died.
-            Exception: what the function raised.
-        """
+        """Return the next result; raise `ProcessError` or what the function raised."""
         try:
             result, error = self.connection.recv()
         except (EOFError, ConnectionResetError) as end:
@@ -93,7 +84,6 @@ class _Process:
         return result
 
     def kill(self) -> None:
-        """End the process."""
         if self._process.pid is not None:
             self._process.kill()
             self._process.join()
@@ -103,7 +93,6 @@ class _Process:
 def _mapped(
     processes: Sequence[_Process], function: Callable[[_Item], _Result], items: Sequence[_Item]
 ) -> Iterator[_Result]:
-    """Yield the results of a function for each item, in the items' order."""
     at_work: dict[_Process, int] = {}
     results: dict[int, _Result] = {}
     idle, given = list(processes), 0
@@ -122,7 +111,6 @@ def _mapped(
 
 
 def _serve(connection: Connection, start: Callable[..., None], state: tuple[Any, ...]) -> None:
-    """Apply functions to the items that arrive, until the main process has ended."""
     ignore_interrupts()
     failed: Exception | None = None
     try:

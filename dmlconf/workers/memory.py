@@ -30,7 +30,7 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""The most memory that a case needs in a process, as a multiple of the bytes of its tensors."""
+"""The most memory that a process needs for a case, as a multiple of the bytes of its tensors."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
@@ -47,15 +47,16 @@ _SMALL: Final = 1 << 20
 
 
 def tensor_bytes(case: Case) -> int:
-    """Return the bytes of all tensors of a case: of each, those of its buffer or of its elements.
+    """Return the bytes of all tensors of a case.
 
-    The larger number counts: with strides of 0, a buffer has fewer bytes than its elements.
+    Of each tensor, the bytes of its buffer or of its elements count, whichever are more: with
+    strides of 0, a buffer has fewer bytes.
     """
     return sizes_of(case)[0]
 
 
 def sizes_of(case: Case) -> tuple[int, int]:
-    """Return how many bytes and how many elements all tensors of a case have."""
+    """Return how many bytes, as in `tensor_bytes`, and elements all tensors of a case have."""
     sizes: tuple[int, int] = case.once("sizes", lambda: _sizes(case))
     return sizes
 
@@ -75,9 +76,8 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
     """Return why a case does not fit into memory; None if it does.
 
     Args:
-        case: the case.
         device: bytes of memory that the device can address; None if unknown.
-        machine: bytes of memory of this machine; None to ask the system.
+        machine: bytes of memory of this machine; None means `machine_memory()`.
     """
     needed = tensor_bytes(case)
     if needed < _SMALL:
@@ -94,10 +94,9 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
 def parts_that_fit(
     items: Iterable[_Item], size_of: Callable[[_Item], int], most_items: int, most_bytes: int
 ) -> Iterator[list[_Item]]:
-    """Yield lists of consecutive items, each of which fits into memory or has one item.
+    """Yield lists of consecutive items.
 
     Args:
-        items: the items.
         size_of: returns how many bytes an item takes.
         most_items: how many items a list has at most.
         most_bytes: how many bytes the items of a list take at most, unless it has a single one.
@@ -118,9 +117,7 @@ def parts_that_fit(
 def killed_for_memory(ending: str) -> str:
     """Return a remark if a process may have been killed because memory ran out; else no text.
 
-    Args:
-        ending: how the process ended, as `how_it_ended` says it. If SIGKILL ended it, the system
-            may have done so; no more than the signal is known.
+    `ending` is what `how_it_ended` returned. Only the signal, SIGKILL, is known.
     """
     if not ending.endswith("SIGKILL"):
         return ""
@@ -129,10 +126,9 @@ def killed_for_memory(ending: str) -> str:
 
 
 def may_take_much(case: Case) -> bool:
-    """Return whether running and judging a case may take so much memory that its process is killed.
+    """Return whether a case may take so much memory that the process that runs it is killed.
 
-    Such a case runs in a worker process: if that is killed, the process that writes the log goes
-    on.
+    Such a case runs in a worker process, so that the process that writes the log goes on.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False  # Its tensors are never created.
@@ -140,9 +136,9 @@ def may_take_much(case: Case) -> bool:
 
 
 def judged_bytes(case: Case) -> int:
-    """Return about how many bytes running and judging a case takes beyond those of its process.
+    """Return about how many bytes running and judging a case takes.
 
-    A million elements in FLOAT16 take 64 MB, since inputs, outputs, expected values and the ends of
+    A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of
     permitted intervals are FLOAT64 while they are computed.
     """
     size, elements = sizes_of(case)
@@ -160,8 +156,8 @@ def _spoken(count: int) -> str:
 def machine_memory() -> int:
     """Return the bytes of memory that this process may use at most.
 
-    It is the least of three: the memory of the machine, the limit of the process's control group,
-    and the number of MiB in the environment variable `DMLCONF_MEMORY_MIB`.
+    That is the least of the machine's memory, the limit of the process's control group, and the
+    environment variable `DMLCONF_MEMORY_MIB`.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
     limit = memory_limit()

@@ -1,19 +1,16 @@
-"""Run cases in worker processes, which may crash or hang: that costs only one case its result.
+"""Run cases in worker processes, so that a crash or a hang costs only one case its result.
 
-- A case whose worker dies runs once more, alone in a fresh process, before it is blamed: a case
-  before it or beside it may be at fault. A backend may run a batch as one, so any case of the batch
-  without an outcome may have killed the worker. These cases run again, one at a time.
-- A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
-- `Ran.lost` names the processes that broke down with a case before the case had its outcome: a
-  crash that does not happen again when the case runs alone may depend on the cases before it.
-- A worker that has grown too much is replaced between batches. DirectML, for example, keeps every
-  pipeline until its device closes; the memory is freed when the process ends.
-- If `REPEATS` cases of an operator died alone in the same way, the next case of this operator that
-  dies in that way is blamed at once. If the operator's last `HOPELESS` cases crashed, those of its
-  cases that would run alone are not run: starting a process for each takes a second or more, and
-  there may be hundreds.
-- An interrupt does not discard results that workers have reached: `run` asks for them, yields them,
-  and only then raises `KeyboardInterrupt`.
+- If a worker dies or hangs in a batch, all cases of the batch without an outcome run again, one at
+  a time, since any of them may be the cause.
+- If a worker dies or hangs with a single case, the case runs once more, alone in a fresh process,
+  before it is blamed: a case before it may be at fault.
+- If `REPEATS` cases of an operator died alone in the same way, the next that dies so is blamed at
+  once. If the operator's last `HOPELESS` cases crashed, those that would run alone are not run:
+  there may be hundreds, and starting a process for each takes a second.
+- A worker that has grown too much is replaced between batches: DirectML keeps every pipeline until
+  its device closes.
+- After an interrupt, results that workers have reached are yielded before `KeyboardInterrupt` is
+  raised.
 """
 
 from __future__ import annotations
@@ -47,11 +44,7 @@ from dmlconf.workers.worker import Raised, Ready, Refused, Results, Task, outcom
 __all__ = ["WorkerPool"]
 
 BATCH: Final = 16
-"""How many cases a worker gets at once.
-
-If the main process is killed by SIGKILL, each worker loses at most this many outcomes, and the main
-process loses at most as many that it has received and not judged yet.
-"""
+"""How many cases a worker gets at once, and so loses at most if the main process is killed."""
 
 REPEATS: Final = 3
 """After so many cases of an operator died alone in the same way, the next is blamed at once."""
@@ -76,9 +69,9 @@ class _Queue(Generic[_Case]):
     """The cases that are still to run.
 
     Attributes:
-        suspects: cases to be tried once, alone in a fresh process: those whose worker broke down,
-            and those that may harm others.
-        singles: cases of batches that broke down, to be tried one at a time.
+        suspects: cases that run alone in a fresh process: their worker broke down, or they may
+            harm others.
+        singles: cases of batches that broke down, which run one at a time.
     """
 
     def __init__(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> None:
@@ -88,10 +81,9 @@ class _Queue(Generic[_Case]):
         self.singles: deque[_Case] = deque()
 
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
-        """Yield the cases that harm no others; those that may harm others become suspects.
+        """Yield the cases that harm no others; then the harmful ones become suspects.
 
-        Each harmful case needs a fresh process, and the case after it another one. So all harmful
-        cases run last.
+        They run last, since each needs a fresh process, and so does the case after it.
         """
         harmful: list[_Case] = []
         for case in cases:
@@ -104,12 +96,11 @@ class _Queue(Generic[_Case]):
     def waiting(self) -> bool:
         """Return whether any case still waits for a worker."""
         if not self._next:
-            # Harmful cases become suspects only when all other cases have been taken.
             self._next.extend(islice(self._cases, 1))
         return bool(self.suspects or self.singles or self._next)
 
     def batch(self) -> list[_Case]:
-        """Take the next cases: a single one, or at most a batch of them."""
+        """Take the next cases: a single one, or a batch."""
         if self.singles:
             return [self.singles.popleft()]
         batch = list(self._next)
@@ -118,9 +109,7 @@ class _Queue(Generic[_Case]):
 
 
 class WorkerPool:
-    """Gives cases to worker processes, each with a backend of its own.
-
-    Use as a context manager; leaving it ends every worker.
+    """Gives cases to worker processes, each with a backend of its own, until the context ends.
 
     Attributes:
         started: how many processes were started.
@@ -140,12 +129,9 @@ class WorkerPool:
         """Make the folder for the workers' files; workers are started as they are needed.
 
         Args:
-            backend: the backend.
             workers: how many processes run side by side.
-            timeout: seconds that one case may take.
+            timeout: as in `Limits`; likewise `memory` and `second_tries`.
             task: what a worker does with cases; it must be possible to pickle it.
-            memory: bytes by which a worker may grow before it is replaced.
-            second_tries: as in `Limits`.
 
         Raises:
             ProcessError: the folder for temporary files cannot be used.
@@ -167,7 +153,7 @@ class WorkerPool:
                 "The environment variable TMPDIR (on Windows TEMP) names another one"
             ) from error
         except KeyboardInterrupt:
-            # The pool has no owner yet that could close it.
+            # Nobody can close the pool yet.
             if scratch is not None:
                 scratch.remove()
             raise
@@ -196,11 +182,7 @@ class WorkerPool:
         self._scratch.remove()
 
     def ready(self) -> Ready:
-        """Wait until one worker's backend is ready, and return its environment and capabilities.
-
-        Raises:
-            BackendError: it cannot be used.
-        """
+        """Wait until one worker's backend is ready; `BackendError` if it cannot be used."""
         worker = self._start()
         wait_for_messages([worker])
         refusal = self._refusal(worker)
@@ -240,7 +222,7 @@ class WorkerPool:
         self._workers.remove(worker)
 
     def _refusal(self, worker: WorkerProcess) -> str | None:
-        """Receive a worker's first message; return why it cannot be used, or None if it can."""
+        """Receive a worker's first message; return why the worker cannot be used, or None."""
         message = worker.received()
         if isinstance(message, Ready):
             worker.ready, worker.idle = message, True
@@ -258,16 +240,14 @@ class WorkerPool:
     def run(
         self, cases: Iterator[_Case], alone: Callable[[_Case], bool] = lambda case: False
     ) -> Iterator[tuple[_Case, Any]]:
-        """Yield each case with its result, as soon as it is known.
-
-        The result is the task's, or a breakdown if its process broke down.
+        """Yield each case with its result: the task's, or a breakdown if the process broke down.
 
         Args:
-            cases: what to run; it is read only as fast as workers need it.
+            cases: what to run; read only as fast as workers need cases.
             alone: returns whether a case may harm others; each such case has a process to itself.
 
         Raises:
-            ProcessError: several workers in a row could not be started or replaced.
+            ProcessError: several workers in a row could not be started.
             KeyboardInterrupt: there was an interrupt, and what had been reached was yielded.
             Exception: the error that a worker sent as `Raised`.
         """
@@ -297,19 +277,19 @@ class WorkerPool:
                 yield from self._receive(worker, queue)
 
     def _reached(self) -> Iterator[_Reached[Any]]:
-        """Ask the workers to stop, and yield the outcomes that they have by then."""
+        """Ask the workers to stop, and yield the outcomes that they have."""
         asked = [worker for worker in self._workers if worker.batch and worker.stop()]
         while asked:
             for worker in wait_for_messages(asked):
                 message = worker.received()
                 if not isinstance(message, Results):
-                    asked.remove(worker)  # It has sent all, or is dead or overdue.
+                    asked.remove(worker)  # The worker has sent all, or is dead or overdue.
                     continue
                 for outcome in message.results:
                     if isinstance(outcome, Raised):
                         raise outcome.error
                     if isinstance(outcome, Breakdown) and outcome.device_lost:
-                        break  # This is no result: without the interrupt, the case would run again.
+                        break  # Without the interrupt, the case would run again.
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
@@ -328,8 +308,7 @@ class WorkerPool:
             return
         apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
         if apart or worker.growth > self._memory:
-            # A suspect has a process of its own, and this one may have grown too much. `_run`
-            # starts another one if cases wait.
+            # `_run` starts another worker if cases wait.
             worker.end()
             self._workers.remove(worker)
             return
@@ -356,11 +335,7 @@ class WorkerPool:
         yield from self._results(worker, queue, message)
 
     def _admit(self, worker: WorkerProcess) -> None:
-        """Receive another worker's first message; one that fails to start is replaced.
-
-        Raises:
-            ProcessError: too many in a row failed to start.
-        """
+        """Receive a worker's first message; raise `ProcessError` after several failed starts."""
         refusal = self._refusal(worker)
         if refusal is None:
             return
@@ -400,14 +375,9 @@ class WorkerPool:
         kind: BreakdownKind,
         outcome: Breakdown | None = None,
     ) -> Iterator[_Reached[_Case]]:
-        """End a worker that broke down. Yield the breakdown of the blamed case, or run cases again.
+        """End a worker that broke down; yield the blamed case's breakdown, or run cases again.
 
-        Args:
-            worker: the worker.
-            queue: receives the cases that run again.
-            kind: how it broke down.
-            outcome: the breakdown that the worker reported, such as a lost device; None if it
-                reported none.
+        `outcome` is the breakdown that the worker reported, such as a lost device, if any.
         """
         ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
@@ -426,7 +396,7 @@ class WorkerPool:
         for case, lost in worker.lost(kind, message, blamed=blamed):
             self._lost.setdefault(case.identifier, []).append(lost)
         if not blamed:
-            # In a batch, any case may be the cause. A case that ran by itself is the suspect.
+            # In a batch, any case may be the cause.
             later = queue.suspects if worker.single else queue.singles
             later.extend(worker.batch)
             return
@@ -441,5 +411,5 @@ class WorkerPool:
 
 
 def _operator(case: Case | PlannedCase | Exercise) -> str:
-    """Return the operator of a case by its identifier, since the case may not be built yet."""
+    """Return the operator of a case, which may not be built yet, by its identifier."""
     return case.identifier.partition("/")[0]

@@ -25,13 +25,13 @@ START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
 
 _POLL_SECONDS: Final = 0.25
-"""How often to check whether a process is dead although another process keeps its pipe open."""
+"""How often to check whether a process is dead: another process may keep its pipe open."""
 
 _DIAGNOSTICS_BYTES: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
-"""If the file of a worker's standard error is larger, it is emptied; its end is kept in memory."""
+"""A larger file of standard error is emptied; its end is kept in memory."""
 
 _END_SECONDS: Final = 1.0
 """How long a worker may take to close its backend."""
@@ -43,7 +43,6 @@ class LostProcess:
 
     Attributes:
         kind: how the process broke down.
-        message: the details.
         process: the number of the process in the run, from 1.
         sequence: the number that the case had in the process, from 1, or would have had.
         together: how many cases of the batch had no outcome; each may be the cause.
@@ -63,9 +62,9 @@ class Ran:
     """Where a case ran: earlier cases in the same process may have changed its result.
 
     Attributes:
-        process: the number of the worker process in the run, from 1.
+        process: the number of the process in the run, from 1.
         sequence: the number of the case in that process, from 1.
-        lost: the processes that broke down while the case ran or waited in them, in their order.
+        lost: the processes that broke down before the case had its outcome, in their order.
     """
 
     process: int
@@ -84,8 +83,7 @@ class WorkerProcess:
         alone: whether that case was the first one of the process.
         fresh: whether no batch was sent yet.
         ran_suspect: whether a case was sent that must have a process of its own.
-        growth: how many more bytes of memory the process had after its last batch than when its
-            backend became ready.
+        growth: bytes of memory that the process has gained since its backend became ready.
         deadline: the time of the monotonic clock from which on the process is overdue.
     """
 
@@ -95,8 +93,6 @@ class WorkerProcess:
         """Start the process.
 
         Args:
-            backend: the backend that the process creates.
-            task: what the process does with batches.
             directory: the folder for the file of its standard error.
             number: the number of the process in the run, from 1.
             timeout: seconds that one case may take.
@@ -124,7 +120,7 @@ class WorkerProcess:
     def lost(
         self, kind: BreakdownKind, message: str, *, blamed: bool = False
     ) -> Iterator[tuple[Any, LostProcess]]:
-        """Yield each case of the batch without an outcome, and how the process broke down."""
+        """Yield the cases of the batch without an outcome, each with how the process broke down."""
         together = len(self.batch)
         for at, case in enumerate(self.batch, self._results + 1):
             yield case, LostProcess(kind, message, self._number, at, together, blamed)
@@ -135,7 +131,7 @@ class WorkerProcess:
         return Ran(self._number, self._results)
 
     def send(self, cases: Sequence[Any]) -> bool:
-        """Send the next batch, and return whether the process was alive to receive it."""
+        """Send the next batch, and return whether the process was alive."""
         self.batch = deque(cases)
         self.single = len(cases) == 1
         self.alone = self.fresh and self.single
@@ -148,14 +144,14 @@ class WorkerProcess:
         return True
 
     def received(self) -> Any:
-        """Return the next message; None if there is none, or the process died while it sent it."""
+        """Return the next message; None if there is none, or if it is incomplete."""
         try:
             return self.connection.recv() if self.connection.poll() else None
         except Exception:  # What arrives from a process that dies may be cut anywhere.
             return None
 
     def stop(self) -> bool:
-        """Ask the process for the results that it has; return whether it was alive to be asked."""
+        """Ask the process for the results that it has, and return whether it was alive."""
         try:
             self.connection.send(Stop())
         except OSError:
@@ -168,7 +164,7 @@ class WorkerProcess:
 
     @property
     def dead(self) -> bool:
-        """Whether the process has ended; a process that it started may still have its pipe open."""
+        """Whether the process has ended; its children may still have the pipe open."""
         return self._process.exitcode is not None
 
     def end(self) -> None:
@@ -199,7 +195,7 @@ class WorkerProcess:
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 
     def limit_diagnostics(self) -> None:
-        """Empty the file of standard error if it is large, but keep the end of its content."""
+        """Empty the file of standard error if it is large, and keep its end in memory."""
         with suppress(OSError):
             if self._diagnostics.stat().st_size > _DIAGNOSTICS_FILE_BYTES:
                 self._earlier_diagnostics = _tail(self._diagnostics)
@@ -211,9 +207,7 @@ def wait_for_messages(
 ) -> list[WorkerProcess]:
     """Wait until a worker has sent something, has died or is overdue; return all such workers.
 
-    Args:
-        workers: the workers to wait for.
-        given_up: returns whether to stop waiting, even if there is no such worker.
+    If `given_up` returns True, stop waiting, even if there is no such worker.
     """
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()

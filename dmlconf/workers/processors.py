@@ -13,10 +13,9 @@ __all__ = ["usable_processors"]
 def usable_processors() -> int:
     """Return how many processors this process may use, at least 1.
 
-    It is the number of processors of the machine, without those that `taskset` or a scheduler takes
-    away from the process; from Python 3.13 on, the environment variable `PYTHON_CPU_COUNT` may give
-    another number. The quota of a container may be lower: on a machine of 64 processors,
-    `docker run --cpus 1.5` leaves 2.
+    These are the processors that `taskset` or a scheduler leaves to the process, at most as many as
+    the quota of a container: `docker run --cpus 1.5` leaves 2. From Python 3.13 on, the environment
+    variable `PYTHON_CPU_COUNT` may give another number.
     """
     count: int | None
     if sys.version_info >= (3, 13):

@@ -1,8 +1,7 @@
-"""The temporary folder of a run, and the removal of the folders that dead runs have left.
+"""Create the temporary folder of a run, and remove folders that dead runs have left.
 
-Each folder has a lock file next to it. A run creates and locks it first, and holds the lock until
-the run ends. The operating system releases the lock however the run ends, so a folder whose lock is
-free belongs to a dead run.
+Each folder has a lock file next to it, which the run holds locked until it ends in any way. So a
+folder whose lock is free belongs to a dead run.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ def temporary_folder() -> Path:
 
 
 class ScratchFolder:
-    """A new temporary folder. Use as a context manager; leaving it removes the folder."""
+    """A new temporary folder; as a context manager, it is removed at the end."""
 
     def __init__(self) -> None:
         """Create the folder, after removing those of dead runs.
 
         Raises:
-            OSError: it cannot be created, or its file system has no locks.
+            OSError: the folder cannot be created, or its file system has no locks.
         """
         remove_abandoned()
         self._lock_file, self._lock = _locked_file()
@@ -70,10 +69,7 @@ class ScratchFolder:
 
 
 def _locked_file() -> tuple[Path, FileLock]:
-    """Create and lock a file.
-
-    If a run that starts at the same time takes the file for abandoned, try another file.
-    """
+    """Create and lock a file; another one if a run at the same time removes it as abandoned."""
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)
@@ -91,9 +87,9 @@ def _locked_file() -> tuple[Path, FileLock]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders and lock files of this user's runs that died without removing them.
+    """Remove the folders and lock files of this user's dead runs.
 
-    A run that is interrupted while it begins or ends may leave a lock file without a folder.
+    A run that was interrupted while it began or ended may have left only a lock file.
     """
     with suppress(OSError):
         for lock_file in temporary_folder().glob(f"{_PREFIX}*{_LOCK}"):

@@ -18,7 +18,7 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
 
     Args:
         target: the function, of a module that the process can import.
-        arguments: the other arguments of the function, whose first one is the end of the pipe.
+        arguments: the arguments of the function after the end of the pipe.
 
     Returns:
         the process, which ends when this one ends, and the other end of the pipe.
@@ -44,7 +44,7 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
 def _existing_working_folder() -> Iterator[None]:
     """Be in the root folder within the block if the working folder was deleted.
 
-    Python tells a new process the name of the working folder, and a deleted folder has none.
+    Python tells a new process the name of the working folder.
     """
     try:
         os.getcwd()  # noqa: PTH109  # Raises an error if the folder has no name.

@@ -22,7 +22,7 @@ _MOST_GARBAGE: Final = 50_000
 
 
 def collect_garbage_seldom() -> None:
-    """Let Python collect garbage less often: imports and cases leave hardly any behind."""
+    """Let Python collect garbage less often: imports and cases leave hardly any."""
     gc.set_threshold(_MOST_GARBAGE)
 
 
@@ -30,8 +30,7 @@ def collect_garbage_seldom() -> None:
 def lasting_values() -> Iterator[None]:
     """Disable garbage collection in the block, and never again scan the objects alive at its end.
 
-    A suite is many objects at once, all of which stay alive. To scan them again and again would
-    take a third of the time in which the suite is loaded.
+    Otherwise scanning the many objects of a suite would take a third of the time of loading it.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -46,9 +45,8 @@ def lasting_values() -> Iterator[None]:
 def compute_in_one_thread() -> None:
     """Compute NumPy's matrix products in the calling thread, unless the environment says otherwise.
 
-    Nearly all tensors of cases are small: several threads take twice the processor time for the
-    same products, and get in each other's way where worker processes run side by side. OpenBLAS
-    reads the variable when NumPy is imported; worker processes inherit it.
+    For small tensors, several threads take twice the processor time. OpenBLAS reads the variable
+    when NumPy is imported; worker processes inherit it.
     """
     if _THREADS not in os.environ:
         os.environ[_THREADS] = "1"
@@ -60,8 +58,5 @@ class _Set:
 
 
 def threads_were_set() -> frozenset[str]:
-    """Return the names of the environment variables that dmlconf set for itself.
-
-    An application that dmlconf starts for a capture should not get them.
-    """
+    """Return the environment variables that dmlconf set for itself, and not for applications."""
     return frozenset(_Set.names)

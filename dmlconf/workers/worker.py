@@ -1,9 +1,8 @@
 """The worker process: runs batches of cases on a backend that may break down.
 
-Messages to a worker are batches of cases, `Stop`, or None to end it. Messages from it are `Ready`
-or `Refused` once, then `Results` with one result for each case, in order. The last `Results` of a
-batch are marked as the last. Only then is the next batch sent, because a process that hangs would
-never run it. The answer to `Stop` is the results that are ready, and then `Stopped`.
+Messages to a worker are batches of cases, `Stop`, or None to end it. A worker first sends `Ready`
+or `Refused`, then `Results` with one result for each case, in order. Only after the last `Results`
+of a batch is the next batch sent, since a process that hangs would never run it.
 """
 
 from __future__ import annotations
@@ -59,28 +58,21 @@ GATHER_SECONDS: Final = 0.02
 """How long results wait to be sent together: sending a message takes longer than most cases."""
 
 _WAIT_SHARE: Final = 0.9
-"""Share of a case's time limit that a wait for the device may take, so that the backend can report
-the hang before its process is ended.
+"""Share of a case's time limit that a wait for the device may take: then the backend can report the
+hang before its process is ended.
 """
 
 _PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal that a process gets when the thread that started it ends."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
-"""Takes the backend, once in each worker, and returns the function that runs a batch of cases and
-yields their results, in order.
+"""Takes the backend, once in each worker, and returns the function that yields a batch's results.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker's backend can be used.
-
-    Attributes:
-        environment: what the backend runs on.
-        capabilities: what the backend can run.
-        memory: bytes that the process has committed so far.
-    """
+    """The worker's backend can be used; `memory` is the bytes that the process has committed."""
 
     environment: Environment
     capabilities: Capabilities
@@ -118,12 +110,12 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The worker is to send the results that it has, and nothing after that."""
+    """The worker is to send the results that it has, `Stopped`, and nothing after that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The worker has sent all results that it had when it was asked to stop."""
+    """The worker has sent the results that it had."""
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
@@ -157,9 +149,7 @@ def work(
 
     Args:
         connection: the pipe to dmlconf.
-        backend: the backend to create.
-        task: returns the function that runs a batch on the backend.
-        diagnostics: the file that receives what the process writes to standard error.
+        diagnostics: the file that receives what the process writes to its standard streams.
         timeout: seconds after which dmlconf ends a process that sent no result.
     """
     _isolate(diagnostics)
@@ -172,8 +162,7 @@ def work(
         environment = checked_environment(instance.environment())
         capabilities = checked_capabilities(instance.capabilities())
         if not callable(getattr(instance, "exercise", None)):
-            # A plugin may forward the capabilities of another backend, and with them circumstances
-            # that it does not implement itself.
+            # A plugin may forward another backend's capabilities without its circumstances.
             capabilities = replace(capabilities, circumstances=frozenset())
         connection.send(Ready(environment, capabilities, committed_bytes()))
     except BackendError as error:
@@ -195,13 +184,13 @@ def work(
                 sender.add(result)
             sender.end_batch()
     except (EOFError, OSError):
-        pass  # dmlconf has ended; nothing waits for results.
+        pass  # dmlconf has ended.
     finally:
         instance.close()
 
 
 def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) -> None:
-    """Pass on what dmlconf sends. This runs in a thread, as `Stop` may come while a case runs."""
+    """Pass on what dmlconf sends, in a thread, as `Stop` may come while a case runs."""
     try:
         while True:
             message = connection.recv()
@@ -216,7 +205,7 @@ def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) ->
 
 
 class _Sender:
-    """Sends together the results that come within a short time, from either thread."""
+    """Sends together the results that come within a short time; both threads use it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -226,23 +215,19 @@ class _Sender:
         self._stopped = False
 
     def begin_batch(self) -> None:
-        """Note when a batch begins."""
         self._began = monotonic()
 
     def add(self, result: Any) -> None:
-        """Send a result, now or with the next ones."""
         with self._lock:
             self._together.append(result)
             if monotonic() - self._began >= GATHER_SECONDS:
                 self._send(last=False)
 
     def end_batch(self) -> None:
-        """Send the results of a batch that were not sent yet."""
         with self._lock:
             self._send(last=True)
 
     def stop(self) -> None:
-        """Send the results that there are, and nothing after that."""
         with self._lock, suppress(OSError):
             if self._together:
                 self._send(last=False)
@@ -258,12 +243,7 @@ class _Sender:
 
 
 def _isolate(diagnostics: Path) -> None:
-    """Keep the process from disturbing dmlconf and from outliving it.
-
-    Args:
-        diagnostics: the file that receives what the process writes to standard error and standard
-            output: dmlconf's own standard output may be a report.
-    """
+    """Keep the process from disturbing dmlconf, whose output may be a report, or outliving it."""
     # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
         if hasattr(signal, name):
@@ -282,7 +262,7 @@ def _isolate(diagnostics: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    """End the process as soon as dmlconf has ended, whatever the backend is doing."""
+    """End the process as soon as dmlconf has ended."""
     from multiprocessing import parent_process  # A run that starts no process does not need it.
 
     parent = parent_process()
@@ -296,7 +276,7 @@ def _end_with_parent() -> None:
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
     if sys.platform == "linux":
-        # A backend that hangs inside a call may keep the thread above from running.
+        # A backend that hangs in a call may keep the thread above from running.
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if not parent.is_alive():

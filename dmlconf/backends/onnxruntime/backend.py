@@ -303,9 +303,7 @@ def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     optimiser added the operator to the model.
 
     Args:
-        text: the text of the error.
         operators: the operators of the model, and those by which ONNX defines them.
-        provider: the provider's name.
     """
     kernel = _NO_KERNEL.search(text)
     if kernel and kernel[1] in operators:

@@ -38,10 +38,7 @@ _FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "sc
 def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
     """Return a program as a model.
 
-    Args:
-        program: the program.
-        opset: the version of ONNX's operator set.
-        owned: by name, the data of inputs that become initializers.
+    `owned` has the data of the inputs that become initializers, by name.
     """
     known = table("onnx")
     nodes = [_node(step, known, opset) for step in program.steps]

@@ -61,7 +61,6 @@ class Bench:
         """Start with no memory.
 
         Args:
-            device: the device to run on.
             operators: returns a cache that compiles with the given flags and those of the options.
             graph: whether each operator is compiled as a graph of one node.
         """

@@ -28,7 +28,6 @@ class DirectMLExerciser:
         """Start without memory.
 
         Args:
-            device: the device to run on.
             operators: the operators of the plain runs, which need not be compiled again.
             flags: the flags with which the plain runs compile operators.
             graph: whether each operator is compiled as a graph of one node.

@@ -291,7 +291,6 @@ def create_dml(
         libraries: the native libraries.
         d3d: the ID3D12Device.
         minimum: the lowest DML_FEATURE_LEVEL that will do.
-        flags: the creation flags.
 
     Raises:
         HResultError: the device cannot be created.
