@@ -46,7 +46,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Takes an adapter's index and description, and a result; called for each result at once."""
+"""Called with each result as soon as there is one, after its adapter's index and description."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ CHEAP: Final = (
 
 ALL: Final = "all"
 NONE: Final = "none"
-"""What `--circumstances` takes for all circumstances of a backend, and for none."""
+"""Values of `--circumstances`: all circumstances of a backend, or none."""
 
 
 def chosen_circumstances(

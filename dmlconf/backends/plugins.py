@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["ENTRY_POINT_GROUP", "Plugin", "installed_plugins", "require_one", "some_installed"]
 
 ENTRY_POINT_GROUP: Final = "dmlconf.backends"
-"""An entry point in this group names a function that returns a `Backend` for an options' text."""
+"""An entry point in this group names a function that takes the text of a backend's options and
+returns a `Backend`.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ INTERRUPTS: Final = tuple(
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
     if hasattr(signal, name)
 )
-"""The signals that ask a program to end, of those that the platform has."""
+"""The signals of this platform that ask a program to end."""
 
 
 @contextmanager

@@ -73,8 +73,8 @@ class Capabilities:
         feature_level: the highest feature level that it supports.
         data_types: the tensor data types that it supports.
         memory: bytes that all tensors of a case may take; None if only the machine limits them.
-        half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16 throughout, as
-            DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION does; this widens rules for sums.
+        half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16, as by
+            DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION; this widens rules for sums.
         circumstances: names of the circumstances under which it runs cases; if there are any, it
             implements `dmlconf.backends.circumstances.Exerciser`.
         compiles_graphs: whether it compiles a graph as a whole, so that running its nodes one by

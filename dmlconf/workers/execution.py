@@ -1,4 +1,4 @@
-"""Choose in which processes the cases of a run are executed and judged, and in how many."""
+"""Choose which processes execute and judge the cases of a run, and how many."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORKER_MEMORY: Final = 2048 << 20
 """Bytes by which a worker process may grow, unless the user says otherwise."""
 
 _CASES: Final = 2000
-"""Cases for each process: with fewer, starting it and reading recordings in it takes too long."""
+"""Cases for each process: with fewer, starting a process and reading recordings takes too long."""
 
 _PROCESS_BYTES: Final = 400 << 20
 """Memory for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
@@ -64,7 +64,6 @@ def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execu
     several processes do all three.
 
     Args:
-        backend: the backend.
         judged: whether only verdicts are needed, and no outcomes.
     """
     if backend.isolated:

@@ -32,8 +32,8 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""The longest dispatch, in seconds, of a case that runs under circumstances, each of which
-dispatches it about a dozen times within the time limit.
+"""The longest dispatch, in seconds, of a case that runs under circumstances: each of these
+dispatches the case about a dozen times within its time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01

@@ -36,7 +36,7 @@ class _Requests:
         came: whether an interrupt came, even one whose `KeyboardInterrupt` Python has dropped, as
             it does in destructors.
         deferred: whether interrupts are only noted.
-        graces: how many blocks with grace have begun and not ended.
+        graces: how many blocks with grace, as described for `grace`, have begun and not ended.
         pending: whether an interrupt came that a block with grace has yet to raise.
         overdue: whether `GRACE_SECONDS` have passed since that interrupt.
         timer: sets `overdue`.

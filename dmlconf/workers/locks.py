@@ -1,4 +1,4 @@
-"""File locks, which the operating system releases when their process ends for any reason."""
+"""File locks, which the operating system releases when the process that holds them ends."""
 
 from __future__ import annotations
 

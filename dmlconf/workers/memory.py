@@ -56,7 +56,7 @@ def tensor_bytes(case: Case) -> int:
 
 
 def sizes_of(case: Case) -> tuple[int, int]:
-    """Return how many bytes, as in `tensor_bytes`, and elements all tensors of a case have."""
+    """Return the bytes, as in `tensor_bytes`, and the elements of all tensors of a case."""
     sizes: tuple[int, int] = case.once("sizes", lambda: _sizes(case))
     return sizes
 
@@ -117,7 +117,7 @@ def parts_that_fit(
 def killed_for_memory(ending: str) -> str:
     """Return a remark if a process may have been killed because memory ran out; else no text.
 
-    `ending` is what `how_it_ended` returned. Only the signal, SIGKILL, is known.
+    `ending` is what `how_it_ended` returned; SIGKILL in it is the only evidence.
     """
     if not ending.endswith("SIGKILL"):
         return ""

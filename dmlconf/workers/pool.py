@@ -5,7 +5,7 @@
 - If a worker dies or hangs with a single case, the case runs once more, alone in a fresh process,
   before it is blamed: a case before it may be at fault.
 - If `REPEATS` cases of an operator died alone in the same way, the next that dies so is blamed at
-  once. If the operator's last `HOPELESS` cases crashed, those that would run alone are not run:
+  once. If an operator's last `HOPELESS` cases crashed, its cases that would run alone are not run:
   there may be hundreds, and starting a process for each takes a second.
 - A worker that has grown too much is replaced between batches: DirectML keeps every pipeline until
   its device closes.
@@ -83,7 +83,7 @@ class _Queue(Generic[_Case]):
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
         """Yield the cases that harm no others; then the harmful ones become suspects.
 
-        They run last, since each needs a fresh process, and so does the case after it.
+        Harmful cases run last: each needs a fresh process, and the case after it another one.
         """
         harmful: list[_Case] = []
         for case in cases:
@@ -109,7 +109,7 @@ class _Queue(Generic[_Case]):
 
 
 class WorkerPool:
-    """Gives cases to worker processes, each with a backend of its own, until the context ends.
+    """A context manager that gives cases to worker processes, each with a backend of its own.
 
     Attributes:
         started: how many processes were started.
@@ -318,7 +318,7 @@ class WorkerPool:
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
     def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Receive what a worker sent; the worker gets its next batch before this is judged."""
+        """Receive what a worker sent; the worker gets its next batch before results are judged."""
         if worker.ready is None:
             self._admit(worker)
             return

@@ -44,7 +44,7 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
 def _existing_working_folder() -> Iterator[None]:
     """Be in the root folder within the block if the working folder was deleted.
 
-    Python tells a new process the name of the working folder.
+    Python asks for the name of the working folder to start a process, and a deleted one has none.
     """
     try:
         os.getcwd()  # noqa: PTH109  # Raises an error if the folder has no name.

@@ -30,7 +30,7 @@ def collect_garbage_seldom() -> None:
 def lasting_values() -> Iterator[None]:
     """Disable garbage collection in the block, and never again scan the objects alive at its end.
 
-    Otherwise scanning the many objects of a suite would take a third of the time of loading it.
+    Otherwise Python would scan the objects of a suite for a third of the time of loading it.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -58,5 +58,5 @@ class _Set:
 
 
 def threads_were_set() -> frozenset[str]:
-    """Return the environment variables that dmlconf set for itself, and not for applications."""
+    """Return the environment variables that applications started by dmlconf must not inherit."""
     return frozenset(_Set.names)

@@ -110,7 +110,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The worker is to send the results that it has, `Stopped`, and nothing after that."""
+    """Asks the worker for the results that it has, then `Stopped`, and nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def work(
         environment = checked_environment(instance.environment())
         capabilities = checked_capabilities(instance.capabilities())
         if not callable(getattr(instance, "exercise", None)):
-            # A plugin may forward another backend's capabilities without its circumstances.
+            # A plugin may forward another backend's capabilities without having `exercise`.
             capabilities = replace(capabilities, circumstances=frozenset())
         connection.send(Ready(environment, capabilities, committed_bytes()))
     except BackendError as error:
@@ -243,7 +243,7 @@ class _Sender:
 
 
 def _isolate(diagnostics: Path) -> None:
-    """Keep the process from disturbing dmlconf, whose output may be a report, or outliving it."""
+    """Redirect output to `diagnostics`, ignore Ctrl-C, and let the process end with dmlconf."""
     # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
         if hasattr(signal, name):

@@ -6,7 +6,7 @@ intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles
 graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
 case in both variants.
 
-If the device is removed, all later cases of the process break down, since it opens no other device.
+If the device is removed, all later cases of the process break down: no other device is opened.
 An access violation ends the process, which can no longer be trusted.
 """
 
@@ -98,7 +98,7 @@ def parse_options(text: str) -> Options:
         switch = name in _SWITCHES
         known = ("on", "off") if switch else _WAYS
         if switch or name == _COMPILE:
-            # `both` was handled above; here it is only suggested.
+            # `both` was handled above; here it is listed for the message.
             extra = (BOTH,) if name in _VARIANTS else ()
             choose(f"value of the option {name}", value, (*known, *extra))
         if name == _COMPILE:
@@ -170,7 +170,7 @@ class DirectMLBackend:
         return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
-        """Return what DirectML reports, with the adapter's memory and what the backend adds."""
+        """Return what DirectML reports, the adapter's memory, and all circumstances."""
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
         return replace(
@@ -208,8 +208,5 @@ def create(argument: str) -> DirectMLBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant of `metacommands=both` and the like, by a key.
-
-    Such a key is `metacommands=off`.
-    """
+    """Return the options of each variant of `NAME=both`, by a key such as `metacommands=off`."""
     return variants_of(argument, _VARIANTS)

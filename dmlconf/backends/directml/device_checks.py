@@ -88,7 +88,7 @@ def _minimum_levels(tested: DeviceUnderTest) -> str:
 
 
 def _feature_queries(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport returns the highest supported one of the levels, whatever their order."""
+    """CheckFeatureSupport returns the highest supported level of a query in any order."""
     with _opened(tested) as device:
         highest = device.highest_of(dml.FEATURE_LEVELS)
         for count in range(1, len(dml.FEATURE_LEVELS) + 1):

@@ -198,7 +198,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""The function that runs a case with each fault; `first-level` only refuses what is above 1_0."""
+"""The functions that run cases, by fault; `first-level` only refuses what is above level 1_0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,15 +335,12 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant of `metacommands=both` and the like, by a key.
-
-    Such a key is `metacommands=off`.
-    """
+    """Return the options of each variant of `NAME=both`, by a key such as `metacommands=off`."""
     return variants_of(argument, VARIANTS)
 
 
 def _condition(text: str | None) -> Expression | None:
-    """Read the option `where`; `OptionError` if no operator has a name in it."""
+    """Read the option `where`; `OptionError` if it is no condition or has an unknown name."""
     if text is None:
         return None
     try:

@@ -37,7 +37,7 @@ def run_at(level: FeatureLevel, case: Case) -> Outcome:
 
 
 def capabilities_of(level: FeatureLevel) -> Capabilities:
-    """Return the level and every data type that tensors may have at it."""
+    """Return the level and every data type that tensors may have at that level."""
     later = _enum(_DATA_TYPES).get("since", {})
     return Capabilities(
         level, frozenset(t for t in DataType if t not in later or _has(level, later[t]))
@@ -45,7 +45,7 @@ def capabilities_of(level: FeatureLevel) -> Capabilities:
 
 
 def refusal(level: FeatureLevel, case: Case) -> str | None:
-    """Return a part of the case that a device of the level lacks; None if it has all."""
+    """Return a part of the case that a device of the level lacks; None if it has all parts."""
     return next(_lacking_in_case(level, case), None)
 
 

@@ -80,8 +80,8 @@ _LIMITS: Final = re.compile(
     r"|Axis > 1 isn't supported"
     r"|Unknown activation function: (?!relu|sigmoid|tanh)\w+|Unsupported activation function",
 )
-"""What kernels say if they lack a part of their operator, such as a zero point for each row. Of the
-activations of recurrent operators, ONNX requires only Relu, Sigmoid and Tanh.
+"""What kernels say if they lack a part of their operator, such as a zero point for each row. ONNX
+requires no other activations of recurrent operators than Relu, Sigmoid and Tanh.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -107,7 +107,7 @@ class OnnxRuntimeBackend:
                 the CPU's, as starting a session on a device takes longer than a case.
 
         Raises:
-            BackendError: ONNX Runtime or the provider is not installed, or it does not start.
+            BackendError: ONNX Runtime is not installed, or the provider does not start.
         """
         self._runtime = _imported()
         self._provider = provider
@@ -292,15 +292,14 @@ def create(argument: str) -> OnnxRuntimeBackend:
 
 
 def variants(argument: str) -> Mapping[str, str]:
-    """Return the options of each variant of `optimization=both`, by key: `optimization=off`."""
+    """Return the options of each variant of `NAME=both`, by a key such as `optimization=off`."""
     return variants_of(argument, _CHOICES)
 
 
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     """Return the limit of ONNX Runtime that an error reports; empty for any other error.
 
-    That the provider has no kernel for an operator is a fault, and not a limit, if ONNX Runtime's
-    optimiser added the operator to the model.
+    A missing kernel of an operator that ONNX Runtime's own optimiser added is a fault, not a limit.
 
     Args:
         operators: the operators of the model, and those by which ONNX defines them.

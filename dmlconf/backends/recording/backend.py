@@ -28,7 +28,7 @@ class RecordingBackend:
         self._digest = stored.digest()
 
     def environment(self) -> Environment:
-        """Return the recorded adapter and driver; the detail `recorded` is the whole record."""
+        """Return the recorded adapter and driver, with the recorded environment as a detail."""
         recorded = self._head.environment
         return Environment(
             backend="recording",

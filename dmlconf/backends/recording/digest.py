@@ -30,7 +30,7 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 def case_digest(case: Case) -> str:
     """Return the SHA-256 of the operator, the whole desc and all inputs' data, in hexadecimal.
 
-    A case that expects a rejection has no data: its desc may describe tensors that cannot exist.
+    The data of a case that expects a rejection is left out: its tensors may be impossible.
     """
     head = {
         "operator": case.operator_name,
@@ -52,7 +52,7 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def outputs_problem(case: Case, outputs: Outputs) -> str | None:
-    """Return how outputs differ in name, dtype or shape from the desc's; None if they do not."""
+    """Return how outputs differ from the desc in name, dtype or shape; None if they do not."""
     descs = case.outputs()
     recorded: dict[str, Array | Sample] = {**outputs.samples, **outputs.arrays}
     if recorded.keys() != descs.keys():
@@ -86,7 +86,7 @@ def _canonical_tensor(tensor: TensorDesc) -> Mapping[str, Any]:
 
 
 def _number(value: float) -> int | str:
-    """Spell 1.0 as 1, since case files may use either; -0.0 and fractions as hexadecimal."""
+    """Spell 1.0 as 1, since case files may use either; -0.0 and all others in hexadecimal."""
     negative_zero = value == 0 and math.copysign(1, value) < 0
     if value.is_integer() and abs(value) < _EXACT and not negative_zero:
         return int(value)

@@ -32,7 +32,7 @@ OUTPUTS: Final = "outputs.bin"
 """The member of the archive that has the elements of all outputs."""
 
 _MOST_DIMENSIONS: Final = 8
-"""Every version of NumPy has arrays of this many dimensions, if their elements fit in memory."""
+"""How many dimensions arrays may have in every version of NumPy."""
 
 _MOST_ELEMENTS: Final = 1 << 63
 """The most elements of a tensor whose indices are INT64."""
@@ -121,7 +121,7 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case, and return the second parts of its outputs' `Kind`s: None, and the data types.
+    """Check a case, and return None and its outputs' data types, the second parts of `Kind`s.
 
     `length` is the number of bytes of all outputs of the recording.
     """
@@ -173,7 +173,7 @@ def _check_array(name: str, data_type: Any, sizes: Any, at: Any, length: int) ->
         raise ValueError(f"{name} lies beyond the end of {OUTPUTS}")
     if not count or len(sizes) > _MOST_DIMENSIONS:
         shape = [1] * len(sizes) if count else sizes
-        np.empty(math.prod(shape), dtype).reshape(shape)  # An error if no array can be like this.
+        np.empty(math.prod(shape), dtype).reshape(shape)  # An error if NumPy has no such array.
 
 
 def _is_count(value: Any) -> bool:

@@ -213,7 +213,7 @@ _DAMAGES: Final = (
     TypeError,
     ValueError,
 )
-"""Exceptions that a damaged or foreign manifest may cause when it is read as one."""
+"""Exceptions that reading a damaged or foreign manifest may cause."""
 
 
 def _members(path: Path) -> tuple[bytes, bytes]:

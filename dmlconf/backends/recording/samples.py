@@ -64,7 +64,7 @@ class Pair:
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the comparable elements of two outputs of one type and shape.
 
-    If a sample was taken of the other output, the pair has all elements.
+    If one is a sample of exactly the other, the pair has all elements.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):
@@ -90,10 +90,7 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether a sample is of exactly this output: both its digest and its elements.
-
-    All NaN count as equal.
-    """
+    """Return whether this output has a sample's digest and elements; all NaN count as equal."""
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
     ours, theirs = map(with_one_nan, (elements_at(output, sample.indices), sample.values))

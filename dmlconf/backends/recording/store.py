@@ -69,7 +69,7 @@ class StoredRecording:
         """Return the recording without its entries, from its first file.
 
         Raises:
-            BackendError: there is no file, one cannot be read, or they were recorded on different
+            BackendError: there is no file, a file cannot be read, or files are from different
                 devices.
         """
         heads = list(self.heads()) or [(self.path, read_head(self.path))]

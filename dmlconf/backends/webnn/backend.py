@@ -212,7 +212,7 @@ def started_browser(program: Path) -> Browser:
 
     Raises:
         OSError: the program cannot be started.
-        BrowserEndedError: it ended at once.
+        BrowserEndedError: the browser ended at once.
     """
     libraries = [str(program.parent / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
     path = os.pathsep.join(filter(None, libraries))
@@ -226,7 +226,7 @@ def create(argument: str) -> WebNNBackend:
     """Create the backend from the options after `webnn:` on the command line.
 
     Raises:
-        BackendError: an option is wrong, there is no browser, or it has no WebNN.
+        BackendError: an option is wrong, there is no browser, or the browser has no WebNN.
     """
     words, options = split_options(argument)
     unknown = [*words, *(options.keys() - {"path", "device"})]

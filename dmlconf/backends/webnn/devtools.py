@@ -54,11 +54,11 @@ class Browser:
     def __init__(
         self, program: Path, arguments: Sequence[str], environment: Mapping[str, str]
     ) -> None:
-        """Start it, and open its page.
+        """Start the browser, and open its page.
 
         Raises:
             OSError: the program cannot be started.
-            BrowserEndedError: it ended at once.
+            BrowserEndedError: the browser ended at once.
         """
         self._profile = tempfile.TemporaryDirectory(prefix="dmlconf-", ignore_cleanup_errors=True)
         command_read, self._write = os.pipe()

@@ -1,4 +1,4 @@
-"""What DirectML.h declares apart from operators, spelled as there; `structs` has their descs."""
+"""What DirectML.h declares apart from operators and graphs, spelled as there."""
 
 from __future__ import annotations
 

@@ -253,8 +253,10 @@ _MARKS: Final = (
     ("1.9.1", b"OneHot_256_uint32_native_uint64_emulated_4"),
     ("1.9.0", b"DML_OPERATOR_RESAMPLE2"),
 )
-"""Names of operators and kernels, the newest first, each after the first release of DirectML.dll
-whose file contains it. Measured on 1.8.0 to 1.15.4: all later releases contain it, too."""
+"""Releases of DirectML.dll, the newest first, each with the name of an operator or kernel that its
+file and those of all later releases contain, but not those of earlier ones. Measured on 1.8.0 to
+1.15.4.
+"""
 
 
 def native_version(content: bytes) -> str:

@@ -127,7 +127,7 @@ def _is_structure(result: Any) -> bool:
 
 @cache
 def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any]]:
-    """Return the type of a native function; calling it with an address returns the function."""
+    """Return the type of a native function; called with an address, it returns the function."""
     if sys.platform == "win32":
         function_type: Callable[[int], Callable[..., Any]] = ctypes.WINFUNCTYPE(result, *arguments)
     else:

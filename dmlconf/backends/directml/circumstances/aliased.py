@@ -21,7 +21,7 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["exercise"]
 
 _MOST: Final = 2
-"""How many assignments of outputs to inputs are tried at most."""
+"""How many assignments of outputs to inputs are tried."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:

@@ -116,7 +116,6 @@ class Bench:
         """Compile a case, and give it memory and a binding table.
 
         Args:
-            case: the case.
             flags: flags for compiling, in addition to those of the backend's options.
             shift: bytes by which all tensors are moved from a multiple of 256.
             beside: another site of the operator, whose memory is used.

@@ -1,4 +1,4 @@
-"""The circumstance `long`: 1,000 dispatches, between which the process's memory is measured.
+"""The circumstance `long`: 1,000 dispatches; memory is measured after every 100.
 
 Only memory that the process has committed is measured, not the memory of a separate device.
 """

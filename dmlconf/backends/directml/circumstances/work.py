@@ -75,7 +75,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Steps with their buffers: the arenas' bytes before the steps and after."""
+    """Steps, with buffers for the bytes of their arenas before and after each step."""
 
     loads: tuple[Load, ...]
     upload: Buffer

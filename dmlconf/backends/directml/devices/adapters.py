@@ -1,4 +1,4 @@
-"""The adapters of this machine, and the choice of one by the user."""
+"""List the adapters of this machine, and choose the one that the user names."""
 
 from __future__ import annotations
 

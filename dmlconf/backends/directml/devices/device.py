@@ -51,7 +51,7 @@ class Device:
     """
 
     def __init__(self, libraries: Libraries, adapter: ComObject, *, debug: bool = False) -> None:
-        """Open the device; with `debug`, with the debug layers of Direct3D and DirectML.
+        """Open the device; `debug` turns on the debug layers of Direct3D and DirectML.
 
         Raises:
             BackendError: the device cannot be opened.
@@ -196,7 +196,7 @@ class Device:
     def begin(self, heap: DescriptorHeap) -> None:
         """Start a new command list, whose dispatches use the heap."""
         if self._recording:
-            # An exception prevented a submission.
+            # This list was not submitted because of an exception.
             with suppress(HResultError):
                 self.commands.call("Close")
         self._recording = True
@@ -250,7 +250,7 @@ class Device:
 
         Raises:
             HResultError: the device was removed.
-            FenceTimeoutError: it takes longer than the limit.
+            FenceTimeoutError: the work takes longer than the limit.
         """
         self.fence.wait()
         self.check_removed()

@@ -1,4 +1,4 @@
-"""The fence of a queue, on which a wait has a time limit."""
+"""Wait for the work of a queue, with a time limit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class WaitLimit:
 class Fence:
     """Counts the submissions of one queue.
 
-    Its value is polled: SetEventOnCompletion without an event has no time limit, and events are not
+    The fence is polled: SetEventOnCompletion without an event has no time limit, and events are not
     the same in Windows and WSL.
     """
 

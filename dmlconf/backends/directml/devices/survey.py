@@ -1,6 +1,6 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process, so that a driver that ends it costs only one adapter's entry.
+Devices are opened in another process: if a driver ends it, only the entry of one adapter is lost.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A case of a batch, and where its arena, other memory and descriptors begin in the batch's."""
+    """A case of a batch, with the offsets of its parts of the batch's memory and descriptors."""
 
     prepared: Prepared
     arena: int

@@ -1,4 +1,4 @@
-"""Offsets of a case's tensors in the device's memory, and the bytes that must be there.
+"""Place a case's tensors in the device's memory, and fill that memory before each dispatch.
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
 each. Before a dispatch, every byte that is not an input's element holds a fill value. A case is
@@ -91,7 +91,7 @@ class Placement:
         return max([GUARD, *(tensor.desc.GuaranteedBaseOffsetAlignment for tensor in tensors)])
 
     def ordered(self) -> list[PlacedTensor]:
-        """Return the present tensors by offset; of an input and output that share, the output."""
+        """Return the present tensors by offset; of two that share a buffer, only the output."""
         shared = {output.in_place for output in self.outputs if output}
         inputs = [tensor for tensor in self.inputs if tensor and tensor.name not in shared]
         outputs = [tensor for tensor in self.outputs if tensor]
