@@ -1,1 +1,1 @@
-"""Explain failures: the conditions that those of a run share, and what is to blame for one."""
+"""Explain failures: the conditions that failures of a run share, and what makes one case fail."""

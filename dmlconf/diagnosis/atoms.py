@@ -24,16 +24,14 @@ MOST_BOUNDS: Final = 16
 _NEGATION: Final = 1.0
 _FAR_BOUND: Final = 1.5
 _REMAINDER: Final = 2.5
-"""Bits that an atom has besides those of its expression: a negation, a bound other than 0 and 1, a
-remainder."""
+"""Bits that are added for a negation, a bound other than 0 and 1, and a remainder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A single condition.
+    """A single condition over the facts of a case.
 
     Attributes:
-        text: the expression.
         bits: how far-fetched it is.
         alternatives: expressions that hold for exactly the same cases, and are as simple.
     """
@@ -48,7 +46,6 @@ class AtomTable:
     """Atoms that hold for different sets of cases.
 
     Attributes:
-        atoms: the atoms, each the simplest of those that hold for the same cases.
         holds: whether each atom holds for each case; sizes {atoms, cases}, BOOL.
         index: the row of each expression, including those that are not the simplest.
         bits: how far-fetched each expression is.
@@ -61,10 +58,10 @@ class AtomTable:
 
 
 class Column:
-    """The values of one fact in each case, few of them distinct."""
+    """The values of one fact in all cases; few of them are distinct."""
 
     def __init__(self, values: Iterable[Any]) -> None:
-        """Take a value for each case; None if it has none."""
+        """`values` has a value or None for each case."""
         listed = list(values)
         keys: list[Hashable] = listed
         try:
@@ -77,7 +74,7 @@ class Column:
         self.codes = np.array([codes[key] for key in keys], np.intp)
 
     def derived(self, values: Sequence[Any]) -> Column:
-        """Return the column of values derived from the distinct values."""
+        """Return a column whose values are derived from the distinct values of this one."""
         column = Column(values)
         column.codes = column.codes[self.codes]
         return column
@@ -101,7 +98,7 @@ class Column:
 
 
 def floats(numbers: Iterable[float]) -> Array:
-    """Return numbers as FLOAT64, integers beyond it as its largest."""
+    """Return numbers as FLOAT64; integers that are too large become its largest number."""
     largest = int(np.finfo(np.float64).max)
     return np.array(
         [min(number, largest) if isinstance(number, int) else number for number in numbers],
@@ -113,12 +110,7 @@ class TableBuilder:
     """Collects atoms over a fixed sequence of cases."""
 
     def __init__(self, cases: int, groups: Sequence[Array]) -> None:
-        """Take the number of cases and the groups.
-
-        Args:
-            cases: how many cases there are.
-            groups: indices of cases whose lowest and highest values become bounds.
-        """
+        """`groups` are indices of cases; the lowest and highest values of a group become bounds."""
         self._cases = cases
         self._groups = groups
         self._added: list[tuple[str, float, Array]] = []
@@ -133,7 +125,7 @@ class TableBuilder:
         self.add(f"not {text}", bits, ~holds)
 
     def constants(self, text: str, bits: float, column: Column) -> None:
-        """Add `text == VALUE` and `text != VALUE` for each constant that the fact is in a case."""
+        """Add `text == VALUE` and `text != VALUE` for each value of a fact, if these are few."""
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
             return
@@ -155,7 +147,6 @@ class TableBuilder:
         """Add atoms for bounds, exact values and remainders of a number.
 
         Args:
-            text: the expression of the number.
             bits: how far-fetched a bound of 0 or 1 is.
             values: the number of each case; NaN if there is none.
             divisors: the divisors of remainders.
@@ -190,7 +181,6 @@ class TableBuilder:
                 self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, even)
 
     def _bounds(self, distinct: Array, values: Array, most: int) -> list[tuple[float, float]]:
-        """Return pairs of neighbouring values between which to split the cases."""
         last = len(distinct) - 2
         if last < most:
             splits = set(range(last + 1))
@@ -207,7 +197,9 @@ class TableBuilder:
         return [(known[at], known[at + 1]) for at in sorted(splits)]
 
     def table(self) -> AtomTable:
-        """Return the atoms that hold for some cases and not for all, without duplicates."""
+        """Return the simplest of equivalent atoms, without those that hold for all cases or for
+        none.
+        """
         if not self._added:
             return AtomTable((), np.zeros((0, self._cases), bool), {}, {})
         texts, far, masks = zip(*self._added, strict=True)
@@ -237,7 +229,7 @@ _Relation = tuple[str, float, float]
 
 
 def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Relation]:
-    """Return the relations, with their bits, that hold for values up to low, and from high on."""
+    """Return the relations that hold up to `low`, and from `high` on, each with its bits."""
     if low < 0 <= high:
         return ("<", 0.0, 0.1), (">" if high else ">=", 0.0, 0.0)
     bound = round_number(low, high, whole=whole)
@@ -252,7 +244,7 @@ def _shown(value: float) -> str:
 
 
 def round_number(low: float, high: float, *, whole: bool) -> float:
-    """Return the roundest number from low to below high: 0, 1, or a multiple of a power of two."""
+    """Return the roundest number `low <= n < high`: 0, 1, or a multiple of a power of two."""
     for natural in (0.0, 1.0):
         if low <= natural < high:
             return natural

@@ -24,6 +24,8 @@ __all__ = ["Bench", "open_bench"]
 class Bench:
     """Backends under test, each opened when the first case runs on it.
 
+    Every method that runs cases raises BackendError if the backend cannot be used.
+
     Attributes:
         backend: what runs cases, unless a call names another backend.
         against: gives the expected outcome of cases that state none.
@@ -37,14 +39,7 @@ class Bench:
         *,
         known_faults: bool = True,
     ) -> None:
-        """Take the backends that run cases and give the expected outputs.
-
-        Args:
-            backend: what runs cases, unless a call names another backend.
-            timeout: seconds that one case may take.
-            against: gives the expected outcome of cases that state none.
-            known_faults: whether a known fault of DirectML waives a failure.
-        """
+        """`timeout`: seconds for one case; `known_faults`: whether known faults waive failures."""
         self.backend = backend
         self.against = against
         self._timeout = timeout
@@ -52,11 +47,7 @@ class Bench:
         self._backends: dict[BackendName, OpenBackend] = {}
 
     def verdicts(self, cases: Sequence[Case], backend: BackendName | None = None) -> list[Verdict]:
-        """Return the verdicts on cases that run together.
-
-        Raises:
-            BackendError: the backend cannot be used.
-        """
+        """Return the verdicts on cases that run together."""
         tested = self.open(backend)
         reasons = [unsupported_reason(case, tested.capabilities) for case in cases]
         declined = [
@@ -69,11 +60,7 @@ class Bench:
         return [*declined, *(self._judged(tested, *each) for each in outcomes)]
 
     def breaks_down(self, cases: Sequence[Case], kind: ReasonKind) -> bool:
-        """Return whether a new process that runs cases in their order breaks down in this way.
-
-        Raises:
-            BackendError: the backend cannot be used.
-        """
+        """Return whether a new process that runs the cases breaks down in this way."""
         limits = Limits(timeout=self._timeout, second_tries=False)
         with closing(open_backend(self.backend, limits)) as tested:
             supported = (
@@ -86,19 +73,11 @@ class Bench:
         return False
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
-        """Return the verdict on a case that runs alone.
-
-        Raises:
-            BackendError: the backend cannot be used.
-        """
+        """Return the verdict on a case that runs alone."""
         return self.verdicts([case], backend)[0]
 
     def verdict_in_form(self, case: Case, form: Relation) -> Verdict:
-        """Return the verdict on a graph run in another form that must give the same outputs.
-
-        Raises:
-            BackendError: the backend cannot be used.
-        """
+        """Return the verdict on a graph run in another form that must give the same outputs."""
         tested = self.open()
         outputs = answered(in_other_form(case, form), alone_on(tested.execute))
         outcome = outputs.outcome if isinstance(outputs, Stopped) else Outputs(outputs)
@@ -106,20 +85,12 @@ class Bench:
         return Conclusion(self.against, tested.faults, half=half).judge(case, outcome)
 
     def outputs(self, case: Case) -> Mapping[str, Array] | None:
-        """Return the outputs of a case that runs alone; None if it has none.
-
-        Raises:
-            BackendError: the backend cannot be used.
-        """
+        """Return the outputs of a case that runs alone; None if it has none."""
         outcome = alone_on(self.open().execute)(case)
         return outcome.arrays if isinstance(outcome, Outputs) else None
 
     def outputs_one_by_one(self, case: Case) -> Mapping[str, Array] | None:
-        """Return the outputs of a graph whose nodes run one by one; None if a node has none.
-
-        Raises:
-            BackendError: the backend cannot be used.
-        """
+        """Return the outputs of a graph whose nodes run one by one; None if a node has none."""
         steps = in_other_form(case, Relation.UNFUSED)
         outputs = answered(steps, alone_on(self.open().execute))
         return None if isinstance(outputs, Stopped) else outputs
@@ -131,11 +102,7 @@ class Bench:
         self._backends.clear()
 
     def open(self, backend: BackendName | None = None) -> OpenBackend:
-        """Return a backend, by default the one under test, ready to run cases.
-
-        Raises:
-            BackendError: it cannot be used.
-        """
+        """Return a backend, by default the one under test, ready to run cases."""
         name = backend or self.backend
         if name not in self._backends:
             self._backends[name] = open_backend(name, Limits(timeout=self._timeout))

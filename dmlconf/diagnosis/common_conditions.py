@@ -24,16 +24,16 @@ MOST_PAIRED: Final = 60
 """How many expressions are combined into pairs, `A and B`: those that hold for most failures."""
 
 _NEARLY: Final = 0.9
-"""Share of a group's failures that must meet a condition if it is to explain nearly all of them."""
+"""A condition explains nearly all of a group if this share of its failures meets it."""
 
 _SLIGHTLY_LONGER: Final = 6.0
-"""Bits by which a shared condition's description may exceed that of the group's own condition."""
+"""Bits by which a shared condition's description may be longer than the group's own."""
 
 _PAIR: Final = 1.1
 """A pair is preferred to a single expression if it explains this many times as many failures."""
 
 _PLAIN: Final = 8.0
-"""Most bits of an expression that pairs are formed from; see `dmlconf.diagnosis.atoms`."""
+"""The most bits of an expression in a pair; see `dmlconf.diagnosis.atoms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,9 @@ class SharedGroups:
     """Groups of several operators, and the condition that explains them.
 
     Attributes:
-        groups: the groups.
         text: the condition as an expression; empty if every case meets it.
         failures: how many failures of the groups meet it.
-        passes: how many of the passes that they are compared with meet it.
+        passes: how many of the compared passes meet it.
     """
 
     groups: tuple[Group, ...]
@@ -58,11 +57,10 @@ class _Candidates:
     """Conditions, and how many failures and passes of each group meet them.
 
     Attributes:
-        texts: the expressions.
-        bits: the length of each as a description; the shorter, the simpler an explanation.
-        failures: failures of each group that meet each candidate, of shape (groups, candidates).
-        passes: passes that meet each candidate, of the same shape.
-        accepted: whether the candidate explains the group; of the same shape.
+        bits: how far-fetched each condition is.
+        failures: shape (groups, conditions).
+        passes: the same shape.
+        accepted: whether the condition explains the group; the same shape.
     """
 
     texts: tuple[str, ...]
@@ -115,7 +113,6 @@ def _shared(members: Sequence[_Member]) -> tuple[list[SharedGroups], list[Group]
 
 
 def _widest(candidates: _Candidates, names: Array, left: Array) -> int | None:
-    """Return the index of the condition that explains the most failures of several operators."""
     accepted = candidates.accepted & left[:, None]
     worth = ((candidates.failures - candidates.passes) * accepted).sum(axis=0).astype(float)
     worth /= np.where([" and " in text for text in candidates.texts], _PAIR, 1.0)
@@ -164,7 +161,6 @@ def _candidates(members: Sequence[_Member], operators: Sequence[OperatorFailures
 
 
 def _texts_by_row(of: OperatorFailures) -> list[list[str]]:
-    """Return the expressions for each row of the operator's table."""
     texts: list[list[str]] = [[] for _ in of.table.atoms]
     for text, row in of.table.index.items():
         texts[row].append(text)
@@ -172,7 +168,6 @@ def _texts_by_row(of: OperatorFailures) -> list[list[str]]:
 
 
 def _row_counts(member: _Member) -> tuple[Array, Array]:
-    """Return how many failures and passes of the group meet each row of the table."""
     group, of = member
     holds = of.table.holds
     return holds[:, group.failing].sum(axis=1), holds[:, group.passing].sum(axis=1)
@@ -181,7 +176,6 @@ def _row_counts(member: _Member) -> tuple[Array, Array]:
 def _with_pairs(
     member: _Member, singles: Sequence[str], paired: Sequence[str], counts: Sequence[Array]
 ) -> list[Array]:
-    """Return how many failures, and how many passes, of the group meet each candidate."""
     group, of = member
     index = of.table.index
     # Every case meets the empty expression, and none meets one that the table lacks.
@@ -201,7 +195,7 @@ def _with_pairs(
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
-    """Return which conditions explain a group nearly as well as its own best one."""
+    """Return which conditions explain a group nearly as well as its own best condition."""
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (passes <= (1 - _NEARLY) * failures)
     if not any(verdict.facts for verdict in group.failures):

@@ -1,9 +1,8 @@
-"""List the atoms, or single conditions, that may tell one operator's failures from its passes.
+"""List the atoms (single conditions) that may tell one operator's failures from its passes.
 
-Examples are `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` and `FLOAT16 in DataTypes`. Each is added
-with its bits, a measure of complexity that `dmlconf.diagnosis.atoms` explains: 5 for the simplest
-conditions, 10 for unusual ones. Of conditions that explain failures equally well, the one of the
-fewest bits is shown; a new kind of atom is a new call of `builder.add` with bits in that range.
+Examples are `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` and `FLOAT16 in DataTypes`. The bits of
+an atom, which `dmlconf.diagnosis.atoms` explains, are 5 for the simplest conditions and 10 for
+unusual ones.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _FAMILIES: Final = (
 """Groups of data types, each of one width or kind."""
 
 _MOST_PAIRED: Final = 3
-"""How many tensors, the first ones of an operator, are compared with each other."""
+"""How many of an operator's first tensors are compared with each other."""
 
 _MOST_SIZES: Final = 8
 """The most bounds on one dimension's size, besides those at the ends of groups."""
@@ -60,8 +59,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
     """Return the atoms of cases of one operator.
 
     Args:
-        verdicts: the verdicts, each with its facts.
-        groups: indices of verdicts whose lowest and highest numbers become bounds.
+        groups: indices of verdicts; the lowest and highest numbers of a group become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
     facts = [dict(verdict.facts) for verdict in verdicts]  # A large log keeps them as text.
@@ -98,7 +96,6 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
 
 
 def _kind(value: Any) -> str:
-    """Return the kind of a fact: flag, number, text, tensor, mapping, or a list of one of these."""
     if isinstance(value, bool):
         return "flag"
     if isinstance(value, int | float) or value in ("inf", "-inf", "nan"):
@@ -111,7 +108,7 @@ def _kind(value: Any) -> str:
 
 
 def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
-    """Add atoms that follow from several fields: elements of the outputs, and terms of sums."""
+    """Add atoms of `OutputElements` and of `Products`, the number of terms of each sum."""
     entry = _catalogue_entry(verdicts)
     if entry is None:
         return
@@ -126,7 +123,6 @@ def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
 
 
 def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:
-    """Return the operator of verdicts; None for graphs and unknown operators."""
     try:
         return operator_entry(verdicts[0].operator)
     except UnknownOperatorError:
@@ -134,7 +130,6 @@ def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:
 
 
 def _data(builder: TableBuilder, data: Column) -> None:
-    """Add atoms for the kinds of number that the inputs hold."""
     for word in sorted({word for words in data.distinct if words for word in words}):
         holds = data.mask(partial(_has, word))
         builder.add(f"{word} in Data", _DATA_BITS, holds)
@@ -172,7 +167,7 @@ def _item(at: int, values: Sequence[Any]) -> float | None:
 
 
 def _end(which: Callable[[Sequence[float]], float], values: Sequence[Any]) -> float | None:
-    """Return the maximum or minimum of a list, where infinity and NaN are strings."""
+    """Return the maximum or minimum of a list; infinity and NaN may be strings in it."""
     return which([float(value) for value in values]) if values else None
 
 
@@ -204,7 +199,6 @@ def _list(builder: TableBuilder, name: str, column: Column) -> None:
 
 
 def _members(builder: TableBuilder, name: str, column: Column) -> None:
-    """Add an atom for each name in a list of names, such as the operators of a graph."""
     for member in sorted({item for value in column.distinct if value for item in value}):
         bits = _NEIGHBOURS_BITS if ">" in member else _MEMBER_BITS
         builder.add(f"'{member}' in {name}", bits, column.mask(partial(_has, member)))
@@ -272,7 +266,6 @@ def _families(builder: TableBuilder, text: str, bits: float, holds: Mapping[str,
 
 
 def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
-    """Add atoms for equal sizes and data types of two tensors."""
     for first, second in combinations(list(tensors)[:_MOST_PAIRED], 2):
         (a_column, a_descs), (b_column, b_descs) = tensors[first], tensors[second]
         both = (
@@ -294,7 +287,7 @@ def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
 
 
 def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensors) -> None:
-    """Add atoms that say which dimensions of the first tensor the axes are, such as the last."""
+    """Add atoms that compare Axis and Axes with the dimensions of the first tensor."""
     if not tensors:
         return
     name, (column, descs) = next(iter(tensors.items()))
@@ -321,7 +314,7 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """Data types, flags, layouts, largest rank and largest size of the tensors of a field."""
+    """The tensors of a field together; `rank` and `elements` are the largest."""
 
     types: frozenset[str]
     rank: int
@@ -397,7 +390,7 @@ def _case(
     }
     every = sorted({name for column in parts["types"] for of in column.distinct for name in of})
     holds = {name: either("types", partial(_has, name)) for name in every}
-    # If a case's tensors differ in data type, atoms about one tensor, of 5.6 bits, say more.
+    # If a case has several data types, the atoms about one tensor (5.6 bits) say more.
     mixed = 0.7 if sum(map(np.asarray, holds.values()), np.zeros(1)).max() > 1 else 0.0
     for name, mask in holds.items():
         builder.add(f"{name} in DataTypes", 5.1 + mixed, mask)

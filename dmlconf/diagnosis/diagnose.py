@@ -22,18 +22,18 @@ __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
 _BROKEN_REPETITIONS: Final = 2
-"""Runs of a case that breaks the backend: each costs a process."""
+"""Fewer runs for a case that breaks the backend, since each costs a process."""
 
 _OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 
 _BATCH: Final = 8
 _ATTEMPTS: Final = 4
-"""How often an intermittently failing case runs before it counts as passed."""
+"""How often a case runs before it counts as passed, if the diagnosed case fails only sometimes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An experiment and its verdict, None if the case could not run; `message` then says why."""
+    """An experiment and its verdict; if the case could not run, the verdict is None."""
 
     experiment: Experiment
     verdict: Verdict | None
@@ -50,20 +50,17 @@ class Diagnosis:
     """What is known of a failing case.
 
     Attributes:
-        case: the case as the suite has it.
-        verdict: the first failing verdict on it; a passing one if none failed.
-        failures: how often it failed alone.
-        runs: how often it ran alone.
-        in_batch: whether it failed when it ran together with others; None if that was not tried.
+        verdict: the first failing verdict on the case; a passing one if none failed.
+        failures: how often the case failed alone.
+        runs: how often the case ran alone.
+        in_batch: whether the case failed together with others; None if that was not tried.
         reduced: the smallest case that fails in the same way; None if the case could not be
             reduced.
-        reduced_verdict: the verdict on the reduced case.
-        trials: the smallest case with each factor changed, and the verdicts.
+        reduced_verdict: the verdict on the reduced case; if there is none, on the case itself.
+        trials: the reduced case with each factor changed, and the verdicts.
         culprit: the factor that is to blame; None if no factor is.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
             None for operators, and if no such rewrite is known.
-        notes: additional remarks for people.
-        interrupted: whether an interrupt ended the reduction or the trials.
     """
 
     case: Case
@@ -86,7 +83,7 @@ class Diagnosis:
 
     @property
     def is_known_fault(self) -> bool:
-        """Whether the case fails because of a known fault of DirectML, so that nothing is tried."""
+        """Whether a known fault of DirectML explains the failure; then nothing is tried."""
         reason = self.verdict.reason
         return reason is not None and reason.kind is ReasonKind.KNOWN_FAULT
 
@@ -102,11 +99,8 @@ def diagnose(
     """Diagnose a failing case: reproduce it, reduce it, and change one factor at a time.
 
     Args:
-        case: the case.
-        bench: runs cases.
         seconds: how long the reduction may take.
         others: backends on which to run the smallest case as well.
-        on_smaller: called with each smaller case that fails.
         own: the mutant of the rewrite that the case tests; None if it tests none.
 
     Raises:
@@ -149,7 +143,6 @@ def diagnose(
 
 
 def _rewritten(diagnosis: Diagnosis, bench: Bench, own: Mutant | None) -> Mutant | None:
-    """Return a wrong rewrite of the graph that gives the device's outputs bit by bit, if any."""
     case, reason = diagnosis.case, diagnosis.verdict.reason
     if not case.forms or case.relation is not None:
         return None
@@ -162,7 +155,6 @@ def _rewritten(diagnosis: Diagnosis, bench: Bench, own: Mutant | None) -> Mutant
 
 
 def _reproduced(case: Case, bench: Bench) -> Diagnosis:
-    """Return how the case fails: always, intermittently, only among others, or not at all."""
     verdicts = [bench.verdict(case)]
     known = Diagnosis(case, verdicts[0], 1, 1)
     if known.is_known_fault:
@@ -192,10 +184,10 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 
 
 class _Again:
-    """Checks whether a case fails as the diagnosed one did.
+    """Checks whether a case fails as the diagnosed one does.
 
-    A case runs several times if the diagnosed one failed intermittently, and in a batch if the
-    diagnosed one failed only among others.
+    The case runs several times if the diagnosed one fails only sometimes, and in a batch if it
+    fails only in a batch.
     """
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
@@ -211,7 +203,7 @@ class _Again:
         return self.verdict(case) is not None
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict | None:
-        """Return the verdict of a run that fails in the same way; None if none does."""
+        """Return the first verdict that is the same kind of failure; None if there is none."""
         for _ in range(self._attempts):
             for verdict in self._bench.verdicts([case] * self._batch, backend):
                 kind = verdict.reason.kind if verdict.reason else None
@@ -222,7 +214,7 @@ class _Again:
         return None
 
     def of_experiment(self, experiment: Experiment) -> Verdict:
-        """Return the first verdict that fails in any way; else the last one."""
+        """Return the first failing verdict; the last verdict if none fails."""
         for _ in range(self._attempts):
             for verdict in self._verdicts(experiment):
                 if verdict.status.fails_run:
@@ -236,7 +228,7 @@ class _Again:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Return whether only zeros' signs differ: a reduction should not end with such a failure."""
+    """Return whether only signs of zeros differ, which a reduction must not end with."""
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}
@@ -262,7 +254,6 @@ def _trial(experiment: Experiment, again: _Again) -> Trial:
 
 
 def _culprit(trials: Sequence[Trial]) -> Culprit | None:
-    """Return the first factor whose change makes the case pass."""
     passing = [trial for trial in trials if trial.passed and trial.experiment.tells]
     if not passing:
         return None

@@ -23,15 +23,9 @@ def dump_cases(
 ) -> list[Path]:
     """Run cases again, and write each to a case file with a folder of NumPy files.
 
-    The files are `TENSOR.input.npy`, and for each output `TENSOR.expected.npy`,
-    `TENSOR.lowest.npy` and `TENSOR.highest.npy`, between which the rule allows each element, and
-    `TENSOR.actual.npy`. What is not known has no file.
-
-    Args:
-        folder: a folder for the case files; it is created.
-        cases: the cases.
-        backend: runs them.
-        against: gives the expected outcome of cases that state none.
+    The files are `TENSOR.input.npy` and, for each output, `TENSOR.expected.npy`,
+    `TENSOR.actual.npy`, and the ends of what the rule permits: `TENSOR.lowest.npy` and
+    `TENSOR.highest.npy`.
 
     Returns:
         the case files.
@@ -59,7 +53,7 @@ def dump_cases(
 
 
 def _free_path(folder: Path, name: str, taken: list[Path]) -> Path:
-    """Return an unused path for a case; shortened names may be equal."""
+    """Return an unused path for a case, since shortened names may be equal."""
     path, number = folder / f"{name}.yaml", 1
     while path in taken:
         number += 1
@@ -71,7 +65,7 @@ def _write_expected(folder: Path, case: Case, expectation: ExpectedOutputs, half
     allowances = CaseAllowances(case, half_precision=half)
     for name, expected in expectation.outputs.items():
         array_file(folder, name, "expected", expected)
-        # A rule may need results that the reference does not compute, such as very large ones.
+        # The reference may be unable to compute what a rule needs, such as very large results.
         with suppress(ValueError, LookupError):
             lowest, highest = _allowed(case, name, expected, allowances)
             array_file(folder, name, "lowest", lowest)

@@ -1,7 +1,7 @@
 """Change one factor of a failing case at a time, to see which one is the culprit.
 
-The culprit is the factor whose change makes the case pass: if it passes with `metacommands=off`,
-the metacommand is to blame.
+The culprit is the factor whose change makes the case pass: with `metacommands=off`, the
+metacommand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "half": ("half", "FLOAT16 for intermediate results"),
     "compile": ("compilation", "the compilation"),
 }
-"""Options of backends that are factors: the name of the factor, and what is to blame."""
+"""Options of backends that are factors: the factor's name, and what is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,12 @@ class Experiment:
     """A failing case with one factor changed, to see whether it then passes.
 
     Attributes:
-        factor: its name, such as `metacommands`.
+        factor: the factor's name, such as `metacommands`.
         change: what changed, such as `metacommands=off`.
         blame: what is to blame if the case passes.
         case: the case to run.
-        backend: the backend with its options, if they differ from those under test; else None.
-        tells: whether a pass shows what is to blame. It does not if FLOAT16 is permitted for
-            intermediate results, since the rules then permit more; nor with other data, which may
-            hide the error; nor on a backend of another name, which may differ in anything.
+        backend: another backend or other options than those under test; None for the same.
+        tells: whether a pass shows what is to blame; with other data, for example, it does not.
         form: the form in which a graph runs; None for the graph itself.
     """
 
@@ -62,8 +60,7 @@ class Culprit:
     """What is to blame for a failure.
 
     Attributes:
-        factor: its name, such as `metacommands`.
-        sentence: what is to blame, and the evidence.
+        factor: the factor's name, such as `metacommands`.
     """
 
     factor: str
@@ -71,15 +68,9 @@ class Culprit:
 
 
 def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
-    """Yield the case with each factor changed, the backend's options first.
-
-    Args:
-        case: the case, whose data are arrays.
-        backend: what it fails on.
-    """
+    """Yield a case with each factor changed, the options of the backend first."""
     options = option_experiments(case, backend)
     if case.forms:
-        # A backend compiles a graph as a graph, however it compiles operators.
         yield from (each for each in options if each.factor != "compilation")
         yield from _of_graph(case)
         return
@@ -121,7 +112,9 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
     ),
     Relation.ORDER: ("order", "its nodes in the opposite order", "the order of the nodes"),
 }
-"""Forms of a graph that must give the same outputs: the factor, the change, what is to blame."""
+"""For each form of a graph that must give the same outputs: the factor, the change, what is to
+blame.
+"""
 
 
 def _of_graph(case: Case) -> Iterator[Experiment]:
@@ -145,7 +138,6 @@ def _of_graph(case: Case) -> Iterator[Experiment]:
 
 
 def _changed(case: Case, **changes: Any) -> Case:
-    """Return the case with these changes to every tensor."""
     return case.with_tensors(lambda name, tensor: replace(tensor, **changes))
 
 

@@ -1,8 +1,7 @@
-"""Wrong graphs that a compiler may run instead of a given one: results of a mistaken rewrite.
+"""Mutants: wrong graphs that a compiler may run after a mistaken rewrite of a graph.
 
-Each mutant is the given graph with other edges, so it has the same inputs and outputs. For example,
-two nodes that differ in one attribute are merged, a node overwrites a tensor that is read later, or
-two operands are exchanged.
+A mutant has other edges, but the same inputs and outputs. For example, two nodes that differ in one
+attribute are merged, a node overwrites a tensor that is read later, or two operands are exchanged.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class Mutant:
     Attributes:
         what: what the compiler does wrongly, as the end of a sentence that begins with "if".
         rewrite: the name of the rewrite in the catalogue.
-        graph: the graph that it runs.
-        data: the data of its inputs; None if they are the given graph's.
+        graph: the wrong graph.
+        data: the data of its inputs; None for the data of the given graph.
     """
 
     what: str
@@ -39,7 +38,7 @@ class Mutant:
 
 
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
-    """Yield the mutants of a graph, first those of the kinds that have few."""
+    """Yield the mutants of a graph; kinds with few mutants come first."""
     for mutant in (
         *_merged(graph),
         *_overwritten(graph),
@@ -54,7 +53,6 @@ def mutants_of(graph: Graph) -> Iterator[Mutant]:
 
 
 def _without_unread(graph: Graph) -> Graph:
-    """Return the graph without nodes that lead to no output."""
     feeders: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
     for link in graph.intermediate_edges:
         feeders[link.to_node].add(link.from_node)
@@ -86,7 +84,7 @@ _MERGING: Final[Mapping[str, str]] = {
     "CUMULATIVE_SUMMATION": "scans",
     "ELEMENT_WISE_ROUND": "roundings",
 }
-"""The end of the names of rewrites that merge nodes, by operator."""
+"""The last part of a rewrite's name `merge-equal-...`, by the operator that it merges."""
 
 
 _MERGING_FAMILIES: Final = (
@@ -94,7 +92,7 @@ _MERGING_FAMILIES: Final = (
     ("NORMALIZATION", "normalizations"),
     ("RESAMPLE", "resamplings"),
 )
-"""The same for families of operators, by a part of their names."""
+"""The same for operators whose names contain a word."""
 
 
 def _merging(operator: str) -> str:
@@ -104,7 +102,6 @@ def _merging(operator: str) -> str:
 
 
 def _merged(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which one of two nodes that differ in one field serves for both."""
     nodes = [node for node in graph.in_order() if isinstance(node, Node)]
     for first, second in combinations(nodes, 2):
         if first.operator_name != second.operator_name or first.outputs != second.outputs:
@@ -120,7 +117,7 @@ def _merged(graph: Graph) -> Iterator[Mutant]:
 
 
 def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
-    """Return the fields in which two nodes of one operator differ, or whose tensors differ."""
+    """Return the fields whose values or tensors differ between two nodes of one operator."""
     sources = graph.sources()
     fields = [
         entry.name
@@ -138,12 +135,11 @@ def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
 def _fed_by(
     graph: Graph, changes: Mapping[Slot, Slot], readers: frozenset[Slot] | None = None
 ) -> Graph:
-    """Return the graph after some of its nodes' inputs are fed by other tensors.
+    """Return the graph after some inputs of nodes are fed by other tensors.
 
     Args:
-        graph: the graph.
         changes: for each tensor that is no longer read, the one that is read instead.
-        readers: the inputs of nodes that are fed otherwise; if None, all inputs and graph outputs.
+        readers: the inputs that change; if None, all inputs and graph outputs.
     """
 
     def of_link(link: IntermediateEdge) -> IntermediateEdge:
@@ -169,7 +165,6 @@ def _fed_by(
 
 
 def _overwritten(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which a node writes over its operand, which another node reads later."""
     nodes = graph.by_name
     for link in graph.intermediate_edges:
         writer, operand = nodes[link.to_node], (link.from_node, link.from_tensor)
@@ -200,7 +195,6 @@ def _overwritten(graph: Graph) -> Iterator[Mutant]:
 
 
 def _other_outputs(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which readers of one output of a node get another output of it."""
     for node in graph.operator_nodes:
         for one, other in combinations(node.outputs, 2):
             if not alike_descs(node.outputs[one], node.outputs[other]):
@@ -217,14 +211,12 @@ def _other_outputs(graph: Graph) -> Iterator[Mutant]:
 
 
 def _swapped(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which two inputs of a node are exchanged."""
     for node, first, second, swapped in swapped_inputs(graph):
         what = f"{first} and {second} of {node.name} are exchanged"
         yield Mutant(what, "sort-operands", swapped)
 
 
 def _left_out(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which a node is left out: the nodes that read its output get its input."""
     sources = graph.sources()
     for node in graph.operator_nodes:
         for name, tensor in node.outputs.items():
@@ -239,7 +231,7 @@ def _left_out(graph: Graph) -> Iterator[Mutant]:
 
 
 def _reused(graph: Graph) -> Iterator[Mutant]:
-    """Yield graphs in which a node reads another tensor, as if it shared the operand's buffer."""
+    """Yield graphs in which a node reads another tensor, as if both tensors shared a buffer."""
     nodes = graph.by_name
     slots = [(node.name, name) for node in graph.operator_nodes for name in node.outputs]
     for link in graph.intermediate_edges:

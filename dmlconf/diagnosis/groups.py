@@ -1,4 +1,4 @@
-"""Group the failures of a run by operator, reason and what they share."""
+"""Group the failures of a run by operator and reason, and explain what each group shares."""
 
 from __future__ import annotations
 
@@ -19,28 +19,25 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict, failing_varian
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
 
 _REJECTIONS: Final = frozenset({ReasonKind.ACCEPTED_INVALID, ReasonKind.WRONG_REJECTION})
-"""Reasons of failures of cases that must be rejected; they are compared with rejected cases."""
+"""Failures of cases that must be rejected; they are compared with rejected cases."""
 
 _LEAST_LEFT: Final = 2
-"""At least this many failures outside a condition form a separate group."""
+"""At least this many failures that do not meet a condition form a separate group."""
 
 _MOST_PARTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Failures of one operator with something in common.
+    """Failures of one operator, one outcome and one set of failing variants.
 
     Attributes:
-        operator: the operator's name.
-        outcome: `broken`, `rejection` or `result`; no group has failures of several outcomes, nor
-            of several variants of a backend.
+        outcome: `broken`, `rejection` or `result`.
         reasons: the kinds of reason, the most frequent first, with their counts.
-        failures: the verdicts.
-        explanation: what separates them from passes; None if nothing does.
-        compared: how many passes they were compared with.
+        explanation: what separates the failures from passes; None if nothing does.
+        compared: how many passes the failures were compared with.
         failing: the indices of the failures among the operator's verdicts.
-        passing: the indices of the passes that they were compared with.
+        passing: the indices of the passes that the failures were compared with.
         variants: the only variants of the backend that fail; empty if all do.
     """
 
@@ -116,8 +113,7 @@ def _kind(verdict: Verdict) -> str:
 def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
     """Return the indices of the passes that a class of failures is compared with.
 
-    A pass that was rejected as expected says nothing about values or crashes, and vice versa. So
-    where every valid case of an operator fails, no pass is compared, whatever invalid cases pass.
+    A pass that was rejected as expected says nothing about values or crashes, and vice versa.
     """
     passing = [at for at, verdict in enumerate(verdicts) if verdict.status is Status.PASSED]
     ran = name != "rejection"
@@ -140,7 +136,6 @@ def _parted(
     passing: Array,
     explanation: Explanation | None,
 ) -> Iterator[Group]:
-    """Yield the group of failures that meet the condition, then the groups of the others."""
     for _ in range(_MOST_PARTS):
         left = failing[:0]
         if explanation is not None and explanation.failures <= len(failing) - _LEAST_LEFT:

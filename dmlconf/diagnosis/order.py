@@ -1,14 +1,12 @@
 """Find the shortest sequence of earlier cases after which a case fails, by leaving out parts.
 
 A driver keeps caches, heaps and descriptors from one case to the next, so that a case may fail only
-after certain others in the same process. The log says in which process a case ran and after which
-others. Parts of that sequence are left out, and the rest runs in a new process, as long as the case
-fails in the same way (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
-2002).
+after certain others in the same process. Parts of the sequence that the log shows are left out, as
+long as the rest still fails in a new process (Zeller and Hildebrandt, Simplifying and isolating
+failure-inducing input, 2002).
 
-If a case crashes its process only after others, it passes when it is tried again alone, so no
-verdict shows the crash. The log records such a breakdown, with the cases that had no outcome at
-that moment.
+If a case crashes its process only after others, it passes when it is tried again alone. Its verdict
+then shows no crash, but the log records the breakdown and the cases that had no outcome yet.
 """
 
 from __future__ import annotations
@@ -49,14 +47,13 @@ class OrderFinding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """A failure in a log: of a case, or of a process without a case to blame.
+    """A failure in a log: of a case, or of a process that broke down without a case to blame.
 
     Attributes:
-        cases: the case that failed; for a breakdown that no case explains, every case that may have
-            caused it.
-        before: the cases that ran before these in their process, in order.
-        verdict: the verdict of the case; None for a breakdown that no case explains.
-        breakdown: how the process broke down; None where the case failed otherwise.
+        cases: the case that failed; for such a breakdown, every case that may have caused it.
+        before: the cases that ran earlier in the process, in order.
+        verdict: the verdict of the case; None for such a breakdown.
+        breakdown: how the process broke down; None if it did not.
     """
 
     cases: tuple[str, ...]
@@ -70,16 +67,13 @@ class OrderResult:
     """The result of running a case again after the cases that preceded it.
 
     Attributes:
-        symptom: the failure in the log.
-        case: the case that failed again; if none did, the first of `symptom.cases`.
-        finding: whether it fails because of earlier cases.
-        earlier: the smallest sequence of earlier cases after which it fails; if it did not fail
-            again, all cases that came before it.
-        before: how many cases of the suite came before it in its process.
-        missing: how many other cases came before it that the suite lacks.
+        case: the case that failed again; if none failed again, the first of `symptom.cases`.
+        earlier: the smallest sequence of earlier cases after which the case fails; all earlier
+            cases if it did not fail again.
+        before: how many cases of the suite ran earlier in the case's process.
+        missing: how many cases that the suite lacks ran earlier.
         runs: how many sequences were run.
-        minimal: whether every case of `earlier` is needed; False if time ran out before that was
-            known.
+        minimal: whether every case of `earlier` is needed; False if time ran out first.
     """
 
     symptom: Symptom
@@ -93,7 +87,7 @@ class OrderResult:
 
 
 def symptoms(log: RunLog) -> list[Symptom]:
-    """Return the failures of a run: failing verdicts, and then breakdowns that no case explains."""
+    """Return the failing verdicts of a run, and then the breakdowns that no case explains."""
     failures = [
         Symptom((verdict.case,), _before(log, verdict), verdict, _breakdown(verdict))
         for verdict in log.verdicts
@@ -109,7 +103,6 @@ def _breakdown(verdict: Verdict) -> ReasonKind | None:
 
 
 def _before(log: RunLog, verdict: Verdict) -> tuple[str, ...]:
-    """Return the cases that ran before one in its process, the first one first."""
     ran = verdict.execution
     own = [
         (each.execution.sequence or 0, each.case)
@@ -133,7 +126,6 @@ def _before_all(log: RunLog, breakdown: UnexplainedBreakdown) -> tuple[str, ...]
 
 
 def _end(log: RunLog, verdict: Verdict) -> int | None:
-    """Return a verdict's index in the log, if its process did not number its cases; else None."""
     return log.verdicts.index(verdict) if verdict.execution.sequence is None else None
 
 
@@ -143,19 +135,17 @@ def minimal(
     """Return a smallest part of a failing sequence that still fails, in the same order.
 
     Args:
-        items: a sequence that fails; an empty sequence does not.
-        fails: returns whether a part of the sequence fails.
+        items: a sequence that fails.
         until: when to stop, by `time.monotonic`.
 
     Returns:
-        The part, and whether all of its items are needed; False if time ran out before that was
-        known.
+        The part, and whether all its items are needed; False if time ran out first.
     """
     left, parts = list(items), 2
     while len(left) > 1:
         size = -(-len(left) // parts)
         begins = range(0, len(left), size)
-        # The latest cases are the likeliest cause, so they are tried first.
+        # The latest cases are tried first, since they are the likeliest cause.
         kept = [left[at : at + size] for at in reversed(begins)]
         rests = [left[:at] + left[at + size :] for at in begins] if len(begins) > 2 else []
         for candidate in [*kept, *rests]:
@@ -173,11 +163,7 @@ def minimal(
 
 
 class _Sequences:
-    """Runs sequences of cases, each in a new process.
-
-    Attributes:
-        runs: how many sequences have run.
-    """
+    """Runs sequences of cases, each in a new process."""
 
     def __init__(
         self,
@@ -194,7 +180,7 @@ class _Sequences:
         self.runs = 0
 
     def fail(self, names: Sequence[str]) -> bool:
-        """Return whether a sequence shows the symptom again: in its last case, or its process."""
+        """Return whether the last case of a sequence, or its process, fails in the same way."""
         self.runs += 1
         cases = [valid_case(self._plan[name]) for name in names]
         with open_bench(
@@ -225,12 +211,11 @@ def search_order(
     """Find the earlier cases after which a case fails.
 
     Args:
-        symptom: what failed; the plan has one of its cases.
+        symptom: the failure; `plan` has at least one of its cases.
         plan: the cases of the log, by identifier.
-        backend: what runs them; each sequence in a new process.
+        backend: runs each sequence in a new process.
         against: gives the expected outcome of cases that state none.
         timeout: seconds that one case may take.
-        seconds: how long the search may take.
         known_faults: whether a known fault of DirectML waives a failure.
 
     Raises:
@@ -257,7 +242,7 @@ def search_order(
     if symptom.breakdown is None:
         earlier, whole = minimal(before, lambda part: sequences.fail((*part, *last)), until)
         return result(last[0], OrderFinding.AFTER_OTHERS, earlier, len(before), whole=whole)
-    # The case that breaks the process is not known: it is the last of the smallest sequence.
+    # The case that breaks the process is unknown: it is the last of the smallest sequence.
     needed, whole = minimal(everything, sequences.fail, until)
     case, earlier = needed[-1], needed[:-1]
     finding = OrderFinding.AFTER_OTHERS if earlier else OrderFinding.ALONE
@@ -265,6 +250,5 @@ def search_order(
 
 
 def _alike(one: Verdict, other: Verdict) -> bool:
-    """Return whether two failures have the same status and kind of reason."""
     kinds = [each.reason and each.reason.kind for each in (one, other)]
     return one.status is other.status and kinds[0] == kinds[1]

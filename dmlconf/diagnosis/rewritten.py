@@ -1,4 +1,4 @@
-"""Find a wrong rewrite of a graph that gives a device's wrong outputs bit by bit."""
+"""Find a wrong rewrite of a graph that explains a device's wrong outputs bit by bit."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Outputs", "own_mutant", "same_as_rewritten"]
 
 Outputs = Mapping[str, Array]
-"""The outputs of a graph, by name."""
 
 _MOST_MUTANTS: Final = 400
 _MOST_RUNS: Final = 12
-"""The most mutants that are tried on the device, node by node."""
+"""The most mutants whose nodes run one by one on the device."""
 
 _NEAR: Final = 0.02
-"""A mutant is tried on the device if what the reference computes for it differs from the device's
-outputs by at most this share of the largest output."""
+"""A mutant runs on the device if the reference's outputs for it differ from the device's by at most
+this share of the largest output.
+"""
 
 
 def own_mutant(planned: PlannedCase) -> Mutant | None:
@@ -47,14 +47,12 @@ def same_as_rewritten(
     own: Mutant | None,
     one_by_one: Callable[[Case], Outputs | None],
 ) -> Mutant | None:
-    """Return the mutant of a graph that gives a device's outputs bit by bit; None if none does.
+    """Return the mutant of a graph that gives the device's outputs bit by bit; None if none does.
 
     Args:
-        case: the graph, with its data.
-        outputs: the outputs of the device.
-        own: the mutant of the case itself, which is tried first.
-        one_by_one: runs the nodes of a graph one by one on the device. The device's exponentials,
-            for example, differ from the reference's in their last bits.
+        own: the mutant of the case's own rewrite, which is tried first.
+        one_by_one: runs a graph's nodes on the device, whose exponentials, for example, differ from
+            the reference's in their last bits.
     """
     mutants: Iterable[Mutant] = mutants_of(case.graph)
     candidates = [*([own] if own is not None else []), *islice(mutants, _MOST_MUTANTS)]
@@ -96,13 +94,7 @@ def _computed(case: Case) -> Outputs | None:
 
 
 def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outputs) -> bool:
-    """Return whether computed outputs are like those of the device.
-
-    Args:
-        alike: compares arrays of floats with the same sizes and type; integers must be equal.
-        computed: the computed outputs.
-        outputs: the outputs of the device, each of which must be among the computed ones.
-    """
+    """Return whether the device's outputs are like the computed ones; integers must be equal."""
 
     def fits(one: Array, other: Array) -> bool:
         if one.shape != other.shape or one.dtype != other.dtype:
@@ -115,7 +107,7 @@ def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outp
 
 
 def _same_bits(one: Array, other: Array) -> bool:
-    """Return whether all elements have the same bits; any NaN is like any other."""
+    """Return whether all elements have the same bits; all NaN are equal."""
     nan = np.isnan(one)
     bits = one.view(f"u{one.dtype.itemsize}") == other.view(f"u{one.dtype.itemsize}")
     return bool(np.all((nan & np.isnan(other)) | bits))

@@ -1,9 +1,8 @@
 """Search for the shortest condition that separates the failures of a group from passes.
 
-Conditions are weighed by description length (Rissanen, Modeling by shortest data description,
-1978): the bits of the condition itself, and those that identify the exceptions, which are the
-passes among the cases that meet it and the failures among those that do not. So a simple
-condition with few exceptions beats a far-fetched one without.
+The shortest description wins (Rissanen, Modeling by shortest data description, 1978): the bits of
+the condition, and those that identify its exceptions. Exceptions are passes that meet the condition
+and failures that do not.
 """
 
 from __future__ import annotations
@@ -20,20 +19,21 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Explanation", "description_bits", "explain", "pair_indices"]
 
 MOST_PAIRED: Final = 160
-"""The number of atoms from which pairs are formed: the best ones."""
+"""How many atoms, the best ones, are combined into pairs."""
 
 MOST_EXTENDED: Final = 12
-"""The number of pairs to which a third atom is added."""
+"""How many pairs are extended by a third atom."""
 
 EXACT_BONUS: Final = 10.0
-"""The number of bits by which an exact condition may be longer than one with exceptions."""
+"""Bits by which a condition without exceptions may be longer than one with exceptions."""
 
 _NEARLY: Final = 0.9
-"""A condition has few exceptions if it holds for this share of the failures, and for a tenth as
-many passes at most."""
+"""A condition has few exceptions if it holds for this share of the failures, and for at most a
+tenth as many passes.
+"""
 
 _FEW: Final = 0.05
-"""Nearly every case fails if there are at most this many passes for each failure: 20 for 400."""
+"""If there are at most this many passes for each failure, nearly every case fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,10 @@ class Explanation:
     """A condition, and how well it separates failures from passes.
 
     Attributes:
-        terms: the atoms that must all hold; an empty sequence means every case.
+        terms: the atoms that must all hold; empty if every case meets the condition.
         failures: how many failures of the group meet it.
         of: how many failures the group has.
         passes: how many passes meet it.
-        bits: the description length.
         simpler: a shorter condition with few exceptions, if this one is exact and longer.
     """
 
@@ -63,7 +62,7 @@ class Explanation:
 
     @property
     def exact(self) -> bool:
-        """Whether it holds for every failure and for no pass."""
+        """Whether the condition holds for every failure and for no pass."""
         return self.failures == self.of and not self.passes
 
 
@@ -77,7 +76,7 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 
     Args:
         failures: how many failures meet each condition.
-        passes: how many passes meet each.
+        passes: how many passes meet each condition.
         of: how many failures there are.
         total: how many passes there are.
     """
@@ -94,14 +93,12 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 
 
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
-    """Return the best condition; None if none is better than the empty one.
+    """Return the condition of the shortest description; None if nothing separates the cases.
 
-    If nearly every case fails, a condition that only some of the failures meet is an accident. With
-    401 failures and 16 passes of GEMM, for example, 305 cases have no FusedActivation. Then the
-    empty condition is returned, which every case meets.
+    If nearly every case fails, as with 401 failures and 16 passes, a condition that only some
+    failures meet is an accident. Then the condition that every case meets is returned.
 
     Args:
-        table: the atoms.
         failing: indices of the group's failures.
         passing: indices of the passes to separate them from.
     """
@@ -122,13 +119,12 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""Atoms of this many bits fit a few failures at random; pairs of simpler ones may be better."""
+"""Atoms of this many bits fit a few failures by accident, so pairs are tried as well."""
 
 _MOST_SINGLE: Final = 20
 
 
 def _chosen(candidates: list[Explanation]) -> Explanation:
-    """Return the shortest explanation, or an exact one unless it is much longer."""
     shortest = min(candidates, key=lambda e: e.bits)
     exact = min((e for e in candidates if e.exact), key=lambda e: e.bits, default=None)
     if exact is None or exact.bits > shortest.bits + EXACT_BONUS:
@@ -145,16 +141,12 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`, but infinity for conditions that explain passes, not failures.
-
-    Such conditions hold for no larger a share of the failures than of the passes.
-    """
+    """Return `description_bits`; infinity for conditions that passes meet as often as failures."""
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))
 
 
 def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanation]:
-    """Return an explanation by each atom, the shortest first."""
     of, total = ours.shape[1], others.shape[1]
     failures, passes = ours.sum(axis=1).astype(int), others.sum(axis=1).astype(int)
     own = np.array([atom.bits for atom in table.atoms])
@@ -176,7 +168,6 @@ def pair_indices(count: int) -> tuple[Array, Array]:
 
 
 def _least(values: Array, most: int) -> Array:
-    """Return the indices of the lowest values, the lowest first; equal ones keep their order."""
     indices = np.arange(len(values))
     if most < len(values):
         indices = np.flatnonzero(values <= np.partition(values, most)[most])
@@ -185,11 +176,9 @@ def _least(values: Array, most: int) -> Array:
 
 
 def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanation]:
-    """Return the shortest pair and the shortest exact one; if none is exact, also three atoms."""
     of, total = ours.shape[1], others.shape[1]
     own = np.array([atom.bits for atom in table.atoms])
     failures = ours.sum(axis=1)
-    # An atom of a conjunction holds wherever the conjunction holds.
     useful = np.flatnonzero((failures * 2 >= of) & (others.sum(axis=1) < total))
     informative = description_bits(failures[useful], others[useful].sum(axis=1), of, total)
     shortlist = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]

@@ -18,13 +18,11 @@ __all__ = ["Condition", "SharedProperty", "shared_properties"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition over facts, and which failures and passes meet it.
+    """A condition over facts, and how many failures and passes meet it.
 
     Attributes:
         text: an expression of the catalogue's language; empty if every case meets the condition.
-        failures: how many failures meet it.
         of: how many failures there are.
-        passes: how many passes meet it.
         alternatives: other expressions that hold for exactly the same cases.
     """
 
@@ -36,7 +34,7 @@ class Condition:
 
     @property
     def exact(self) -> bool:
-        """Whether it holds for every failure and for no pass."""
+        """Whether the condition holds for every failure and for no pass."""
         return self.failures == self.of and not self.passes
 
 
@@ -45,11 +43,9 @@ class SharedProperty:
     """Failures that have something in common.
 
     Attributes:
-        operators: their operators.
         reasons: the kinds of reason, the most frequent first, with their counts.
-        failures: the verdicts.
-        compared: how many passes of these operators they were compared with.
-        condition: the condition that separates them from passes; None if none does.
+        compared: how many passes of these operators the failures were compared with.
+        condition: what separates the failures from passes; None if nothing does.
         simpler: a shorter condition with few exceptions, or None.
     """
 
@@ -67,8 +63,6 @@ class SharedProperty:
 
 
 class _Identity:
-    """A run log as a key, compared by identity."""
-
     def __init__(self, log: RunLog) -> None:
         self.log = log
 
@@ -80,10 +74,7 @@ class _Identity:
 
 
 def shared_properties(log: RunLog) -> tuple[SharedProperty, ...]:
-    """Return the groups of a run's failures, the largest first, each with what it shares.
-
-    Each failure is in one group.
-    """
+    """Return the groups of a run's failures, the largest first; each failure is in one group."""
     return _properties(_Identity(log))
 
 
@@ -98,7 +89,7 @@ def _properties(identity: _Identity) -> tuple[SharedProperty, ...]:
 def _of_group(group: Group) -> SharedProperty:
     explanation = group.explanation
     simpler = explanation.simpler if explanation else None
-    of = len(group.failures)  # Those that do not meet the explanation may be a group of their own.
+    of = len(group.failures)  # Failures that do not meet the explanation may form another group.
     return SharedProperty(
         (group.operator,),
         group.reasons,

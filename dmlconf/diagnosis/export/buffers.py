@@ -27,8 +27,8 @@ class Expected:
 
     Attributes:
         values: the right elements, shaped like the tensor's Sizes.
-        permitted: intervals, each shaped likewise; an element must lie in at least one of them.
-            From -infinity to infinity everything is permitted, and from NaN to NaN only NaN.
+        permitted: intervals (lowest, highest) of the same shape; an element must lie in at least
+            one. From NaN to NaN, only NaN is permitted.
         exact: whether -0 and 0 are different numbers.
     """
 
@@ -56,10 +56,10 @@ def offsets_of(tensor: TensorDesc) -> list[int]:
 
 
 def expected_of(case: Case, *, half: bool = False) -> Mapping[str, Expected]:
-    """Return the expected outputs of a case, from the case itself or from the reference.
+    """Return the expected outputs of a case that must not be rejected.
 
     Args:
-        case: a case that must not be rejected.
+        case: the case; the reference computes the outputs that it does not state.
         half: whether FLOAT16 is permitted for intermediate results.
     """
     stated = case.expectation.outputs if isinstance(case.expectation, ExpectedOutputs) else {}
@@ -76,10 +76,9 @@ def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) 
         intervals: Sequence[Interval] = permitted_intervals(rule.kind, allowance)
         if rule.kind is not RuleKind.ONE_OF:
             intervals = (permitted_ends(flat, rule, allowance),)
-    except (ValueError, LookupError):  # A rule may need something that the reference lacks.
+    except (ValueError, LookupError):  # The rule may need something that the reference lacks.
         intervals = ((flat, flat),)
     pairs = [(np.ravel(lowest), np.ravel(highest)) for lowest, highest in intervals]
-    # If an expected element lies in no interval, only the element itself is permitted.
     known = np.logical_or.reduce([within(flat, *pair) for pair in pairs])
     permitted = (
         [np.where(known, end, flat).reshape(values.shape) for end in pair] for pair in pairs

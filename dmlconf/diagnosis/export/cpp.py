@@ -45,7 +45,7 @@ def cpp_program(
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         graph: whether an operator is compiled as a graph of one node.
-        runs: how often it runs.
+        runs: how often the program runs the case; once if an output is written in place.
     """
     flags = [
         *([] if metacommands else ["DML_EXECUTION_FLAG_DISABLE_META_COMMANDS"]),
@@ -72,7 +72,6 @@ def cpp_program(
 
 
 def _edges(plan: Plan) -> Iterator[str]:
-    """Yield the lines that define the edges of a graph; an operator has none."""
     for kind, edges in (
         ("INPUT", plan.input_edges),
         ("INTERMEDIATE", plan.intermediate_edges),
@@ -83,7 +82,6 @@ def _edges(plan: Plan) -> Iterator[str]:
 
 
 def _nodes(nodes: Sequence[GraphNode]) -> Iterator[str]:
-    """Yield the lines that define operators and constants."""
     rows = []
     for number, node in enumerate(nodes):
         name = f"node_{number}"
@@ -106,14 +104,13 @@ def _text(name: str) -> str:
 
 
 class _Desc:
-    """The lines that define an operator's desc."""
+    """The C++ definitions of an operator's desc."""
 
     def __init__(self, operator: Operator, desc: Desc, name: str) -> None:
         self._operator, self._desc, self._name = operator, desc, name
         self._parts: list[str] = []
 
     def lines(self) -> list[str]:
-        """Return the definitions of all parts, then that of the desc itself."""
         members = [self._member(field) for field in self._operator.fields]
         body = [f"    {text},  // {field.name}" for field, text in members]
         struct = self._operator.struct

@@ -47,12 +47,11 @@ def write_model(
 ) -> None:
     """Write the model, and a file `TENSOR.dat` for each input.
 
-    The JSON cannot express the nodes and edges of a graph: DxDispatch reads graphs only from binary
-    files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). So the nodes of
-    a graph are dispatched one after another. A graph of one node is compiled as a graph.
+    The nodes of a graph are dispatched one after another: DxDispatch reads graphs only from binary
+    files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). A graph of one
+    node is compiled as a graph.
 
     Args:
-        path: the JSON file.
         case: the case, whose data are arrays.
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
@@ -96,12 +95,11 @@ def write_model(
 
 
 def _nodes(case: Case) -> list[Node]:
-    """Return the operators in the order of their dispatches."""
     return [node for node in case.graph.in_order() if isinstance(node, Node)]
 
 
 def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
-    """Return each buffer by the resource's name, with its data; None for outputs."""
+    """Return each buffer by its resource's name; the data of outputs is None."""
     inputs = case.inputs()
     buffers: dict[str, tuple[TensorDesc, Array | None]] = {}
     graph = case.graph
@@ -117,13 +115,12 @@ def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
 
 
 def _intermediate(graph: Graph, node: str, tensor: str) -> str:
-    """Return the resource of a node's output: the graph output that it is, or `NODE.TENSOR`."""
+    """Return the name of a node's output: that of a graph output, or `NODE.TENSOR`."""
     outputs = (name for name, slot in graph.output_sources().items() if slot == (node, tensor))
     return next(outputs, f"{node}.{tensor}")
 
 
 def _bound(case: Case, node: Node) -> dict[str, str]:
-    """Return the resource of each tensor of a node."""
     graph, sources = case.graph, case.graph.sources()
     constants = {part.name for part in graph.constants}
     bound: dict[str, str] = {}
@@ -142,7 +139,6 @@ def _bound(case: Case, node: Node) -> dict[str, str]:
 
 
 def _printed(case: Case) -> list[str]:
-    """Return the resources that hold the outputs."""
     written = (_intermediate(case.graph, *slot) for slot in case.graph.output_sources().values())
     return list(dict.fromkeys(case.in_place.get(name, name) for name in written))
 
@@ -163,7 +159,6 @@ def _plain(name: str) -> str:
 
 
 def _bindings(bound: Mapping[str, str]) -> dict[str, Any]:
-    """Return which resource is bound to each field; arrays of tensors have a list."""
     bindings: dict[str, Any] = {}
     for name, resource in bound.items():
         tensor = TensorRef.of(name)

@@ -1,4 +1,4 @@
-"""Make descs simpler: the changes that passes try on an operator's case and on a graph's nodes."""
+"""Simpler descs: the changes that passes try on an operator's case and on a graph's nodes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FROM_ZERO: Final = frozenset(
         "BatchDimensionCount",
     }
 )
-"""Unsigned attributes whose plainest value is 0; for the others it is 1."""
+"""Unsigned attributes whose simplest value is 0; that of the others is 1."""
 
 
 def tensors_of_value(value: Any) -> list[TensorDesc]:
@@ -47,7 +47,7 @@ def tensors_of_value(value: Any) -> list[TensorDesc]:
 
 
 def each_tensor(value: Any, change: Callable[[TensorDesc], TensorDesc]) -> Any:
-    """Return the value of a field of tensors with each of them changed."""
+    """Return the value of a tensor field with each tensor changed."""
     if isinstance(value, tuple):
         return tuple(change(item) for item in value)
     return value if value is None else change(value)
@@ -78,18 +78,16 @@ def _packed(tensor: TensorDesc) -> TensorDesc:
 
 
 PLAINER: Final[tuple[Callable[[TensorDesc], TensorDesc], ...]] = (_plain, _unflagged, _packed)
-"""What makes a tensor plainer: no more than a data type and Sizes, no flags, or no layout."""
+"""Changes that make a tensor simpler: to a data type and Sizes only, without flags, or packed."""
 
 
 def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int) -> dict[str, Any]:
     """Return a desc without a dimension.
 
     Args:
-        operator: the operator.
-        desc: its desc.
-        dimension: its index in a tensor of all dimensions; tensors and attributes with fewer lack
-            the first ones.
-        rank: the number of all dimensions.
+        dimension: the index in a tensor of the largest rank; smaller tensors and attributes lack
+            the first dimensions.
+        rank: the largest rank.
     """
     lower: dict[str, Any] = {}
     for field in operator.fields:

@@ -32,8 +32,9 @@ _PLAIN_TYPES: Final = (
 """The data types, the most common first."""
 
 Cost = tuple[int, ...]
-"""Numbers that are compared from the left: nodes, elements, dimensions, tensors and what they have
-besides Sizes (such as flags), data types, attributes, and the data."""
+"""Numbers that are compared from the left: nodes, elements, dimensions, flags and the like, data
+types, attributes, and the data.
+"""
 
 
 def tensors_in(case: Case) -> list[TensorDesc]:

@@ -32,20 +32,18 @@ class Part(Enum):
     FIRST = "first"
     LAST = "last"
     SPECIAL = "special"
-    """The most special elements stay: NaN, infinite, negative and so on."""
+    """The rarest elements are kept: NaN, infinite, negative and so on."""
 
 
 def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, Array] | None:
-    """Return the data of a case for another desc.
+    """Return the data of a case for another desc of its operator.
 
     Args:
-        operator: the case's operator.
-        desc: the other desc.
         case: the case, whose data are arrays.
-        part: which elements stay.
+        part: which elements are kept.
 
     Returns:
-        arrays by input; None if the special elements are wanted, and all are ordinary.
+        arrays by input; None if `part` is SPECIAL and no element is special.
     """
     fitting: dict[str, Array] = {}
     special = False
@@ -59,13 +57,12 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
 
 
 def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | None) -> Array:
-    """Return elements for another tensor.
+    """Return an array for another tensor.
 
     Args:
         values: the elements to choose from.
-        tensor: the tensor.
-        part: which elements stay.
-        count: for indices, how many elements they choose from; None for other tensors.
+        part: which elements are kept.
+        count: for indices, how many elements they may choose from; else None.
     """
     if part is Part.SPECIAL:
         values = values.ravel()[np.argsort(-_rareness(values), kind="stable")]
@@ -74,7 +71,7 @@ def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | Non
 
 
 def _rareness(values: Array) -> Array:
-    """Return how special each element is, in row-major order; 0 if ordinary."""
+    """Return how special each element is; 0 for ordinary ones."""
     flat = values.ravel()
     if flat.dtype.kind != "f":
         return (flat < 0).astype(int)
@@ -120,7 +117,6 @@ def indexed_count(desc: Desc) -> int:
 
 
 def _in_range(array: Array, count: int) -> Array:
-    """Return indices below a count; negative ones stay negative."""
     if array.dtype.kind == "u":
         below: Array = np.minimum(array, np.asarray(count - 1, array.dtype))
         return below
@@ -129,7 +125,7 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not 0, how many are not 0 or 1, and the digits of the latter."""
+    """Return how many elements are not 0, how many are neither 0 nor 1, and the digits of these."""
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
         if isinstance(array, np.ndarray) and array.size:
@@ -146,11 +142,10 @@ _MOST_SINGLE: Final = 64
 
 
 def simpler_values(name: str, array: Array) -> Iterator[Array]:
-    """Yield the array with more of its elements set to 0 or 1, the largest changes first.
+    """Yield the array with some of its elements set to 0 or 1, the largest changes first.
 
     Args:
-        name: the tensor's name; indices become 0 only.
-        array: the elements.
+        name: the tensor's name; indices are set to 0 only.
     """
     values = (0,) if is_index(name) else (0, 1)
     count = array.size
@@ -177,8 +172,8 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
 
     Args:
         case: the case, whose data are arrays.
-        word: a word of `DATA_WORDS`: only elements that it applies to change, to 1, or indices to
-            0; None to give every element another ordinary value.
+        word: a word of `DATA_WORDS`: the elements that it describes become 1 (indices 0); if None,
+            every element gets an ordinary value.
     """
     data: dict[str, Any] = dict(case.data)
     for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):
@@ -205,7 +200,6 @@ def _ordinary(array: Array, *, index: bool) -> Array:
 
 def _without(array: Array, data_type: DataType, word: str, *, index: bool) -> Array:
     flat = np.array(array).ravel()
-    # One element at a time: a word applies to an array if it applies to one of its elements.
     for at in range(flat.size):
         if word in words_of(flat[at : at + 1], data_type, index=index):
             flat[at] = 0 if index else 1

@@ -1,8 +1,7 @@
-"""Change descs of a graph's nodes, and with them everything connected by edges.
+"""Change descs of a graph's nodes, and all tensors that must change with them.
 
-A smaller size of one tensor propagates in two ways until nothing is left to change: along the
-edges, since both ends see one buffer, and within each node, whose broken constraints are solved
-(`reduction.repair`).
+A new size propagates along edges, since both ends have the same buffer, and within each node, whose
+broken constraints are solved (`reduction.repair`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _MOST_STEPS: Final = 12
 
 
 def graph_tensors(graph: Graph) -> dict[Slot, TensorDesc]:
-    """Return all tensors of a graph: those of its inputs, nodes, constants and outputs."""
+    """Return the tensors of a graph's inputs, nodes, constants and outputs."""
     tensors = {(INPUT, name): tensor for name, tensor in graph.inputs.items()}
     for node in graph.nodes:
         for name, tensor in (*node.inputs.items(), *node.outputs.items()):
@@ -39,7 +38,7 @@ def graph_tensors(graph: Graph) -> dict[Slot, TensorDesc]:
 
 
 def _joined(graph: Graph) -> dict[Slot, list[Slot]]:
-    """Return, for each tensor, the other tensors that are in the same buffer."""
+    """Return, for each tensor, the other tensors in the same buffer."""
     buffers: dict[Slot, list[Slot]] = {}
     for slot, source in graph.sources().items():
         origin = (INPUT, source) if isinstance(source, str) else source
@@ -59,7 +58,7 @@ def changed_graph(
     fixed: Mapping[str, frozenset[NumberRef]],
     permitted: frozenset[str] = frozenset(),
 ) -> Graph | None:
-    """Return a graph with other descs of some nodes, and everything that must change with them.
+    """Return a graph with other descs of some nodes, and all tensors that must change with them.
 
     Args:
         graph: a graph that breaks only permitted constraints.
@@ -68,16 +67,13 @@ def changed_graph(
         permitted: names of constraints that may be broken.
 
     Returns:
-        The graph; None if no such graph was found. The caller must check whether it is valid, since
-        layouts may not fit the new sizes.
+        the graph, whose layouts may not fit the new sizes; None if no such graph was found.
     """
     change = _Change(graph, changes, fixed, permitted)
     return change.graph() if change.spread() else None
 
 
 class _Change:
-    """A graph while a change propagates through it."""
-
     def __init__(
         self,
         graph: Graph,
@@ -94,7 +90,7 @@ class _Change:
         self._queue = deque(name for name in self._nodes if name in changes)
 
     def spread(self) -> bool:
-        """Propagate the changes, and return whether they fit together."""
+        """Propagate the changes; return whether they fit together."""
         steps = _MOST_STEPS * len(self._nodes)
         while self._queue:
             steps -= 1
@@ -111,7 +107,7 @@ class _Change:
         return True
 
     def _follow(self, slot: Slot, changed: TensorDesc) -> bool:
-        """Apply a tensor's change to those that see the same buffer; return whether that works."""
+        """Change the other tensors in this tensor's buffer; return whether that is possible."""
         before = self._tensors[slot]
         if (changed.Sizes, changed.DataType) == (before.Sizes, before.DataType):
             return True
@@ -140,7 +136,6 @@ class _Change:
         return True
 
     def graph(self) -> Graph:
-        """Return the changed graph."""
         descs = self._descs
         nodes = tuple(
             replace(node, desc=descs[node.name]) if isinstance(node, Node) else node
@@ -165,12 +160,12 @@ def with_graph_tensors(graph: Graph, tensors: Mapping[Slot, TensorDesc]) -> Grap
 
 
 def with_node_tensor(node: Node, name: str, tensor: TensorDesc) -> Desc:
-    """Return the desc of a node with another tensor, such as `InputTensors[1]`."""
+    """Return a node's desc with another tensor `name`, such as `InputTensors[1]`."""
     return TensorRef.of(name).replaced(node.desc, tensor)
 
 
 def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> TensorDesc | None:
-    """Return the tensor at one end of an edge after the other end changed; None if none fits."""
+    """Return the tensor at one end of an edge after a change at the other end, if one fits."""
     sizes: tuple[int, ...] | None = changed.Sizes
     if tensor.Sizes != before.Sizes:
         sizes = _viewed(tensor.Sizes, before, changed.Sizes)
@@ -185,7 +180,7 @@ def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> T
 def _viewed(
     sizes: tuple[int, ...], before: TensorDesc, changed: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the new sizes of a view of a buffer after another view changed."""
+    """Return the sizes of one view of a buffer after another view changed from `before`."""
     rank = len(changed)
     if before.DimensionCount != rank:
         return None
@@ -206,7 +201,7 @@ def _viewed(
 
 
 def _dense(strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return strides in the same order of dimensions without gaps; strides of 0 stay."""
+    """Return strides without gaps in the same order of dimensions; strides of 0 stay."""
     order = sorted(range(len(sizes)), key=lambda at: (-strides[at], at))
     dense = [0] * len(sizes)
     moving = [at for at in order if strides[at]]

@@ -1,4 +1,4 @@
-"""The passes that reduce a graph: first its nodes, then the descs of the nodes that are left."""
+"""The passes that reduce a graph: first its nodes, then the descs of the remaining nodes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = ["GRAPH_PASSES", "graph_part", "reduce_nodes"]
 
 
 def reduce_nodes(search: Search) -> None:
-    """Remove parts of a graph, the largest first, then single nodes."""
+    """Remove nodes from a graph: halves first, single nodes last."""
     case = search.case
     if case.relation is not None or search.rejected:
         return
@@ -69,7 +69,7 @@ def _nodes(search: Search) -> list[Node]:
 
 
 def graph_part(case: Case, names: Collection[str]) -> GraphCase:
-    """Return some nodes of a graph as a separate graph, with the data that reach them.
+    """Return some nodes as a separate graph, with the data that reach them.
 
     Args:
         case: the graph, whose data are arrays.
@@ -86,7 +86,7 @@ def graph_part(case: Case, names: Collection[str]) -> GraphCase:
 
 
 def _plain(name: str) -> str:
-    """Return the name of a graph's input or output in a form valid in case files."""
+    """Return the name of a graph's input or output in a form that is valid in case files."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", name)
 
 
@@ -109,7 +109,7 @@ def _graph(search: Search) -> Graph:
 
 
 def _attempt(search: Search, graph: Graph) -> bool:
-    """Adopt another graph if the case still fails with it and some part of the data."""
+    """Replace the graph if the case still fails with the new one and some part of the data."""
     return any(search.attempt(candidate) for candidate in _with_graph(search, graph))
 
 
@@ -139,7 +139,7 @@ def _with_graph(search: Search, graph: Graph) -> Iterator[Case]:
 
 
 def _index_limits(graph: Graph) -> dict[str, int]:
-    """Return how many elements the indices in an input or a constant choose from."""
+    """Return how many elements the indices in each input or constant may choose from."""
     nodes = {node.name: node for node in graph.operator_nodes}
     limits: dict[str, int] = {}
     for (name, tensor), source in graph.sources().items():
@@ -150,7 +150,6 @@ def _index_limits(graph: Graph) -> dict[str, int]:
 
 
 def _reduce_sizes(search: Search) -> None:
-    """Make each size, and those that depend on it, as small as possible."""
     again = True
     while again:
         again = False
@@ -172,7 +171,7 @@ def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
 
 
 def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterator[Graph]:
-    """Yield graphs in which a size, alone or with equal ones of other tensors, is the target."""
+    """Yield graphs in which a size is `target`, alone or together with equal sizes."""
     graph = _graph(search)
     tensors = graph_tensors(graph)
     size = tensors[slot].Sizes[dimension]
@@ -196,7 +195,7 @@ def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterato
 
 
 def _ends(graph: Graph, slot: Slot) -> list[Slot]:
-    """Return the node tensors at which to change the size of a tensor."""
+    """Return the nodes' tensors for a tensor: itself or, for a graph's input, its readers."""
     if slot[0] != INPUT:
         return [slot]
     tensor = graph.inputs[slot[1]]
@@ -221,7 +220,7 @@ def _with_sizes(
 
 
 def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
-    """Return the graph with each node's desc changed; inputs and outputs follow their edges."""
+    """Return the graph with each node's desc changed, and its inputs and outputs accordingly."""
     nodes = tuple(
         replace(node, desc=change(node)) if isinstance(node, Node) else node for node in graph.nodes
     )
@@ -238,7 +237,6 @@ def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
 
 
 def _reduce_ranks(search: Search) -> None:
-    """Remove dimensions of size 1 from all tensors, and from per-dimension attributes."""
     while any(_attempt(search, graph) for graph in _lower_ranks(_graph(search))):
         pass
 
@@ -256,7 +254,7 @@ def _lower_ranks(graph: Graph) -> Iterator[Graph]:
 
 
 def _reduce_tensors(search: Search) -> None:
-    """Leave optional fields out, make constants inputs, then leave layouts and flags out."""
+    """Leave out optional fields, make constants inputs, and leave out layouts and flags."""
     for node in _graph(search).operator_nodes:
         for field in node.operator.fields:
             if field.optional:
@@ -273,7 +271,6 @@ def _reduce_tensors(search: Search) -> None:
 
 
 def _with_node(graph: Graph, name: str, plain: Callable[[TensorDesc], TensorDesc]) -> Graph:
-    """Return the graph with plainer tensors of one node."""
 
     def change(node: Node) -> Desc:
         if node.name != name:
@@ -289,7 +286,7 @@ def _with_node(graph: Graph, name: str, plain: Callable[[TensorDesc], TensorDesc
 
 
 def _leave_out(search: Search, name: str, field: str) -> None:
-    """Leave an optional field of a node out, and the edges that feed it."""
+    """Leave out an optional field of a node, and the edges to it."""
     graph = _graph(search)
     node = graph.by_name.get(name)
     if not isinstance(node, Node) or node.desc.get(field) is None:
@@ -316,7 +313,6 @@ def _leave_out(search: Search, name: str, field: str) -> None:
 
 
 def _reduce_types(search: Search) -> None:
-    """Change all tensors to the most common data types."""
     types = {tensor.DataType for tensor in graph_tensors(_graph(search)).values()}
     for old in sorted(types, key=type_cost, reverse=True):
         for new in sorted(DataType, key=type_cost):
@@ -331,7 +327,6 @@ def _retyped(graph: Graph, old: DataType, new: DataType) -> Graph:
 
 
 def _reduce_attributes(search: Search) -> None:
-    """Set attributes of each node to 0, 1 or the first of their constants."""
     for name in [node.name for node in _graph(search).operator_nodes]:
         node = _graph(search).by_name[name]
         assert isinstance(node, Node)
@@ -355,7 +350,6 @@ def _reduce_attribute(search: Search, name: str, field: str) -> bool:
 
 
 def _reduce_constants(search: Search) -> None:
-    """Set elements of constants to 0, or at least to 1."""
     for name in [constant.name for constant in _graph(search).constants]:
         again = True
         while again:
@@ -375,7 +369,6 @@ def _simpler_constants(graph: Graph, name: str) -> Iterator[Graph]:
 
 
 def _unless_rejected(reduction: Callable[[Search], None]) -> Callable[[Search], None]:
-    """Return a pass that leaves graphs that must be rejected as they are."""
 
     def apply(search: Search) -> None:
         if not search.rejected:
@@ -393,4 +386,4 @@ GRAPH_PASSES: Final[tuple[Callable[[Search], None], ...]] = (
     reduce_data,
     _unless_rejected(_reduce_constants),
 )
-"""The passes, those that remove the most of a case first."""
+"""The passes; those that remove the most come first."""

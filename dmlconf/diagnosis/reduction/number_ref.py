@@ -17,8 +17,7 @@ class NumberRef:
     """A number of a desc: `NumberRef("ATensor", None, 1)` is the second of ATensor's Sizes.
 
     Attributes:
-        field: the field's name.
-        index: for an array of tensors or of numbers, which item; None if it is not an array.
+        index: for an array, which item; otherwise None.
         dimension: for a tensor, which of its Sizes; None for its DataType, and for an attribute.
     """
 
@@ -48,7 +47,7 @@ def number_at(desc: Desc, ref: NumberRef) -> Any:
 
 
 def with_number(desc: Desc, ref: NumberRef, number: Any) -> dict[str, Any]:
-    """Return the desc with another number where a reference points."""
+    """Return the desc with another number at a reference."""
     if ref.dimension is None:
         return _with_value(desc, ref.field, ref.index, number)
     value = desc[ref.field]
@@ -67,7 +66,7 @@ def _with_value(desc: Desc, field: str, index: int | None, value: Any) -> dict[s
 
 
 def with_sizes(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
-    """Return a tensor with other Sizes, and with its strides if they still fit."""
+    """Return a tensor with other Sizes; its strides stay if their number fits."""
     strides = tensor.Strides
     if strides is not None and len(strides) != len(sizes):
         strides = None

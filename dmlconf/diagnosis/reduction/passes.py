@@ -1,4 +1,4 @@
-"""The passes that reduce an operator's case; each tries changes until none is kept any more."""
+"""The passes that reduce an operator's case."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ _MOST_SIZES_PAIRED: Final = 12
 
 
 def _reduce_sizes(search: Search) -> None:
-    """Make each size, and those that depend on it, as small as possible."""
     again = True
     while again:
         again = False
@@ -61,7 +60,7 @@ def _reduce_size(search: Search, ref: NumberRef) -> bool:
 
 
 def _resized(search: Search, ref: NumberRef, size: int, target: int) -> Iterator[Desc]:
-    """Yield valid descs in which a size, alone or with equal and dependent ones, is the target."""
+    """Yield descs in which a size is `target`, alone or together with equal and dependent sizes."""
     operator, desc = search.case.operator, search.case.desc
     if search.rejected:
         yield with_number(desc, ref, target)
@@ -104,7 +103,7 @@ def _rank(desc: Desc, ref: NumberRef) -> int:
 def _proportional(
     search: Search, sizes: dict[NumberRef, int], ref: NumberRef, size: int, target: int
 ) -> Iterator[Desc]:
-    """Yield descs in which every multiple of one size shrinks in proportion."""
+    """Yield descs in which every multiple of a size shrinks in proportion."""
     changed = search.case.desc
     for each, old in sizes.items():
         if old % size == 0:
@@ -112,7 +111,7 @@ def _proportional(
     valid = search.repaired(changed, frozenset({ref}))
     if valid is not None:
         yield valid
-    # One other size may depend on this one by a rule that no constraint states as an equation.
+    # Another size may depend on this one by a rule that is no equation.
     for each, old in sizes.items():
         if each != ref and old > 1:
             for other in dict.fromkeys([1, old * target // size, old - (size - target)]):
@@ -124,7 +123,6 @@ def _proportional(
 
 
 def _reduce_ranks(search: Search) -> None:
-    """Remove dimensions of size 1 from all tensors, and from per-dimension attributes."""
     while any(search.attempt_desc(desc) for desc in _lower_ranks(search)):
         pass
 
@@ -142,7 +140,6 @@ def _lower_ranks(search: Search) -> Iterator[Desc]:
 
 
 def _reduce_tensors(search: Search) -> None:
-    """Leave optional fields out, then layouts and flags."""
     operator = search.case.operator
     for field in operator.fields:
         if field.optional and search.case.desc.get(field.name) is not None:
@@ -162,7 +159,7 @@ def _reduce_tensors(search: Search) -> None:
 
 
 def _shorten(search: Search, name: str) -> None:
-    """Remove items of an array, the last first, also from arrays of the same count field."""
+    """Remove items of an array, the last first, also from arrays with the same count field."""
     arrays = next(names for names in search.case.entry.count_fields.values() if name in names)
     for at in reversed(range(len(search.case.desc[name]))):
         desc = search.case.desc
@@ -176,7 +173,7 @@ def _shorten(search: Search, name: str) -> None:
 
 
 def _attempt_repaired(search: Search, desc: Desc, *refs: NumberRef) -> bool:
-    """Try a desc as it is, and repaired with these numbers fixed."""
+    """Try a desc as it is, and then repaired with these numbers fixed."""
     desc = with_counts(search.case.operator, desc)
     if search.attempt_desc(desc):
         return True
@@ -185,7 +182,6 @@ def _attempt_repaired(search: Search, desc: Desc, *refs: NumberRef) -> bool:
 
 
 def _reduce_types(search: Search) -> None:
-    """Change tensors to the most common data types."""
     types = {t.DataType for value in search.case.desc.values() for t in tensors_of_value(value)}
     for old in sorted(types, key=type_cost, reverse=True):
         for new in sorted(DataType, key=type_cost):
@@ -196,7 +192,6 @@ def _reduce_types(search: Search) -> None:
 
 
 def _reduce_attributes(search: Search) -> None:
-    """Set attributes to 0, 1 or the first of their constants."""
     operator = search.case.operator
     for field in operator.fields:
         if field.is_tensor or field.name in operator.count_fields:
@@ -238,4 +233,4 @@ PASSES: Final[tuple[Callable[[Search], None], ...]] = (
     _reduce_attributes,
     reduce_data,
 )
-"""The passes, those that remove the most of a case first."""
+"""The passes; those that remove the most come first."""

@@ -1,8 +1,8 @@
-"""Reduce a case: try smaller and simpler ones, and keep each one that still fails.
+"""Reduce a case: try smaller and simpler ones, and keep each that still fails.
 
-Delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002)
-over the parts of a case instead of characters: nodes, sizes, dimensions, layout, data types,
-attributes and data. No tried case breaks a constraint that the first one meets.
+This is delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
+2002) of nodes, sizes, dimensions, layouts, data types, attributes and data. No tried case breaks a
+constraint that the original meets.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ class Reduced:
     """The smallest case that a reduction reached.
 
     Attributes:
-        case: the case; its data are arrays, and it states no expectation other than a rejection.
+        case: the case; its data are arrays, and a rejection is the only expectation that it may
+            state.
         trials: how many cases were tried.
-        complete: whether the reduction finished.
-        interrupted: whether an interrupt ended it.
     """
 
     case: Case
@@ -39,10 +38,7 @@ class Reduced:
 
 
 def with_own_data(case: Case) -> Case:
-    """Return the case with arrays for data, and without the outputs that it states.
-
-    A smaller case has other outputs, which the reference computes.
-    """
+    """Return the case with arrays for data, and without the outputs that it states."""
     if isinstance(case.expectation, ExpectedRejection):
         data = {name: array for name, array in case.data.items() if isinstance(array, np.ndarray)}
         return replace(case, data=data)
@@ -55,9 +51,7 @@ def reduce_case(
     stopped: Callable[[], bool] = lambda: False,
     on_smaller: Callable[[Case], None] = lambda case: None,
 ) -> Reduced:
-    """Return the smallest case found that fails like the given one.
-
-    An interrupt ends the reduction; the smallest case so far is returned.
+    """Return the smallest case found that fails like the given one, also after an interrupt.
 
     Args:
         case: a case that fails, as `with_own_data` returns it.

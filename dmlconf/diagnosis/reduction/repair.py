@@ -1,8 +1,7 @@
 """Make a desc valid again after one of its numbers changed, by solving broken constraints.
 
-A broken constraint such as `OutputTensor.Sizes[1] == FilterTensor.Sizes[0]` is solved for a side
-that the change leaves free. So each change of a size propagates to the sizes that depend on it,
-for every operator of the catalogue.
+If `OutputTensor.Sizes[1] == FilterTensor.Sizes[0]` is broken, one side is set to the value of the
+other. So a change of a size propagates to all sizes that depend on it.
 """
 
 from __future__ import annotations
@@ -36,12 +35,11 @@ def repaired(
     fixed: frozenset[NumberRef],
     permitted: frozenset[str] = frozenset(),
 ) -> Desc | None:
-    """Return the desc repaired by changing what is free, so that no constraint is broken.
+    """Return the desc with other numbers changed so that it breaks no constraint.
 
     Args:
-        operator: the operator.
         desc: the desc, after some of its numbers changed.
-        fixed: the numbers that stay as they are.
+        fixed: the numbers that must not change.
         permitted: names of constraints that may be broken.
 
     Returns:
@@ -78,7 +76,7 @@ def _first_change(
 
 
 class _Scope:
-    """The desc and the names over which constraints are solved."""
+    """The desc that is repaired, and the names in its constraints."""
 
     def __init__(
         self, operator: Operator, desc: Desc, names: Namespace, fixed: frozenset[NumberRef]
@@ -86,14 +84,12 @@ class _Scope:
         self.operator, self.desc, self.names, self.fixed = operator, desc, names, fixed
 
     def value(self, node: ast.expr) -> Any:
-        """Return the value of an expression; None if it has none."""
         try:
             return Expression(ast.unparse(node)).evaluate(self.names)
         except ExpressionError:
             return None
 
     def assigned(self, target: ast.expr, value: Any) -> _Change | None:
-        """Return the desc with another value at a target; None if that is impossible."""
         if value is None:
             return None
         if isinstance(target, ast.Name) and target.id in self.operator.terms:
@@ -113,7 +109,6 @@ class _Scope:
         return self._with_attribute(target, value)
 
     def _with_each(self, targets: list[ast.expr], value: Any) -> _Change | None:
-        """Assign to each of several targets that has another value."""
         if not isinstance(value, tuple) or len(targets) != len(value):
             return None
         desc, refs = self.desc, frozenset[NumberRef]()
@@ -127,7 +122,7 @@ class _Scope:
         return (desc, refs) if refs else None
 
     def _inverted(self, node: ast.BinOp, value: Any) -> Iterator[_Assignment]:
-        """Yield assignments to one of the operands that give the operation this value."""
+        """Yield assignments to one operand with which the operation has this value."""
         left, right = self.value(node.left), self.value(node.right)
         if not all(isinstance(each, int) for each in (left, right, value)):
             return
@@ -146,7 +141,6 @@ class _Scope:
                 yield node.left, value * right
 
     def _with_member(self, target: ast.Attribute, value: Any) -> _Change | None:
-        """Assign to `Tensor.Sizes` or `Tensor.DataType`."""
         resolved = self._tensor(target.value)
         if resolved is None:
             return None
@@ -159,7 +153,6 @@ class _Scope:
         return None
 
     def _with_items(self, target: ast.Subscript, value: Any) -> _Change | None:
-        """Assign to some of a tensor's Sizes, or to an item of an attribute."""
         base = target.value
         if isinstance(base, ast.Attribute) and base.attr == "Sizes":
             resolved = self._tensor(base.value)
@@ -246,7 +239,7 @@ class _Scope:
 
 
 def _assignments(node: ast.expr, scope: _Scope) -> Iterator[_Assignment]:
-    """Yield assignments, some of which may make a condition true."""
+    """Yield assignments that may make a condition true."""
     match node:
         case ast.BoolOp(op=ast.And(), values=values):
             for value in values:
@@ -297,7 +290,7 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield a generator's expression for each item, with indices instead of the loop's names."""
+    """Yield a generator's expression for each item, with constants for the names of its loop."""
     if len(each.generators) != 1:
         return
     loop = each.generators[0]
@@ -309,7 +302,7 @@ def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
 def _bindings(
     target: ast.expr, values: ast.expr, scope: _Scope
 ) -> Iterator[Mapping[str, ast.expr]]:
-    """Yield the meaning of a loop's names in each iteration."""
+    """Yield the expressions that a loop's names stand for in each iteration."""
     match values:
         case ast.Call(func=ast.Name(id="zip"), args=sources) if isinstance(target, ast.Tuple):
             lengths = [_count(scope.value(source)) for source in sources]
@@ -335,12 +328,12 @@ def _bindings(
 
 
 def _count(items: Any) -> int:
-    """Return how many items there are that a subscript can name."""
+    """Return the number of items; 0 if they have no indices."""
     return len(items) if isinstance(items, tuple | list | range) else 0
 
 
 def _item(source: ast.expr, step: int) -> ast.expr:
-    """Return the expression of an item; for a slice from a constant start, an item of its base."""
+    """Return the expression of item `step`; `A[2:][0]` becomes `A[2]`."""
     if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
         lower = source.slice.lower
         first = 0 if lower is None else getattr(lower, "value", None)
@@ -354,8 +347,6 @@ def _named(target: ast.expr, value: ast.expr) -> dict[str, ast.expr]:
 
 
 class _Bound(ast.NodeTransformer):
-    """Replaces the names of a loop by what they mean in one iteration."""
-
     def __init__(self, bound: Mapping[str, ast.expr]) -> None:
         self._bound = bound
 

@@ -1,4 +1,4 @@
-"""The state of a reduction: the smallest case so far, and whether another one may replace it."""
+"""The state of a reduction: the smallest case so far, and whether another case may replace it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Fails", "OutOfTime", "Search"]
 
 Fails = Callable[[Case], bool]
-"""Returns whether a case fails in the same way as the one that is reduced."""
+"""Returns whether a case fails in the same way as the original."""
 
 
 class OutOfTime(Exception):
@@ -28,15 +28,7 @@ class OutOfTime(Exception):
 
 @dataclass
 class Search:
-    """The smallest case so far, and the state of the search.
-
-    Attributes:
-        case: the smallest case that fails.
-        fails: returns whether a case fails.
-        stopped: returns whether the time is up.
-        on_smaller: called with each smaller case that fails.
-        trials: how many cases were tried.
-    """
+    """The state of a reduction."""
 
     case: Case
     fails: Fails
@@ -47,25 +39,25 @@ class Search:
 
     @property
     def rejected(self) -> bool:
-        """Whether the case must be rejected, so that its constraints stay broken."""
+        """Whether the case must be rejected."""
         return isinstance(self.case.expectation, ExpectedRejection)
 
     @cached_property
     def permitted(self) -> frozenset[str]:
-        """The constraints that the first case breaks, which smaller cases may break too."""
+        """The constraints that the original case breaks, which smaller cases may break too."""
         return frozenset(self.case.documented_violations())
 
     def repaired(self, desc: Desc, fixed: frozenset[NumberRef]) -> Desc | None:
-        """Return the desc made valid by changing what is free; None if that is impossible.
+        """Return the desc, made valid without changing `fixed`; None if that is impossible.
 
-        It is impossible for a case that must be rejected, since its constraints must stay broken.
+        A case that must be rejected is never repaired.
         """
         if self.rejected:
             return None
         return repaired(self.case.operator, desc, fixed, self.permitted)
 
     def attempt(self, candidate: Case) -> bool:
-        """Adopt a case as the smallest one if it is smaller, valid and fails.
+        """Adopt a case if it is valid, fails, and costs less than the smallest so far.
 
         Raises:
             OutOfTime: the time is up.
@@ -117,7 +109,6 @@ class Search:
 
 
 def _arrays_fit(case: Case) -> bool:
-    """Return whether arrays have the length that their count field holds."""
     return all(
         case.desc.get(name) is None or len(case.desc[name]) == case.desc.get(count)
         for count, arrays in case.entry.count_fields.items()
