@@ -1,8 +1,7 @@
 """Sources of expected outcomes for cases that state none: recordings, the reference, or both.
 
-A backend is never judged by itself: not by a backend of the same name and options, not by what was
-recorded with the same files on the same adapter and driver. The reference is not judged by a
-recording of it.
+No backend is judged by itself: neither by the same backend with the same options, nor by a
+recording of the same files, adapter and driver.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.session import OpenBackend, no_expectation, reference, source_digest
 from dmlconf.judging.judge import Against, Recorded
 
-# Modules that read recordings are imported in functions: a run of one case may need none of them.
+# Modules that read recordings are imported in functions, since many runs read none.
 if TYPE_CHECKING:
     from dmlconf.backends.recording.store import StoredRecording
 
@@ -43,32 +42,30 @@ __all__ = [
 ]
 
 AUTO: Final = "auto"
-"""The suite's own recordings, and the reference for cases that they do not have."""
+"""Stands for the suite's own recordings, and the reference for cases that these lack."""
 
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 
 _TELLING: Final = frozenset({"E_INVALIDARG"})
-"""HRESULTs by which DirectML refuses a desc; others concern the device of the recording."""
+"""The HRESULT by which DirectML refuses a desc; others depend on the device of the recording."""
 
 
 class RecordingAgainst:
     """Gives recorded outcomes, and remembers the cases that have changed since (stale ones).
 
-    A file is read when one of its cases is first needed: cases that state all outputs need none.
+    Each file is read when one of its cases is first needed.
     """
 
     def __init__(
         self, path: Path, subject: Subject | None = None, store: Entries | None = None
     ) -> None:
-        """Name the recording, and read nothing yet.
+        """Take the path of a recording, as for `StoredRecording`; no file is read yet.
 
         Args:
-            path: the path of the recording, as `StoredRecording` takes it.
-            subject: the subject under test: files that were recorded of it are not used. None uses
-                all files.
-            store: keeps the identifiers of the cases in each file, so that no file is read for a
-                case that it lacks.
+            subject: the subject under test, whose own recordings are not used; None uses all files.
+            store: keeps the identifiers of each file's cases, so that files without a case stay
+                unread.
         """
         self.path = path
         self.stale: list[str] = []
@@ -80,7 +77,7 @@ class RecordingAgainst:
         self._stale_operators: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Another process reads the files itself.
+        # Another process opens the files anew.
         return RecordingAgainst, (self.path, self._subject, self._store)
 
     def __call__(self, case: Case) -> Recorded | None:
@@ -110,8 +107,7 @@ class RecordingAgainst:
     def digest(self, operator: str) -> str | None:
         """Return a digest of the file with an operator's cases and of the subject under test.
 
-        It is None once the file has turned out to be stale for a case: nothing may then be taken
-        from a cache, since each run has to report the stale case.
+        If the file is stale for a case, the digest is None: a cached judgement would hide that.
         """
         if operator in self._stale_operators:
             return None
@@ -125,10 +121,9 @@ class RecordingAgainst:
         return self._digests[operator]
 
     def _is_known_to_lack(self, case: Case) -> bool:
-        """Return whether the case is not in the list of recorded cases that the store keeps.
+        """Return whether a stored list of recorded cases lacks the case.
 
-        GATHER's two recordings lack 6 of its 1,004 cases: with the list from an earlier run, a run
-        of these 6 reads neither file.
+        So a run of the 6 cases of GATHER that its recordings lack reads no recording.
         """
         operator = case.operator_name
         if self._store is None or not self.content_digest(operator):
@@ -151,10 +146,7 @@ class RecordingAgainst:
         return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
-        """Return a note on the cases that have changed since they were recorded; None if none has.
-
-        The note ends with the command that records them again.
-        """
+        """Return a note on stale cases, with the command that records them again, if any."""
         if not self.stale:
             return None
         cases = counted(len(self.stale), "case")
@@ -169,13 +161,12 @@ class RecordingAgainst:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """The source of the expected outcomes of a run; a worker process gets a copy.
+    """The source of the expected outcomes of a run; worker processes get copies.
 
     Attributes:
-        name: the name of the source, for the log.
-        against: returns the expected outcome of a case.
+        name: the source's name, for the log.
         recordings: the recordings that the source reads.
-        note: what the user should know before the run, or None.
+        note: what the user should know before the run.
     """
 
     name: str
@@ -185,7 +176,7 @@ class Expectations:
 
 
 def states_all(planned: PlannedCase) -> bool:
-    """Return whether a case states all that it expects, so that no other source is needed."""
+    """Return whether a case states all that it expects, so that it needs no other source."""
     template = planned.template
     expect = template.data.get("expect", {})
     alone = "rejected" in expect or "relation" in template.data
@@ -204,11 +195,8 @@ def expectations(
 
     Args:
         against: `auto`, or a backend as named on the command line.
-        tested: the backend under test.
-        suite: the suite that the plan was chosen from.
-        plan: the cases that will run.
         suite_paths: the paths that the suite was loaded from.
-        store: as for `RecordingAgainst`.
+        store: as in `RecordingAgainst`.
 
     Raises:
         BackendError: there is no such backend, or its recording cannot be used for the plan.
@@ -228,9 +216,9 @@ def expectations(
 
 
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
-    """Return the source of a suite's expected outcomes, and the recordings that it reads.
+    """Return a source of expected outcomes, and the suite's recordings that it reads.
 
-    The source gives what a recording has, and otherwise what the reference computes.
+    The reference gives the outcomes of cases that the recordings lack.
     """
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(REFERENCE))
@@ -238,7 +226,7 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
-    """Return a function that says whether a recording has a case, with the same desc and inputs."""
+    """Return a predicate: whether any recording has a case with the same desc and inputs."""
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]
@@ -246,12 +234,12 @@ def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Return the suite's own recordings: those in each path, or else in the folders above it.
+    """Return the suite's own recordings.
 
-    Of a path, its parent and its grandparent, the first counts that has any recordings.
+    They are in the given paths; for a path without any, in its parent or grandparent.
 
-    A folder's recordings are the files in its folder `recordings` and the files NAME.dmlrec in the
-    folders of operators. All files of one NAME are one recording, returned as FOLDER/NAME.dmlrec.
+    A folder's recordings are the files in `recordings`, and NAME.dmlrec in folders of operators.
+    All files of one NAME are one recording, FOLDER/NAME.dmlrec.
     """
     from dmlconf.backends.recording.file import SUFFIX
     from dmlconf.backends.recording.store import recording_paths
@@ -309,9 +297,9 @@ def _recorded(
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
-    """Return whether a subject may be judged by any of a recording's files for a plan's operators.
+    """Return whether any of a recording's files for the plan's operators may judge a subject.
 
-    All files of these operators are opened, so that an error shows before the run.
+    All these files are opened, so that an error in one shows before the run.
     """
     from dmlconf.backends.recording.store import StoredRecording
 
@@ -333,7 +321,7 @@ def _require_fresh(
 
     path = stored.path
     if not stored.files(_operators(plan)):
-        stored.head()  # Raises where there is no recording at all.
+        stored.head()  # Raises an error if there is no recording at all.
     mismatches = {planned.identifier: stored.mismatch(valid_case(planned)) for planned in plan}
     if set(mismatches.values()) == {Mismatch.MISSING} and not _knows_any(stored, suite):
         count = counted(len(plan), "selected case")
@@ -349,7 +337,7 @@ def _require_fresh(
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
-    """Return whether a recording has any case of the suite, whether or not the plan has it."""
+    """Return whether a recording has any case of the suite."""
     for planned in suite.plan():
         part = stored.part(planned.template.operator_name)
         if part is not None and planned.identifier in part.entries:
@@ -359,16 +347,16 @@ def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """Gives the outcome of the first recording that has the case, else that of the reference.
+    """Gives the outcome in the first recording that has the case, or else the reference's.
 
-    Where a recording has only a sample of an output's elements, the reference gives the others.
+    The reference also gives the elements that a recorded sample lacks.
     """
 
     recordings: Sequence[Against]
     reference: Against
 
     def digest(self, operator: str) -> str | None:
-        """Return the digests of all recordings and of the reference; None if one has no digest."""
+        """Return the digests of all recordings and of the reference; None if one is None."""
         digests = [source_digest(each)(operator) for each in (*self.recordings, self.reference)]
         return None if None in digests else ", else ".join(map(str, digests))
 
@@ -390,7 +378,7 @@ class _First:
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
-    """Return the command that records some cases again, with all others of their operators."""
+    """Return the command that records all cases of these cases' operators again."""
     operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
     first = next(iter(stored.heads(operators)))[1]
     words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]

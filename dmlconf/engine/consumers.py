@@ -1,7 +1,6 @@
 """Consumers: functions that take each event of a run, such as a verdict, as it happens.
 
-The consumer that writes the run log takes each event first, so that no verdict is lost if another
-consumer fails.
+The run log's consumer comes first, so that no verdict is lost if another one fails.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ Consumer = Callable[[Event], None]
 
 
 def logging_to(log: LogWriter) -> Consumer:
-    """Return a consumer that writes each event to a run log.
-
-    The consumer raises `LogWriteError` if the log cannot be written any more.
-    """
+    """Return a consumer that writes events to a run log, or raises `LogWriteError`."""
     failing = False
 
     def consume(event: Event) -> None:
@@ -49,16 +45,11 @@ def logging_to(log: LogWriter) -> Consumer:
 
 
 class LogKeeper:
-    """A consumer that keeps the content of the run log, so that reports need not read the file.
-
-    Verdicts of a long run are packed, as `dmlconf.run_log.packed` says.
-    """
+    """A consumer that keeps the run log in memory for reports."""
 
     def __init__(self, most_unpacked: int = 2000) -> None:
-        """Keep nothing yet.
-
-        Args:
-            most_unpacked: the verdicts of a run of at most this many cases are not packed.
+        """Verdicts of runs with more than `most_unpacked` cases are packed
+        (`dmlconf.run_log.packed`).
         """
         self._most_unpacked = most_unpacked
         self._header: Header | None = None
@@ -67,7 +58,7 @@ class LogKeeper:
         self._verdicts: dict[int, Verdict] = {}
 
     def __call__(self, event: Event) -> None:
-        """Keep what an event says."""
+        """Keep the header, a verdict or the footer."""
         match event:
             case Opened(header, resumed=False):
                 self._header = read_back(header)
@@ -79,7 +70,7 @@ class LogKeeper:
                 self._footer = footer
 
     def take_log(self) -> RunLog | None:
-        """Return the log, and forget it; None if the run was resumed, as its log began earlier."""
+        """Return the log, and forget it; None for a resumed run, whose log began earlier."""
         if self._header is None:
             return None
         verdicts, self._verdicts = self._verdicts, {}
@@ -89,15 +80,14 @@ class LogKeeper:
 
 
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:
-    """Execute a run, pass each event to the log and then to others, and return the log's footer.
+    """Execute a run, pass each event to the log and then to the others, and return the footer.
 
-    If a consumer other than the log raises, it gets no more events. The run goes on, so that no
-    verdict is lost, and the error is raised when it ends.
+    If a consumer other than the log raises, it gets no more events; its error is raised when the
+    run has ended.
 
     Args:
-        engine: executes the run.
-        log: a consumer that takes each event first. If it raises, the run ends.
-        others: consumers that take each event after the log has.
+        log: takes each event first; if it raises, the run ends.
+        others: take each event after the log.
 
     Raises:
         LogWriteError: the log cannot be written any more.
@@ -119,11 +109,10 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
 
 
 def run_to_end(engine: Engine, consumer: Consumer) -> None:
-    """Execute a run for a caller that can use only a complete one.
+    """Execute a run for a caller that needs all verdicts.
 
     Args:
-        engine: executes the run.
-        consumer: takes each event. If it raises, the run ends.
+        consumer: takes each event; if it raises, the run ends.
 
     Raises:
         KeyboardInterrupt: the run was interrupted.

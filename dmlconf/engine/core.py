@@ -1,7 +1,6 @@
-"""The engine: the one loop that every run goes through, from the first case to the last.
+"""The engine: the one loop of every run, from its first case to its last.
 
-`Engine.execute` yields the events of a run, such as a verdict. It neither writes a log nor shows
-anything. Consumers of the events do that, and the log comes first (`dmlconf.engine.consumers`).
+`Engine.execute` yields events, such as a verdict; `dmlconf.engine.consumers` log and show them.
 """
 
 from __future__ import annotations
@@ -49,15 +48,15 @@ class Engine:
 
     Attributes:
         run: the run, with everything that decides what happens in it.
-        target: the backend or the workers that run its cases.
+        target: the backend or the workers that run the cases.
         expected: the source of expected values that cases do not state.
-        header: the description of the run, which is the first line of its log.
+        header: the description of the run: the first line of its log.
     """
 
     def __init__(self, run: Run, target: Target | None = None) -> None:
-        """Open the backend, unless a target with an open one is given.
+        """Open the backend, unless `target` has an open one.
 
-        The engine closes the target: in `close`, and here if an error is raised.
+        The target is closed with the engine, or if this raises an error.
 
         Raises:
             BackendError: the backend or a recording cannot be used.
@@ -106,7 +105,7 @@ class Engine:
         self._stop_requested = True
 
     def leave_out(self, cases: Container[str]) -> None:
-        """Take cases out of the run, by identifier, since an earlier run has their outcomes."""
+        """Take cases, by identifier, out of the run, since an earlier run has their outcomes."""
         chosen = self.run.chosen
         assert not isinstance(chosen, Rounds)
         self.run = replace(self.run, chosen=chosen.without(cases))
@@ -118,11 +117,10 @@ class Engine:
     def execute(self) -> Generator[Event, None, None]:
         """Run the cases, and yield the events of the run.
 
-        Every selected case gets one `Judged`; if the outcomes are not judged, it gets `Executed` or
-        `Unsupported` instead. If the run is interrupted, stopped or ended by an error, each case
-        that it did not reach gets the verdict `not run` (if outcomes are judged). Then `Finished`
-        follows, and then the error, if any, is raised. While a consumer handles an event, a request
-        to end the run is only noted; the engine obeys it afterwards.
+        Each selected case gets one `Judged`, or one `Executed` or `Unsupported` if outcomes are not
+        judged. In judged runs, cases that are not reached get the verdict `not run`. The last event
+        is `Finished`; an error that ended the run is raised after it. A request to end the run
+        takes effect when the consumers have handled the current event.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -162,7 +160,6 @@ class Engine:
             raise failure
 
     def _steps(self, state: _State) -> Generator[Event, None, None]:
-        """Run round after round, and yield events until all cases have a verdict."""
         run = self.run
         if not run.judged:
             for cases in state.rounds():
@@ -182,7 +179,7 @@ class Engine:
                         yield each
 
     def _numbered(self, cases: Sequence[PlannedCase]) -> Verdicts:
-        """Judge cases; worker processes are numbered on from the earlier part of the run."""
+        """Judge cases; numbers of worker processes follow those of the earlier part of the run."""
         last = self.run.earlier.processes if self.run.earlier else 0
         with closing(self._judge(cases)) as verdicts:
             for verdict in verdicts:
@@ -195,7 +192,7 @@ class Engine:
 
     @property
     def total(self) -> int | None:
-        """How many cases are to get a verdict; None if their number is not known in advance."""
+        """How many cases will get a verdict; None if that is not known in advance."""
         chosen, earlier = self.run.chosen, self.run.earlier
         if isinstance(chosen, Rounds):
             return chosen.expected
@@ -220,11 +217,7 @@ class Engine:
 
 
 class _State:
-    """The progress of a run.
-
-    Attributes:
-        retries: runs failing cases again.
-    """
+    """The progress of a run."""
 
     def __init__(self, run: Run, header: Header) -> None:
         self._run, self._header = run, header
@@ -241,7 +234,7 @@ class _State:
             self._expect(chosen.cases, every if chosen.places is None else chosen.places)
 
     def rounds(self) -> Iterator[Sequence[PlannedCase]]:
-        """Yield the cases without a verdict: all at once or, if they are generated, in rounds."""
+        """Yield the cases without a verdict, in rounds if they are generated."""
         chosen = self._run.chosen
         if isinstance(chosen, Rounds):
             for cases in chosen.rounds:
@@ -270,7 +263,7 @@ class _State:
         return Judged(verdict, self._unreached.pop(verdict.case)[0])
 
     def reached(self, event: Executed | Unsupported) -> None:
-        """Count a case of a run whose outcomes are not judged."""
+        """Count a case whose outcome is not judged."""
         if isinstance(event, Unsupported):
             self._counts[event.verdict.status] += 1
             del self._unreached[event.verdict.case]
@@ -283,7 +276,7 @@ class _State:
 
     @property
     def failures_to_come(self) -> int | None:
-        """After how many more failures the run starts no further case; None for no limit."""
+        """After how many more failures no further case starts; None for no limit."""
         most = self._run.most_failures
         return None if most is None else max(0, most - self._failures)
 
@@ -294,7 +287,7 @@ class _State:
         return most is not None and self._failures >= most
 
     def remaining(self, reason: ReasonKind) -> Generator[Event, None, None]:
-        """Yield the verdicts on cases that the run did not reach, and last `Finished`."""
+        """Yield verdicts on the cases that the run did not reach, and `Finished`."""
         if self._unreached:
             yield Interrupted(reason)
         for case, attempts in self.retries.attempts.items():

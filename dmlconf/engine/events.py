@@ -1,8 +1,8 @@
-"""The events of a run: everything that the log, progress, reports and scripts learn about it.
+"""The events of a run, from which the log, progress, reports and scripts learn all about it.
 
-A run of two cases, the second of which fails once and is retried once, has the events `Opened`,
-`Judged`, `Retried`, `Retried`, `Judged`, `Finished`. The run of `dmlconf record`, which keeps the
-outcomes, has `Opened`, `Executed`, `Executed`, `Finished`.
+A run of two cases, the second of which fails and is retried once, has `Opened`, `Judged`,
+`Retried`, `Retried`, `Judged`, `Finished`. A run of `dmlconf record`, which judges nothing, has
+`Opened`, `Executed`, `Executed`, `Finished`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Opened:
 
     Attributes:
         header: the run's description, the first line of its log.
-        total: how many cases will get a verdict; None where they are generated while it runs.
-        resumed: whether the log has the first part of the run already.
+        total: how many cases will get a verdict; None if they are generated during the run.
+        resumed: whether the log already has the first part of the run.
     """
 
     header: Header
@@ -44,10 +44,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The plan begins to run, for the first time or again.
+    """A repetition of the plan begins.
 
     Attributes:
-        repetition: the number of this repetition, from 1.
+        repetition: its number, from 1.
         of: how many repetitions there are.
     """
 
@@ -57,11 +57,11 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """The backend ran a case, in a run whose outcomes are not judged.
+    """The backend has run a case whose outcome is not judged.
 
     Attributes:
         case: the case, with its inputs.
-        outcome: what the backend returned for it, or how it broke down.
+        outcome: what the backend returned, or how it broke down.
     """
 
     case: Case
@@ -70,7 +70,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The backend need not run a case, since it lacks the case's feature level or data types.
+    """The backend need not run a case, since it lacks the case's feature level or the like.
 
     Only runs whose outcomes are not judged have this event.
 
@@ -83,11 +83,11 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """A case has failed in its first run, or has run again after that; its verdict follows later.
+    """A case failed in its first run, or ran again after that; its verdict follows later.
 
     Attributes:
         attempt: the judgement on this attempt.
-        place: the index of the case in the plan, from 0.
+        place: the index of the case in the plan.
     """
 
     attempt: Verdict
@@ -99,8 +99,8 @@ class Judged:
     """A case has its verdict.
 
     Attributes:
-        verdict: the judgement.
-        place: the index of the case in the plan, from 0.
+        verdict: the verdict.
+        place: the index of the case in the plan.
     """
 
     verdict: Verdict
@@ -109,7 +109,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The run stops early: `not run` verdicts on the remaining cases follow, if it judges any.
+    """The run stops early; in judged runs, verdicts `not run` on the remaining cases follow.
 
     Attributes:
         reason: why the run stops.
@@ -124,7 +124,7 @@ class Finished:
 
     Attributes:
         footer: the counts of verdicts and the duration, the last line of the log.
-        logged: whether the log has this footer already, because the run to be resumed was complete.
+        logged: whether the log already has this footer, since the resumed run was complete.
     """
 
     footer: Footer

@@ -1,8 +1,6 @@
-"""Run and judge cases in several processes: for backends that are trusted not to break down.
+"""Run and judge cases in several processes, for backends that are trusted not to break down.
 
-Building and judging a case takes longer than the reference takes to run it, so a worker process
-does all three and sends back the verdict. If the process crashes or hangs nonetheless, the verdict
-on one case is `broken`, as `dmlconf.workers.pool` describes.
+Each process also builds and judges its cases, since that takes longer than the reference.
 """
 
 from __future__ import annotations
@@ -35,14 +33,11 @@ def judged_in_processes(
     limits: Limits,
     options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan, and yield each verdict as soon as it is reached.
+    """Run the plan, and yield each verdict as it is reached.
 
     Args:
-        plan: the cases to run.
-        backend: the backend to run them on; each process creates its own.
-        expected: gives the expected outcome of cases that state none.
-        limits: the number of processes and the time limit of a case.
-        options: what may excuse failures, and what runs in addition to each case.
+        backend: the backend; each process creates its own.
+        options: what may excuse failures, and what runs besides each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -67,13 +62,7 @@ def judged_in_processes(
 
 
 class _Judged(NamedTuple):
-    """The result of a case in a worker process.
-
-    Attributes:
-        verdict: the judgement on it.
-        stale: for each recording, the cases for which it turned out to be stale.
-        found: the records that this case adds to the cache.
-    """
+    """A verdict from a worker process, the stale cases of each recording, and new cache records."""
 
     verdict: Verdict
     stale: tuple[tuple[str, ...], ...]

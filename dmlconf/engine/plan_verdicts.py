@@ -1,4 +1,4 @@
-"""Run a plan in this process, in isolated processes or in several that also judge; yield verdicts.
+"""Run a plan in this process, in isolated processes or in several that judge, and yield verdicts.
 
 `dmlconf.workers.execution` chooses which.
 """
@@ -21,11 +21,9 @@ __all__ = ["compares_unfused", "verdicts"]
 
 
 def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
-    """Return whether the nodes of each graph also run one by one.
+    """Return whether each graph's nodes also run one by one.
 
-    Args:
-        given: what the user asked for; None for yes if the backend compiles graphs.
-        capabilities: the backend's capabilities.
+    If `given`, the user's choice, is None, they do so if the backend compiles graphs.
     """
     return capabilities.compiles_graphs if given is None else given
 
@@ -37,14 +35,11 @@ def verdicts(
     limits: Limits,
     options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
-    """Return an iterator that runs the plan and yields each verdict as soon as it is reached.
+    """Return an iterator that runs the plan and yields each verdict as it is reached.
 
     Args:
-        plan: the cases to run.
-        backend: the backend to run them on, opened with `judged=True`.
-        expected: gives the expected outcome of cases that state none.
-        limits: the resources that the run may use.
-        options: what may excuse failures, and what runs in addition to each case.
+        backend: the backend, opened with `judged=True`.
+        options: what may excuse failures, and what runs besides each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -59,7 +54,7 @@ def verdicts(
         return judged(plan, backend, expected.against, options)
     if execution is Execution.IN_PROCESS:
         return _judged_here(plan, backend, expected, limits, options)
-    # Processes and pipes take time to import, and a few cases need none of them.
+    # Importing processes and pipes takes time, and a few cases need none of them.
     from dmlconf.engine.parallel import judged_in_processes
 
     return judged_in_processes(plan, backend.name, expected, limits, options)

@@ -38,10 +38,10 @@ def plan_run(
         backend: the backend, as `dmlconf run -b` takes it.
         operators: take only cases of these operators, and graphs with one of them.
         cases: take only cases with these identifiers, or patterns with `*` and `?`.
-        against: what gives the expected values that cases do not state, as `--against` takes it.
+        against: what gives expected values that cases do not state, as `--against` takes it.
         jobs: worker processes side by side; None for as many as pay off.
         timeout: seconds that one case may take.
-        store: keeps what checked files hold, so that they need not be checked again.
+        store: keeps the content of checked files, so that they are not checked again.
 
     Raises:
         InvalidFilesError: a file or a case is invalid.
@@ -67,13 +67,7 @@ def plan_run(
 
 
 def outcomes_of(suite: Suite, plan: Sequence[PlannedCase], how: How) -> Run:
-    """Return a run that yields the outcomes of some cases and does not judge them.
-
-    Args:
-        suite: the suite that the cases were chosen from.
-        plan: the cases.
-        how: the backend, and how it runs the cases.
-    """
+    """Return a run of some cases that yields their outcomes and does not judge them."""
     return Run(
         suite=suite,
         paths=(),

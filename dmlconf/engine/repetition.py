@@ -1,4 +1,4 @@
-"""Run each case several times, if wanted in random order: for faults that do not always show."""
+"""Run each case several times, in random order if wanted: for faults that do not always show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["repeated", "shuffled"]
 
 
 def shuffled(plan: Sequence[PlannedCase], seed: int) -> list[PlannedCase]:
-    """Return the plan in an order that the seed alone determines."""
+    """Return the plan in an order that depends on the seed alone."""
     import random  # Few runs need it.
 
     return random.Random(seed).sample(plan, len(plan))
@@ -27,16 +27,12 @@ def repeated(
     times: int,
     seed: int | None = None,
 ) -> Stream:
-    """Run the plan several times over, and yield one verdict on each case.
+    """Run the plan several times, and yield one verdict on each case.
 
-    If the case fails in a repetition, its verdict is yielded at once, with the number of the
-    repetition, and the case is not run again. A case that never fails gets the verdict of the last
-    repetition.
+    A failing case does not run again: its verdict, with the number of the repetition, is yielded at
+    once. A case that never fails gets the verdict of its last repetition.
 
     Args:
-        plan: the cases to run.
-        judge: runs a plan, and yields a verdict on each case.
-        times: how often to run the plan, at least 1.
         seed: determines the order of each repetition; None keeps the order of the plan.
     """
     left = list(plan)

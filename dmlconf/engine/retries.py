@@ -1,4 +1,4 @@
-"""Run failing cases again: a failure that does not always show never counts as a pass."""
+"""Run failing cases again; a failure that shows only sometimes never counts as a pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Retries", "verdict_of_attempts"]
 
 
 class Retries:
-    """Runs a plan, and then runs its failing cases again, up to a number of times.
+    """Runs a plan, and then each failing case up to `times` more times.
 
     Attributes:
         attempts: the judgements on each case that failed and has no verdict yet, in order.
@@ -25,12 +25,7 @@ class Retries:
         times: int,
         earlier: Mapping[str, Sequence[Verdict]] | None = None,
     ) -> None:
-        """Begin with the attempts of an earlier part of the run, if there was one.
-
-        Args:
-            times: how often to run a failing case again.
-            earlier: the attempts in the earlier part of the run, by case; they count as attempts.
-        """
+        """`earlier` has the attempts of an earlier part of the run, by case; these count too."""
         self._times = times
         self.attempts = {case: list(attempts) for case, attempts in (earlier or {}).items()}
 
@@ -40,8 +35,6 @@ class Retries:
         """Run the plan; yield each attempt at a failing case, and one verdict on every case.
 
         Args:
-            plan: the cases to run.
-            judge: runs a plan, and yields a verdict on each case.
             most_failures: after how many failing cases no further case starts; None for no limit.
         """
         if not self._times:
@@ -81,8 +74,8 @@ class Retries:
 def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a case whose first attempt failed.
 
-    If every attempt failed, the verdict is that on the first attempt. If some passed, the case is
-    `failed`, with the reason that the failure is not reproducible.
+    If all attempts failed, the verdict is the first one; otherwise it is `failed`, since the
+    failure is not reproducible.
     """
     first = attempts[0]
     statuses = tuple(attempt.status for attempt in attempts) if len(attempts) > 1 else ()

@@ -31,11 +31,11 @@ class How:
         backend: the backend under test.
         limits: the resources that the run may use on each machine.
         substrate: the layers below DirectML, and what they cannot do.
-        compare_unfused: whether each graph's nodes also run one by one; None for yes if the
-            backend compiles graphs.
+        compare_unfused: whether each graph's nodes also run one by one; None for yes if the backend
+            compiles graphs.
         circumstances: names of circumstances, as `chosen_circumstances` takes them.
         known_faults: whether a known fault of DirectML waives a failure.
-        cache: the figures of earlier comparisons; None compares all outputs.
+        cache: the figures of earlier comparisons; if None, all outputs are compared.
     """
 
     backend: BackendName
@@ -49,11 +49,11 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Cases in rounds, each of which is generated when the round before it has run.
+    """Cases in rounds; a round is generated when the previous one has run.
 
     Attributes:
         rounds: yields the cases of each round.
-        expected: how many cases there will be; None if that is unknown until the end.
+        expected: how many cases there will be; None if that is unknown.
     """
 
     rounds: Iterable[Sequence[PlannedCase]]
@@ -62,23 +62,23 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What to run, on what, with which limits and options.
+    """A run: its cases, backend, limits and options.
 
     Attributes:
         suite: the suite that the plan was selected from.
-        paths: the paths of the suite, as given; the log's header names them.
-        suite_paths: where the suite's files are; recordings are looked for beside them.
+        paths: the paths of the suite, as given, for the log's header.
+        suite_paths: where the suite's files are, beside which recordings are looked for.
         plan: the whole plan, for which the source of expected outcomes is chosen.
-        chosen: the part of the plan that this run takes, or rounds of generated cases.
+        chosen: the part of the plan that runs, or rounds of generated cases.
         how: the backend, and how each case runs on it.
-        against: what gives the expected values that cases do not state, as `--against` takes it.
+        against: what gives expected values that cases do not state, as `--against` takes it.
         waivers: failures that are accepted.
         repeat: how often to run each case, at least 1.
         shuffle: the seed of a random order; None keeps the order of the plan.
         retries: how often to run a failing case again.
         most_failures: the number of failing cases after which to stop; None for never.
-        judged: whether outcomes are judged. If not, the run yields the outcomes themselves, as
-            `Executed` or `Unsupported` events, and options that only judging needs have no effect.
+        judged: whether outcomes are judged; if not, the events are `Executed` or `Unsupported`, and
+            options of judging have no effect.
         options: the given options, for the log's header.
         earlier: the part of the run that its log has already; None for a new run.
     """

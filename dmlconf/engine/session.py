@@ -36,7 +36,7 @@ from dmlconf.workers.batch import run_batch
 from dmlconf.workers.execution import Execution, Limits, execution_of
 from dmlconf.workers.exercising import run_items, tasks
 
-# Processes and pipes take time to import, and the reference alone needs none of them.
+# Importing processes and pipes takes time, and the reference alone needs none of them.
 if TYPE_CHECKING:
     from dmlconf.workers.process import Ran
 
@@ -64,18 +64,14 @@ class OpenBackend:
 
     Attributes:
         name: the backend as named on the command line.
-        environment: what it runs on.
-        capabilities: what it can run.
         execute: takes cases and `Exercise`s, and yields each case with its outcome, and each
             `Exercise` with its `Exercises`, as soon as these are known.
-        close: releases the backend's resources.
-        faults: the known faults of the DirectML that the backend runs.
-        variants: the variants of the backend, by label; each case runs on every one of them. Empty
-            if the backend has no variants.
-        is_reference: whether the backend is the reference itself. Its outcome is then also the
-            right result, and the judge need not compute that again.
-        latest: returns the worker process of the case that `execute` yielded last; None if the
-            case ran in this process.
+        faults: the known faults of the backend's DirectML.
+        variants: the variants of the backend, by label; each runs every case.
+        is_reference: whether the backend is the reference, whose outcomes are then the right
+            results.
+        latest: returns the worker process of the case that `execute` yielded last; None if it was
+            this process.
     """
 
     name: registry.BackendName
@@ -95,12 +91,10 @@ def open_backend(
     """Open a backend: in this process or in worker processes, as `execution_of` chooses.
 
     Args:
-        name: the backend.
-        limits: the resources that it may use.
         judged: whether the engine judges the outcomes.
 
     Raises:
-        BackendError: it cannot be used.
+        BackendError: the backend cannot be used.
     """
     variants = registry.variants(name)
     if variants and not judged:
@@ -147,15 +141,7 @@ def open_backend(
 def _open_variants(
     name: registry.BackendName, variants: Mapping[str, registry.BackendName], limits: Limits
 ) -> OpenBackend:
-    """Open every variant of a backend.
-
-    Args:
-        name: the backend as named on the command line.
-        variants: its variants by label.
-        limits: the resources that each may use.
-
-    Returns:
-        the first variant under the backend's own name, with all variants as its `variants`.
+    """Return the first variant under the backend's own name, with all variants as its `variants`.
 
     Raises:
         BackendError: one of them cannot be used.
@@ -168,7 +154,7 @@ def _open_variants(
         close = owner.pop_all().close
     first = next(iter(backends.values()))
     environment = _environment([variant.environment for variant in backends.values()])
-    # Cases do not run under circumstances where variants are compared.
+    # Where variants are compared, cases do not run under circumstances.
     capabilities = replace(first.capabilities, circumstances=frozenset())
     return replace(
         first,
@@ -181,7 +167,7 @@ def _open_variants(
 
 
 def _environment(environments: Sequence[Environment]) -> Environment:
-    """Return the first environment; the details in which the environments differ are `both`."""
+    """Return the first environment, with `both` for details in which the environments differ."""
     first = environments[0]
     details = {
         key: value if all(other.details.get(key) == value for other in environments) else "both"
@@ -191,7 +177,7 @@ def _environment(environments: Sequence[Environment]) -> Environment:
 
 
 def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
-    """Return a backend that is ready to run cases in this process, one by one."""
+    """Return a backend that runs cases in this process, one by one."""
 
     def execute(items: Iterator[Case | Exercise]) -> Iterator[tuple[Case | Exercise, Any]]:
         for item in items:
@@ -212,22 +198,22 @@ def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
 
 
 def _with_inputs(case: Case) -> Case:
-    """Return the case with its inputs generated, which both running and judging it need."""
+    """Return the case with generated inputs, which running and judging need."""
     if isinstance(case.expectation, ExpectedRejection):
-        return case  # Its tensors may be larger than any memory.
-    with suppress(MemoryError):  # The backend runs into the same error, and reports it.
+        return case  # The case's tensors may be larger than any memory.
+    with suppress(MemoryError):  # The backend runs into the same error and reports it.
         return case.with_inputs()
     return case
 
 
 def no_expectation(case: Case) -> None:
-    """Return None: a source of expected outcomes that has none for any case."""
+    """Return None: the source of expected outcomes that has none."""
 
 
 def source_digest(against: Against) -> Callable[[str], str | None]:
-    """Return a function that returns a digest of all that a source gives for an operator's cases.
+    """Return a function from an operator to a digest of all that a source gives for its cases.
 
-    The function returns None if the source has no digest for the operator.
+    The digest is None if the source has none for the operator.
     """
     if against is no_expectation:
         return lambda operator: "nothing"
@@ -236,8 +222,6 @@ def source_digest(against: Against) -> Callable[[str], str | None]:
 
 
 class _ByBackend:
-    """A source of expected outcomes: what a backend returns for a case."""
-
     def __init__(self, name: registry.BackendName) -> None:
         self._name = name
         self._backend = registry.create(name)
@@ -252,20 +236,20 @@ class _ByBackend:
         return Recorded(outcome, Provenance.REFERENCE)
 
     def digest(self, operator: str) -> str | None:
-        """Return a digest for the reference alone; None for any other backend.
+        """Return a digest for the reference; None for any other backend.
 
-        A name suffices: cached judgements are in any case valid only for the same source files of
-        the reference.
+        A name is enough, since cached judgements are valid only for the same sources of the
+        reference.
         """
         return REFERENCE if str(self._name) == REFERENCE else None
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
-    """Return a backend as the source of expected outcomes for cases that state none.
+    """Return a backend as the source of expected outcomes; a backend expects nothing of itself.
 
     Args:
         name: the backend to compare with, as named on the command line.
-        tested: the backend under test; if `name` is the same one, nothing is expected.
+        tested: the backend under test.
 
     Raises:
         BackendError: there is no such backend.
@@ -294,15 +278,11 @@ def make_header(
     """Return the log's first line.
 
     Args:
-        suite: the suite that the plan was chosen from.
         paths: the paths of the suite, as given.
-        selected: how many cases will run.
-        backend: the backend that runs them.
-        against: gives the expected values that cases do not state.
-        options: the options of the command line.
+        against: names what gives expected values that cases do not state.
         digest: `cases_digest` of the selected cases.
-        shard: the shard that the selected cases are, as `Selected.record` describes it.
-        workers: the workers of a scheduler that run the cases; empty if this machine does.
+        shard: the shard, as `Selected.record` describes it.
+        workers: the scheduler's workers that run the cases; empty on this machine.
     """
     environment = workers[0]["environment"] if workers else header_environment(backend)
     return Header(
@@ -325,13 +305,13 @@ def make_header(
 def header_environment(backend: OpenBackend) -> dict[str, Any]:
     """Return the environment of an open backend, for a log's header."""
     environment = environment_record(backend.environment)
-    if backend.capabilities.half_precision:  # Needed for judging the outputs again.
+    if backend.capabilities.half_precision:  # The outputs cannot be judged again without it.
         environment["details"] = {**environment["details"], "half": True}
     return environment
 
 
 def environment_record(environment: Environment) -> dict[str, Any]:
-    """Return the environment of a backend, with Python, NumPy and the operating system."""
+    """Return a backend's environment, with Python, NumPy and the operating system."""
     return {
         **asdict(environment),
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -347,17 +327,14 @@ def judged(
     options: JudgeOptions = NO_OPTIONS,
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan, and yield each verdict as soon as it is reached.
+    """Run the plan, and yield each verdict as it is reached.
 
-    If a case needs another run, for example of its graph's nodes one by one, its verdict follows
-    after those of some later cases.
+    If a case needs another run, such as its graph's nodes one by one, its verdict follows those of
+    some later cases.
 
     Args:
-        plan: the cases to run.
-        backend: the backend to run them on.
-        against: gives the expected outcome of cases that state none.
-        options: what may excuse failures, and what runs in addition to each case.
-        aside: returns whether the caller runs a case elsewhere; such a case gets no verdict here.
+        options: what may excuse failures, and what runs besides each case.
+        aside: returns whether the caller runs a case elsewhere, so that it gets no verdict here.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -381,7 +358,7 @@ def judged(
 def executed(
     plan: Iterable[PlannedCase], backend: OpenBackend
 ) -> Generator[Executed | Unsupported, None, None]:
-    """Run the plan without judging it, and yield each outcome as soon as it is known.
+    """Run the plan without judging it, and yield each outcome as it is known.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -401,7 +378,7 @@ def _judged_part(
     conclusion: Conclusion,
     aside: Callable[[PlannedCase, Case], bool],
 ) -> Generator[Verdict, None, None]:
-    """Run a part of a plan as one batch, and then the cases that need another run."""
+    """Run a part of a plan, and then the other forms and inputs that its verdicts need."""
     unsupported: deque[Verdict] = deque()
     waiting: list[tuple[NeedsRun[Verdict], Ran | None]] = []
     cache = conclusion.options.cache
@@ -423,7 +400,7 @@ def _judged_part(
 
 
 def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
-    """Return a verdict that also says in which process its case ran."""
+    """Return a verdict that names the process in which its case ran."""
     if ran is None:
         return verdict
     lost = tuple(
@@ -441,20 +418,16 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most graphs in a part of a plan: when the whole part has run, they run in other forms."""
+"""The most graphs in a part of a plan; after the part, they run in other forms."""
 
 _EXERCISED_AT_ONCE: Final = 512
-"""The most cases in a part of a plan that runs under circumstances: when the whole part has run,
-some of its cases run again."""
+"""The most cases under circumstances in a part of a plan; after the part, some run again."""
 
 
 def _parts(
     plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
 ) -> Iterator[list[PlannedCase]]:
-    """Yield the plan in parts, in its order.
-
-    Graphs that also run in other forms are never in one part with other cases.
-    """
+    """Yield the plan in parts, in its order; graphs with other forms have parts of their own."""
 
     part = "nodes" if compare_unfused else "relation"  # Only entries of graphs have these keys.
 
@@ -470,7 +443,7 @@ def _parts(
 
 
 def _nothing(case: Case) -> None:
-    """Give a case no values of an earlier run: a `recall` for runs without a cache."""
+    """Recall nothing about a case, for runs without a cache."""
 
 
 def runnable(
@@ -480,13 +453,10 @@ def runnable(
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
     recall: Callable[[Case], None] = _nothing,
 ) -> Iterator[Case]:
-    """Yield the cases that the backend must run, and collect a verdict on each other case.
+    """Yield the cases that the backend must run; collect the verdicts on others in `unsupported`.
 
     Args:
-        plan: the cases.
-        capabilities: what the backend can run.
-        unsupported: receives the verdicts on cases that the backend need not run.
-        aside: returns whether the caller runs a case elsewhere; it is then left out here.
+        aside: returns whether the caller runs a case elsewhere, so that it is not yielded.
         recall: as in `valid_case`.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Shards: parts of a plan, one for each machine, chosen so that machines need not communicate.
+"""Shards: parts of a plan, one for each machine.
 
-A digest of a case's identifier decides its shard, so a new case in the suite moves no other case.
-If the seconds that cases took are given, these cases are distributed so that all shards take about
-equally long; the digest still decides the shards of all other cases.
+Machines need not communicate: a digest of a case's identifier decides its shard, so a new case
+moves no other. Cases whose seconds are known are instead distributed so that shards take about
+equally long.
 """
 
 from __future__ import annotations
@@ -25,12 +25,7 @@ _FORM: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several parts of a plan.
-
-    Attributes:
-        number: its number, from 1.
-        count: how many there are.
-    """
+    """Part `number`, from 1, of the `count` parts of a plan."""
 
     number: int
     count: int
@@ -45,9 +40,9 @@ class Selected:
 
     Attributes:
         cases: the selected cases.
-        places: the index of each selected case in the whole plan; None if all are selected.
+        places: the index of each selected case in the whole plan; None for the whole plan.
         digest: `cases_digest` of the selected cases.
-        record: the shard, for the log's header; None if all cases of the plan are selected.
+        record: the shard, for the log's header; None for the whole plan.
     """
 
     cases: Sequence[PlannedCase]
@@ -56,7 +51,7 @@ class Selected:
     record: Mapping[str, Any] | None
 
     def without(self, names: Container[str]) -> Selected:
-        """Return the selection without the named cases, but with the digest of this selection."""
+        """Return the selection without some cases, but with the digest of this selection."""
         every = range(len(self.cases)) if self.places is None else self.places
         left = [
             (case, place)
@@ -67,10 +62,10 @@ class Selected:
 
 
 def parse_shard(text: str) -> Shard:
-    """Return the shard that a text such as `3/8` names.
+    """Return the shard of a text such as `3/8`.
 
     Raises:
-        ValueError: it does not name one.
+        ValueError: the text names no shard.
     """
     match = _FORM.fullmatch(text)
     if match is None:
@@ -82,20 +77,16 @@ def parse_shard(text: str) -> Shard:
 
 
 def shard_number(identifier: str, count: int) -> int:
-    """Return the number, from 1, of the shard that has a case, by its identifier alone."""
+    """Return the number, from 1, of the shard to which an identifier's digest assigns a case."""
     digest = sha256(identifier.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8]) % count + 1
 
 
 def balanced(seconds: Mapping[str, float], count: int) -> dict[str, int]:
-    """Return the number of the shard, from 1, of each case whose seconds are known.
+    """Return the number, from 1, of the shard of each case with known seconds.
 
-    Cases are taken in order of their seconds, the longest first; each goes to the shard with the
-    fewest seconds so far. So cases of 5, 4, 3 and 3 s become two shards of 8 and 7 s.
-
-    Args:
-        seconds: the measured seconds of each case, by identifier.
-        count: how many shards there are.
+    The longest case comes first; each goes to the shard with the fewest seconds so far. Cases of 5,
+    4, 3 and 3 s become shards of 8 and 7 s.
     """
     loads = [(0.0, number) for number in range(1, count + 1)]
     numbers: dict[str, int] = {}
@@ -116,8 +107,7 @@ def selected(
     Args:
         plan: the whole plan.
         shard: the shard to take; None for the whole plan.
-        seconds: how long cases took, by identifier, so that shards take equally long; None to
-            choose shards by identifiers alone.
+        seconds: how long cases took, by identifier, so that shards take equally long.
     """
     digest = cases_digest(planned.identifier for planned in plan)
     if shard is None:

@@ -1,7 +1,4 @@
-"""The types of what reaches the engine from functions that run and judge cases.
-
-These are verdicts, attempts and repetitions.
-"""
+"""The types of streams of verdicts, attempts and repetitions."""
 
 from __future__ import annotations
 
@@ -17,20 +14,14 @@ __all__ = ["Attempt", "Judge", "Stream", "Verdicts"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The judgement on one of the runs of a case that failed in its first run.
-
-    Attributes:
-        verdict: the judgement.
-    """
+    """The judgement on one run of a case that failed in its first run."""
 
     verdict: Verdict
 
 
 Stream = Generator[Verdict | Attempt | Repeated, None, None]
-"""Verdicts as they are reached, with the attempts and repetitions that lead to them."""
 
 Judge = Callable[[Sequence[PlannedCase]], Stream]
-"""Runs cases, and yields a verdict on each, with the attempts and repetitions before it."""
+"""Runs cases, and yields a verdict on each."""
 
 Verdicts = Generator[Verdict, None, None]
-"""Verdicts alone, as they are reached."""

@@ -1,6 +1,6 @@
 """Where a run is executed: on a backend of this machine, or by the workers of a scheduler.
 
-A `Target` here is a place of execution, not the specification that a backend follows.
+This `Target` is not the specification that a backend follows.
 """
 
 from __future__ import annotations
@@ -24,21 +24,19 @@ from dmlconf.judging.conclusion import JudgeOptions
 __all__ = ["JudgePlan", "Target", "local_target"]
 
 JudgePlan = Callable[[Sequence[PlannedCase]], Verdicts]
-"""Runs cases, and yields a verdict on each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What runs the cases of one run log: this machine, or workers with one kind of device.
+    """What runs the cases of one run log: this machine, or workers with the same device.
 
     Attributes:
         backend: the tested backend; its `close` releases what only this target holds.
-        judge: returns a function that runs cases and yields a verdict on each, given the source
-            of expected outcomes and the waivers.
+        judge: returns a function that runs cases and yields verdicts, given the source of expected
+            outcomes and the waivers.
         circumstances: the circumstances under which each case also runs.
-        compare_unfused: whether each graph's nodes also run one by one.
-        workers: the scheduler's workers, as in the log's header; empty on this machine.
-        label: becomes part of the names of this target's files; empty for a single target.
+        workers: the scheduler's workers, for the log's header; empty on this machine.
+        label: a part of the names of this target's files; empty for a single target.
     """
 
     backend: OpenBackend
@@ -50,7 +48,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The options in the log's header that say how each case also runs on this backend."""
+        """The options in the log's header that say how else each case runs."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})
@@ -58,10 +56,6 @@ class Target:
 
 def local_target(how: How, *, judged: bool = True) -> Target:
     """Open a backend of this machine.
-
-    Args:
-        how: the backend, and how it runs cases.
-        judged: whether the outcomes are judged.
 
     Raises:
         BackendError: the backend cannot be used, or lacks a circumstance that was named.

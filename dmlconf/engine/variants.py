@@ -1,8 +1,7 @@
-"""Run each case in every variant of a backend, and draw one verdict that says which are wrong.
+"""Run each case in every variant of a backend, and draw one verdict that names the wrong ones.
 
-Each variant is a backend of its own with processes of its own, so that the others go on if one
-crashes or loses its device. The plan is cut into parts; each variant in turn runs a part, so that
-no two of them use the device at the same time.
+Each variant has its own processes, so that a crash or a lost device of one leaves the others
+running. The variants run each part of the plan in turn, so that no two use the device at once.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = ["combined", "judged_variants"]
 
 PART_CASES: Final = 64
 PART_BYTES: Final = 1 << 26
-"""Maximum bytes of the outputs of a part of the plan; a single case may have more."""
+"""The most bytes of the outputs of a part of the plan; a single case may have more."""
 
 
 def judged_variants(
@@ -41,10 +40,7 @@ def judged_variants(
     """Run the plan in every variant, and yield one verdict on each case.
 
     Args:
-        plan: the cases.
-        backend: the backend with the variants.
-        against: gives the expected outcome of cases that state none.
-        options: the options for each variant, as `judged` takes them; circumstances are left out.
+        options: the options for each variant; circumstances are left out.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -70,7 +66,6 @@ def judged_variants(
 
 
 def _parts(plan: Iterable[PlannedCase]) -> Iterator[list[PlannedCase]]:
-    """Yield the plan in parts whose outputs fit into memory."""
 
     def output_bytes(planned: PlannedCase) -> int:
         outputs = valid_case(planned).outputs().values()
@@ -80,10 +75,9 @@ def _parts(plan: Iterable[PlannedCase]) -> Iterator[list[PlannedCase]]:
 
 
 class _Observed:
-    """Runs cases on a variant, and keeps the first outcome of each whose identifier is in `names`.
+    """Runs cases on a variant, and keeps the first outcome of each case in `names`.
 
-    Other outcomes are not kept: judging may run further cases, such as the nodes of a graph, and
-    may run a case again.
+    Judging may run other cases as well, such as nodes of a graph, or a case twice.
     """
 
     def __init__(
@@ -99,10 +93,7 @@ class _Observed:
 
 
 def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
-    """Return, by output, how many elements have different bits in the two arrays.
-
-    Outputs without a difference are left out, as are those whose shapes or data types differ.
-    """
+    """Return how many elements of each output have other bits in the two sets of arrays."""
     counts = {}
     for name in base.keys() & other.keys():
         first, second = base[name], other[name]
@@ -114,12 +105,11 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return the most severe verdict of a case's variants; it says which variants have it.
+    """Return the most severe verdict of a case's variants; its message says which have it.
 
     Args:
-        verdicts: the verdicts, by variant.
-        differing: for each variant and output, how many elements have other bits than in the first
-            variant.
+        differing: for each variant and output, how many elements differ in bits from the first
+            variant's.
     """
     variants = {
         label: VariantResult(
@@ -146,7 +136,6 @@ def combined(
 
 
 def _message(variants: Mapping[str, VariantResult], gravest: Status) -> str:
-    """Say which variants have the most severe status and why, and which status the others have."""
     concerned = {label: result for label, result in variants.items() if result.status is gravest}
     messages = {result.message for result in concerned.values()}
     alike = len(messages) == 1

@@ -1,7 +1,6 @@
-"""Assign cases to the workers of a fleet, and give away those of lost workers.
+"""Assign cases to the workers of a fleet, and reassign those of lost workers.
 
-Losing a worker costs time but no verdict: its cases go to others, one at a time, because any of
-them may have ended it. A case that has ended three workers is not given to a fourth.
+Cases of a lost worker go to others one at a time, since any of them may have ended it.
 """
 
 from __future__ import annotations
@@ -22,34 +21,28 @@ MOST_LOSSES: Final = 3
 _LARGEST_BATCH: Final = 256
 
 _SHORT_SECONDS: Final = 0.5
-"""A batch that takes less makes the next one larger: a round trip takes milliseconds."""
+"""If a batch takes less, the next one is larger, since a round trip takes milliseconds."""
 
 _LONG_SECONDS: Final = 2.0
-"""A batch that takes more makes the next one smaller: its verdicts arrive all at once."""
+"""If a batch takes more, the next one is smaller, since its verdicts arrive together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A case that ended the maximum number of workers.
-
-    Attributes:
-        case: the case.
-        workers: the names of these workers.
-    """
+    """A case that ended the maximum number of workers, and their names."""
 
     case: PlannedCase
     workers: tuple[str, ...]
 
 
 class Assignments:
-    """The cases of a plan that have no verdict yet, and who runs them.
+    """The cases of a plan that have no verdict yet, and the workers that run them.
 
     Attributes:
         unfinished: how many cases have no verdict.
     """
 
     def __init__(self, plan: Sequence[PlannedCase]) -> None:
-        """Start with nothing assigned."""
         self.unfinished = len(plan)
         self._left = iter(plan)
         self._singles: deque[PlannedCase] = deque()
@@ -68,12 +61,7 @@ class Assignments:
         return batch
 
     def done(self, worker: str, seconds: float) -> None:
-        """Record that all cases of a worker have their verdicts.
-
-        Args:
-            worker: the worker.
-            seconds: how long they took, including the round trip.
-        """
+        """Record that all cases of a worker have verdicts, after `seconds` with the round trip."""
         count, size = len(self._given.pop(worker)), self._size.get(worker, 1)
         self.unfinished -= count
         if seconds < _SHORT_SECONDS and count == size:
@@ -82,16 +70,11 @@ class Assignments:
             self._size[worker] = max(size // 2, 1)
 
     def give_back(self, worker: str) -> None:
-        """Give a worker's cases to others, without suspecting them of having ended the worker."""
+        """Give a worker's cases to others; they are not suspected of having ended the worker."""
         self._singles.extend(self._given.pop(worker, ()))
 
     def reassign(self, worker: str, name: str) -> list[Loss]:
-        """Give the cases of a lost worker to others; return those that have ended too many workers.
-
-        Args:
-            worker: the worker.
-            name: its name, for messages.
-        """
+        """Give a lost worker's cases to others; return those that have ended too many workers."""
         hopeless = []
         for planned in self._given.pop(worker, ()):
             names = (*self._losses.get(planned.identifier, ()), name)

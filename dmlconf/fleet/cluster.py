@@ -1,8 +1,7 @@
-"""A connection to Dask's scheduler: its workers, and calls that run on one of them.
+"""A connection to Dask's scheduler: its workers, and calls to them.
 
-Calls are pinned to a worker, so that it is known which one ran what. Schedulers and workers that
-hang or are cut off never answer, and Dask waits for them, so requests to them run in separate
-threads.
+Each call is pinned to a worker, so that it is known which worker ran what. Requests run in separate
+threads, since Dask waits forever for what hangs or is cut off.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ RESOURCE: Final = "adapter"
 
 _REFRESH_SECONDS: Final = 0.5
 _SILENT_SECONDS: Final = 30.0
-"""Time without a heartbeat after which a worker is given up."""
+"""Seconds without a heartbeat after which a worker is given up."""
 _CONNECT_SECONDS: Final = 15.0
 _SCHEDULER_SECONDS: Final = 20.0
-"""Time without an answer after which the scheduler is given up."""
+"""Seconds without an answer after which the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0
-"""Time after which a worker is given up that is done but does not deliver its result."""
+"""Seconds after which a worker is given up that is done but does not deliver its result."""
 _FAREWELL_SECONDS: Final = 5.0
-"""How long to wait at the end for workers that may hang."""
+"""Seconds to wait at the end for workers that may hang."""
 
 
 class MissingDaskError(BackendError):
@@ -50,9 +49,8 @@ class WorkerInfo:
     """A worker, as the scheduler knows it.
 
     Attributes:
-        address: where it listens; if its process is restarted, it has another address.
-        name: its name, for messages.
-        adapters: how many of the resource `adapter` it has.
+        address: where the worker listens; a restarted process has another address.
+        adapters: how many of Dask's resource `adapter` it has.
     """
 
     address: str
@@ -69,8 +67,8 @@ class Answer:
         worker: the worker's address.
         value: what the function returned.
         error: what it raised; None if it returned.
-        lost: whether the worker was lost before it could report.
-        done: whether the function finished there nonetheless.
+        lost: whether the worker was lost before it delivered the result.
+        done: whether the function of a lost worker had finished.
     """
 
     call: int
@@ -83,26 +81,22 @@ class Answer:
 
 @dataclass(slots=True)
 class _Seen:
-    """A worker's last heartbeat, by the scheduler's clock and by this machine's."""
+    """A worker's last heartbeat by the scheduler's clock, and when it came by this machine's."""
 
     heartbeat: float
     at: float = field(default_factory=monotonic)
 
 
 class Cluster:
-    """A connection to a scheduler. Use as a context manager; leaving it closes the connection.
+    """A connection to a scheduler, and a context manager that closes it.
 
-    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, and `local:N` starts one with N
-    workers on this machine, which only this process can use: they speak TLS with a key that is made
-    for them and kept in memory. For other schedulers, security comes from Dask's own configuration,
-    as time limits do.
+    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler; `local:N` starts one with N workers on
+    this machine, which only this process can use, by a TLS key in memory. For other schedulers,
+    Dask's own configuration sets security.
     """
 
     def __init__(self, address: str) -> None:
         """Connect.
-
-        Args:
-            address: the scheduler's address.
 
         Raises:
             BackendError: Dask is not installed, or the scheduler cannot be reached.
@@ -123,7 +117,7 @@ class Cluster:
         self._others = 0
         self._answered = monotonic()
         self._ended = threading.Event()
-        # Otherwise Dask leaves `dask-scratch-space` in the folder for temporary files.
+        # Without it, Dask leaves `dask-scratch-space` in the folder for temporary files.
         self._scratch = TemporaryDirectory(prefix="dmlconf-cluster-", ignore_cleanup_errors=True)
         local, _, count = address.partition(":")
         try:
@@ -159,7 +153,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End what still runs for this connection, and close it, ignoring interrupts meanwhile."""
+        """End all calls, and close the connection; interrupts are ignored meanwhile."""
         with discarded_interrupts():
             self._ended.set()
             with suppress(Exception):  # Processes that are gone need not be ended.
@@ -182,7 +176,7 @@ class Cluster:
 
     @property
     def alive(self) -> bool:
-        """Whether the scheduler is reachable."""
+        """Whether the scheduler has answered lately."""
         if self._client.status == "closed":
             return False
         return monotonic() - self._answered < _SCHEDULER_SECONDS
@@ -198,7 +192,7 @@ class Cluster:
         return self._others
 
     def call(self, worker: str, function: Callable[..., Any], *arguments: Any) -> int:
-        """Start a function on a worker, and return the number of its answer."""
+        """Start a function on a worker, and return the number of the call."""
         self._calls += 1
         number = self._calls
         future = self._client.submit(
@@ -225,7 +219,7 @@ class Cluster:
                 future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on each worker, in parallel with its tasks, and wait briefly for it."""
+        """Run a function on all workers beside their tasks, and wait briefly for it."""
         workers = list(self._workers)
         with suppress(Exception):  # Workers that are gone need no call.
             within(
@@ -242,7 +236,7 @@ class Cluster:
         return None if self._futures.pop(answer.call, None) is None else answer
 
     def _fetched(self, number: int, worker: str, future: Any) -> Answer:
-        """Fetch a worker's result, which may be gone by now along with the worker."""
+        """Fetch the result of a call, which may be lost with its worker."""
         if future.status in ("cancelled", "lost"):
             return Answer(number, worker, lost=True)
         done = future.status == "finished"
@@ -261,7 +255,7 @@ class Cluster:
 
     def _refresh_on(self) -> None:
         while not self._ended.wait(_REFRESH_SECONDS):
-            with suppress(Exception):  # The scheduler may be gone; `alive` decides.
+            with suppress(Exception):  # `alive` tells whether the scheduler is gone.
                 self._refresh()
 
     def _refresh(self) -> None:
@@ -285,7 +279,7 @@ def _client_class() -> Any:
     import distributed
 
     class Client(distributed.Client):  # type: ignore[misc]  # Dask has no types here.
-        """A client whose deletion does nothing; after a refusal Dask would wait half a minute."""
+        """A client whose deletion does nothing; Dask's waits half a minute after a refusal."""
 
         def __del__(self) -> None:
             pass
@@ -294,7 +288,7 @@ def _client_class() -> Any:
 
 
 def _silence_dask() -> None:
-    """Keep Dask from logging each lost worker, which dmlconf reports itself."""
+    """Keep Dask from logging lost workers, which dmlconf reports itself."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     for name in (*names, "distributed", "asyncio", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -307,7 +301,7 @@ def _configure(settings: Mapping[str, Any]) -> None:
 
 
 class _LocalCluster:
-    """A scheduler and workers on this machine, which no other user of this machine can reach.
+    """A scheduler and workers on this machine, which other users of the machine cannot reach.
 
     Attributes:
         address: the scheduler's address.
@@ -315,12 +309,6 @@ class _LocalCluster:
     """
 
     def __init__(self, workers: int, scratch: str) -> None:
-        """Start the scheduler and the workers.
-
-        Args:
-            workers: how many workers.
-            scratch: the folder for their files.
-        """
         from distributed import LocalCluster
         from distributed.security import Security
 
@@ -361,7 +349,7 @@ class _LocalCluster:
 _LOCAL_SETTINGS: Final = {
     "logging": {"distributed": "critical"},
     "distributed.worker.daemon": False,
-    # Pages over HTTP need no key, so there are none.
+    # Pages over HTTP would need no key.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
@@ -371,15 +359,15 @@ _Result = TypeVar("_Result")
 
 
 def in_thread(function: Callable[[], None]) -> None:
-    """Start a function in another thread; it ends with the process at the latest."""
+    """Start a function in another thread, which does not keep the process alive."""
     threading.Thread(target=function, name="dmlconf-cluster", daemon=True).start()
 
 
 def within(seconds: float, function: Callable[[], _Result]) -> _Result:
-    """Return a function's result within a time limit; beyond it, the function's thread goes on.
+    """Return a function's result; a function that takes too long goes on in its thread.
 
     Raises:
-        TimeoutError: it takes longer than that many seconds.
+        TimeoutError: it takes longer than `seconds`.
     """
     result: Future[_Result] = Future()
 

@@ -1,4 +1,4 @@
-"""Run a plan on a scheduler's workers; verdicts come as they are reached, from any of them."""
+"""Run a plan on a scheduler's workers, and yield verdicts as any of them delivers some."""
 
 from __future__ import annotations
 
@@ -32,28 +32,23 @@ _MOST_ATTEMPTS: Final = 3
 """How often to try to prepare a worker whose answers do not arrive."""
 
 _WITHOUT_WORKERS_SECONDS: Final = 60.0
-"""How long to wait for a worker if there is none: processes restart within seconds."""
+"""How long to wait if there is no worker; processes restart within seconds."""
 
 
 _JOIN_SECONDS: Final = 5.0
-"""How long to wait for a worker with an adapter if there are only others."""
+"""How long to wait for a worker with an adapter if others are there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A worker that can run the job.
-
-    Attributes:
-        info: what the scheduler knows about the worker.
-        prepared: its environment and capabilities.
-    """
+    """A worker that is prepared to run the job."""
 
     info: WorkerInfo
     prepared: Prepared
 
     @property
     def record(self) -> dict[str, Any]:
-        """The worker as a log's header has it."""
+        """The worker in a log's header."""
         return {"name": self.info.name, "environment": self.prepared.record}
 
 
@@ -65,22 +60,16 @@ def same_device(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 class Fleet:
-    """The workers of a scheduler, and one job for them.
+    """The workers of a scheduler that can run one job.
 
     Attributes:
-        members: the workers that can run the job, by address.
+        members: these workers, by address.
     """
 
     def __init__(
         self, cluster: Cluster, job: Job, on_trouble: Callable[[str], None] = lambda message: None
     ) -> None:
-        """Use a connection.
-
-        Args:
-            cluster: the connection.
-            job: what all workers need to know.
-            on_trouble: called with a message for the user when a worker is lost or refused.
-        """
+        """`on_trouble` gets a message for the user when a worker is lost or refused."""
         self._cluster = cluster
         self._job = job
         self._on_trouble = on_trouble
@@ -130,21 +119,19 @@ class Fleet:
     def verdicts(
         self, plan: Sequence[PlannedCase], members: Iterable[Member], waivers: Waivers
     ) -> Generator[tuple[Verdict, Batch | None], None, None]:
-        """Run the plan, and yield a verdict on each case, as soon as its batch is done.
+        """Run the plan, and yield a verdict on each case when its batch is done.
 
         The first verdict of each batch comes with the batch, every other verdict with None.
 
-        Workers that join meanwhile are used if they are like the others. If the scheduler is gone,
-        or all workers have been gone for a minute, the rest of the plan has no verdict.
+        New workers are used if they are like the others. If the scheduler is gone, or no worker was
+        there for a minute, the rest of the plan gets no verdict.
 
         Args:
-            plan: what to run.
-            members: the workers to run it on.
-            waivers: accepted failures, including those of cases that end their workers.
+            waivers: accepted failures, also of cases that end their workers.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
-            KeyboardInterrupt: there was an interrupt, and the batches at work had time to end.
+            KeyboardInterrupt: there was an interrupt; running batches have had time to end.
         """
         run = _Pass(Assignments(plan), {member.info.address: member for member in members})
         with grace() as interrupt:
@@ -167,7 +154,7 @@ class Fleet:
                     return
 
     def _last_batches(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, Batch | None]]:
-        """Yield the verdicts of the batches that workers have; interrupts end the wait for them."""
+        """Yield the verdicts of running batches until they end or another interrupt comes."""
         while run.busy and self._cluster.alive:
             answer = self._cluster.answer(0.25)
             if answer is not None and answer.call not in self._preparing:
@@ -195,12 +182,11 @@ class Fleet:
             if batch:
                 names = [planned.identifier for planned in batch]
                 call = self._cluster.call(address, run_cases, self._job.identifier, names)
-                # A case that is retried alone may take its time limit twice.
+                # A case may take its time limit twice, since it may be retried alone.
                 patience = _SPARE_SECONDS + 2 * self._job.limits.timeout * len(batch)
                 run.busy[address] = call, monotonic(), monotonic() + patience
 
     def _lose(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, None]]:
-        """Take back the cases of workers that are gone or overdue."""
         now = monotonic()
         for address, member in list(run.members.items()):
             overdue = address in run.busy and now > run.busy[address][2]
@@ -231,7 +217,7 @@ class Fleet:
         if member is None or run.busy.get(answer.worker, (0,))[0] != answer.call:
             return
         if answer.lost:
-            if answer.done:  # The worker finished its cases, so they did not end it.
+            if answer.done:  # The worker finished its cases, so these did not end it.
                 run.assignments.give_back(answer.worker)
             why = "cannot be reached" if answer.done else "is gone"
             yield from self._reassign(run, member, waivers, why)
@@ -252,7 +238,6 @@ class Fleet:
             yield verdict.ran(worker=member.info.name), None if index else batch
 
     def _prepare_new(self) -> None:
-        """Prepare the connected workers that have not been asked yet."""
         known = {info.address for info, _ in self._preparing.values()}
         for address, info in self._cluster.workers.items():
             if address not in known and address not in self.members | dict.fromkeys(self._refused):
@@ -282,7 +267,7 @@ class Fleet:
         return [f"worker {info.name} ({info.address}) cannot be used: {reason}"]
 
     def _overdue_preparations(self) -> list[str]:
-        """Give up workers that take too long to prepare, or are gone; return messages."""
+        """Give up workers that are gone or too slow to prepare; return messages about slow ones."""
         messages = []
         for call, (info, deadline) in list(self._preparing.items()):
             if info.address not in self._cluster.workers:
@@ -303,11 +288,9 @@ class _Pass:
     """The state of one pass over a plan.
 
     Attributes:
-        assignments: the cases that have no verdict yet.
-        members: the workers that run them, by address.
-        device: the environment that workers must have, as a log's header has it.
-        busy: for each worker at work, the number of its call, its start and its deadline.
-        with_workers: when the pass last had a worker, by `time.monotonic`.
+        device: the environment that workers must have, as in a log's header.
+        busy: for each worker with a batch, the number of its call, its start and its deadline.
+        with_workers: when there last was a worker, by `time.monotonic`.
     """
 
     def __init__(self, assignments: Assignments, members: dict[str, Member]) -> None:
@@ -319,7 +302,6 @@ class _Pass:
 
 
 def _broken(loss: Loss, waivers: Waivers) -> Verdict:
-    """Return the verdict on a case that ended one worker after another."""
     case = valid_case(loss.case)
     names = ", ".join(loss.workers)
     message = f"{len(loss.workers)} workers were lost while running it: {names}"

@@ -1,7 +1,7 @@
 """The worker side of a scheduler: open the backend once, then run and judge the given cases.
 
-The scheduler's tasks call these functions. Each job has one session in a worker's process, with its
-own thread, because the processes of a backend end with the thread that started them.
+Each job has one session in a process, with its own thread, because a backend's processes end with
+the thread that started them.
 """
 
 from __future__ import annotations
@@ -35,30 +35,24 @@ from dmlconf.workers.execution import Limits
 __all__ = ["Batch", "Job", "Prepared", "Refusal", "finish", "prepare", "run_cases"]
 
 _IDLE_SECONDS: Final = 600.0
-"""Time without cases after which a session ends: its client may be gone."""
+"""Seconds without cases after which a session ends, since its client may be gone."""
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The description of a run that all its workers need.
+    """What all workers need to know of a run.
 
     Attributes:
-        identifier: identifies the job.
         dmlconf: the version that planned the run.
-        suite_digest: SHA-256 of its case files.
-        catalogue_digest: SHA-256 of its catalogue.
+        suite_digest: SHA-256 of the case files.
+        catalogue_digest: SHA-256 of the catalogue.
         paths: where the suite is, as given; empty for the bundled one.
         operators: those of the planned cases.
-        challenge: the number that changes the seeds of generated data; None for no change.
-        backend: the backend that runs the cases.
-        against: the source of expected values that cases do not state.
+        against: what gives expected values that cases do not state.
         limits: the limits of a worker.
-        substrate: the layers below DirectML.
-        waivers: accepted failures.
-        compare_unfused: whether each graph's nodes also run one by one, as `compares_unfused`
-            takes it.
+        compare_unfused: as `compares_unfused` takes it.
         circumstances: names, as `chosen_circumstances` takes them.
         known_faults: whether a known fault of DirectML waives a failure.
     """
@@ -82,13 +76,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A worker can run the job.
-
-    Attributes:
-        environment: what its backend runs on.
-        capabilities: what its backend can run.
-        record: the environment as a log's header has it.
-    """
+    """A worker can run the job; `record` is its environment as in a log's header."""
 
     environment: Environment
     capabilities: Capabilities
@@ -101,7 +89,7 @@ class Refusal:
 
     Attributes:
         message: why.
-        again: whether to prepare the worker again, because its process does not know the job.
+        again: whether to prepare the worker again, since its process does not know the job.
     """
 
     message: str
@@ -110,19 +98,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A worker's results for some cases.
-
-    Attributes:
-        verdicts: one for each case.
-        stale: for each recording that is compared with, the cases for which it is stale.
-    """
+    """A worker's verdicts on some cases, and the stale cases of each recording."""
 
     verdicts: tuple[Verdict, ...]
     stale: tuple[tuple[str, ...], ...]
 
 
 class _Session:
-    """One job in this process."""
+    """A job in this process."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -216,8 +199,8 @@ def prepare(job: Job) -> Prepared | Refusal:
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
         return Refusal(f"it has a different version: {versions}")
-    # Dask marks its workers as daemons, which may not start processes. Those that dmlconf starts
-    # end by themselves when their parent does.
+    # Dask marks its workers as daemons, which may not start processes. The processes that dmlconf
+    # starts end with their parent anyway.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # Python has no public way to set it for a running process.
     with _LOCK:
         for other in [each for each in _SESSIONS if each != job.identifier]:
@@ -231,7 +214,7 @@ def prepare(job: Job) -> Prepared | Refusal:
 
 
 def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
-    """Run cases of a job, and judge them.
+    """Run and judge cases of a job.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

@@ -56,9 +56,7 @@ def fleet_targets(
     """Prepare a scheduler's workers; yield one target, or one per kind of device.
 
     Args:
-        cluster: the connection to a scheduler.
-        run: the run to prepare.
-        warn: takes a sentence about a worker that is lost or refused.
+        warn: gets a message about each worker that is lost or refused.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:
