@@ -1,4 +1,4 @@
-"""What excuses failures: limits of a substrate, known faults, deviations of a target, and waivers.
+"""What excuses failures: a substrate's limits, known faults, a target's deviations, and waivers.
 
-Findings, known mistakes of other runtimes, explain failures and excuse none.
+Findings (known mistakes of other runtimes) explain failures and excuse none.
 """

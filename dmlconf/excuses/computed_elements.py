@@ -1,4 +1,4 @@
-"""Find the elements of an output at which a runtime returned what a known wrong formula gives."""
+"""Find the elements at which a runtime returned what a known wrong formula gives."""
 
 from __future__ import annotations
 
@@ -22,15 +22,11 @@ def computed_elements(
 ) -> Array:
     """Return a mask of the elements that a formula computes, bit by bit or within an error.
 
-    All NaN count as equal. In a graph, the formula may take the whole graph or each of its nodes.
+    All NaN are equal. The formula may take the whole graph or each of its nodes.
 
     Args:
-        case: an operator or a graph.
-        output: the name of its output.
-        formula: computes what the runtime gives.
-        actual: what the runtime gave.
         relative: the permitted error as a share of the computed number.
-        absolute: an error that is permitted in addition, the same for all elements.
+        absolute: an error that is permitted in addition.
     """
     mask = np.zeros(actual.shape, bool)
     for prediction in predictions(case, formula):
@@ -42,13 +38,13 @@ def computed_elements(
             with np.errstate(invalid="ignore"):
                 limit = absolute + relative * np.abs(computed.astype(np.float64))
                 near = _difference(actual, computed) <= limit
-            mask |= near & np.isfinite(computed)  # Every number is within a share of infinity.
+            mask |= near & np.isfinite(computed)  # An infinite limit permits every number.
     return mask
 
 
 def _difference(actual: Array, computed: Array) -> Array:
-    """Return how far numbers are apart; for integers, also of 64 bits, exactly."""
+    """Return how far numbers are apart; for integers exactly, also for those of 64 bits."""
     if actual.dtype.kind == "f":
         return np.abs(actual.astype(np.float64) - computed.astype(np.float64))
     high, low = np.maximum(actual, computed), np.minimum(actual, computed)
-    return high.astype(np.uint64) - low.astype(np.uint64)  # Exact, since both are modulo 2^64.
+    return high.astype(np.uint64) - low.astype(np.uint64)

@@ -17,13 +17,7 @@ _Key = Sequence[str | int]
 
 
 def operator_problems(document: Document, where: _Key, names: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each name that no operator has.
-
-    Args:
-        document: the file.
-        where: the key of the list.
-        names: what the list has.
-    """
+    """Yield a problem for each name in the list at `where` that no operator has."""
     for index, name in enumerate(names):
         try:
             operator_name(name)
@@ -40,15 +34,13 @@ def condition_problems(
 ) -> Iterator[Problem]:
     """Yield problems of a condition: that it cannot be read, or has a name that no case has.
 
-    The tensors of a graph may have any name, so names are not checked where the entry names cases
-    that may be graphs, and no operators.
+    Names are not checked if the entry names no operators and its cases may be graphs, whose tensors
+    may have any name.
 
     Args:
-        document: the file.
         where: the key of the condition.
-        text: the condition.
-        operators: the operators that the entry names; those that do not exist do not count.
-        cases: the cases that it names. Their operators count if it names no operators.
+        operators: the operators that the entry names.
+        cases: the cases that it names; their operators count if it names no operators.
     """
     try:
         condition = read_condition(text)

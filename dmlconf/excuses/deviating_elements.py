@@ -1,7 +1,6 @@
 """Find the elements of an output that a deviation or a finding, such as one of WebNN, concerns.
 
-Each function takes the case, its inputs, the right output and the actual one, and returns a mask of
-the output's sizes. Its docstring says at which elements the mask is True.
+Each function returns a mask of the output's sizes. Its docstring says where the mask is True.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _ulp(
     float32: float,
     float16: float,
 ) -> Array:
-    """Numbers that are off by at most `float32` or, as FLOAT16, `float16` ULP."""
+    """Numbers that are off by at most `float32` ULP or, as FLOAT16, `float16` ULP."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     limit = float16 if right.dtype == np.float16 else float32
@@ -60,7 +59,7 @@ def _sigmoid(
 ) -> Array:
     """Elements of x * sigmoid(a * x), or of a fused sigmoid, within the error of a sigmoid.
 
-    A sigmoid may be off by `absolute`, so a product may be off by |x| times as much.
+    If a sigmoid is off by `absolute`, the product is off by |x| times as much.
     """
     before = activation_of(case)[1]
     if right.dtype.kind != "f" or before is None:
@@ -86,29 +85,29 @@ def _nan_before_activation(
 
 
 def _all(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements: for findings whose scope names each case, as any element may be wrong."""
+    """All elements, for findings whose scope names each case."""
     return np.ones(right.shape, bool)
 
 
 def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose coordinates an input is NaN; all, if an input of other sizes has NaN."""
+    """Elements where an input is NaN; all, if an input of other sizes has NaN."""
     return _reached(inputs, right, np.isnan)
 
 
 def _nan_anywhere(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements, if any input has NaN: each may depend on how NaN compares with numbers."""
+    """All elements if any input has NaN."""
     found = any(a.dtype.kind == "f" and bool(np.isnan(a).any()) for a in inputs.values())
     return np.full(right.shape, found)
 
 
 def _nan_along_axes(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements of ARGMAX and ARGMIN for which NaN is among the elements that are compared."""
+    """Elements of ARGMAX and ARGMIN where NaN is among the compared elements."""
     nan = np.isnan(inputs["InputTensor"]).any(axis=tuple(case.desc["Axes"]), keepdims=True)
     return np.broadcast_to(nan, right.shape)
 
 
 def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that are NaN in the right output, in the actual one or in both."""
+    """Elements that are NaN in the right output or in the actual one."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     nan: Array = np.isnan(right) | np.isnan(actual)
@@ -116,7 +115,7 @@ def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _infinite(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose coordinates an input is infinite; all, if one of other sizes has any."""
+    """Elements where an input is infinite; all, if an input of other sizes has infinity."""
     return _reached(inputs, right, np.isinf)
 
 
@@ -245,7 +244,7 @@ def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actua
     """Indices that TOP_K gives of elements equal to the right ones, if no index occurs twice."""
     tensor, axis = inputs["InputTensor"], case.desc["Axis"]
     if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
-        return np.zeros(right.shape, bool)  # This output has elements, not indices.
+        return np.zeros(right.shape, bool)  # This output has no indices.
     within = actual < tensor.shape[axis]
     taken = np.where(within, actual, right).astype(np.int64)
     found = np.take_along_axis(tensor, taken, axis)

@@ -1,8 +1,7 @@
 """Deviations: where the specification of ONNX or WebNN differs from DirectML's documentation.
 
-Each quotes a sentence of the target's specification, with a link. To see whether deviations explain
-wrong values, the elements that they concern are replaced with the right ones: if the case passes
-then, the failure is waived.
+Each deviation quotes a sentence of the target's specification, with a link. A failure is waived if
+the case passes once the right elements replace those that deviations concern.
 """
 
 from __future__ import annotations
@@ -47,14 +46,12 @@ class Deviation:
     """A statement of a target's specification that differs from DirectML's documentation.
 
     Attributes:
-        name: the name that verdicts give.
         scope: the cases that it may concern.
-        elements: names of functions in `ELEMENTS`; an element that all of these find may differ.
-            Empty if there is a formula, or if the target may only refuse the case.
+        elements: names in `ELEMENTS`; elements that all these functions find may differ.
         arguments: further arguments of these functions, or the errors that `formula` may have.
         formula: computes the elements that the target may give instead; None if there is none.
-        refuses: the inputs for which the target may refuse the case: a name in `REFUSALS`, or "".
-        says: the sentence of the target's specification, and what it leaves open.
+        refuses: for which inputs the target may refuse the case: a name in `REFUSALS`, or empty.
+        says: the sentence, and what it leaves open.
         link: the address of the sentence.
     """
 
@@ -93,8 +90,7 @@ class Deviations:
     """The deviations of a target.
 
     Attributes:
-        target: its name; empty for DirectML itself, which has none.
-        deviations: the deviations, in the order of the file.
+        target: its name; empty for DirectML itself.
     """
 
     target: str = ""
@@ -110,9 +106,6 @@ class Deviations:
         """Return the verdict; it is `waived` if deviations explain the whole failure.
 
         Args:
-            case: the case.
-            outcome: the outcome of the backend.
-            verdict: the verdict on it.
             judge: judges another outcome of the case.
         """
         if not self.deviations or verdict.status is not Status.FAILED or verdict.reason is None:
@@ -136,21 +129,12 @@ class Deviations:
 
 
 NO_DEVIATIONS: Final = Deviations()
-"""The deviations of DirectML itself: none."""
 
 
 def patched(
     case: Case, outcome: Outputs, deviations: list[Deviation]
 ) -> tuple[list[Deviation], Outputs]:
-    """Return the deviations that concern elements unlike the reference's, and a patched outcome.
-
-    In the patched outcome, the reference's elements take the place of these.
-
-    Args:
-        case: the case.
-        outcome: its outputs.
-        deviations: the deviations that may concern the case.
-    """
+    """Return the deviations that concern wrong elements, and an outcome with these corrected."""
     inputs, right = case.inputs(), evaluate(case)
     arrays = dict(outcome.arrays)
     used: dict[str, Deviation] = {}
@@ -181,7 +165,7 @@ def _waived(verdict: Verdict, deviations: list[Deviation]) -> Verdict:
 
 
 def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
-    """Return the deviations of the target that a backend's environment names, if it names one."""
+    """Return the deviations of the target that a backend's environment names, if any."""
     tested = tested_environment(environment)
     if tested["backend"] == _DIRECTML:
         return NO_DEVIATIONS  # DirectML is tested against its own documentation.
@@ -195,7 +179,7 @@ def read_deviations(target: str) -> Deviations:
     """Return the deviations of a target.
 
     Raises:
-        InvalidFilesError: its file cannot be read.
+        InvalidFilesError: the target's file cannot be read.
     """
     data = read_document(schemas_directory() / "targets" / f"{target}.yaml").data
     return Deviations(target, tuple(map(_deviation, data["deviations"])))
@@ -205,7 +189,7 @@ def formula_of(data: Mapping[str, Any]) -> Formula | None:
     """Return the formula that a deviation's or a finding's entry names; None if it names none."""
     if "computed_by" not in data:
         return None
-    from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS  # Only other runtimes need them.
+    from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS
 
     return RUNTIME_FORMULAS[data["computed_by"]]
 

@@ -1,7 +1,7 @@
 """Findings: results of runtimes other than DirectML that contradict their own specification.
 
-A finding explains a failure and excuses nothing: the case stays failed, and its reason begins with
-the finding's name. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
+A finding explains a failure and excuses nothing: the case stays failed, and its reason names the
+finding. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Finding:
     """A known mistake of a runtime.
 
     Attributes:
-        wrong: the finding's name, the cases that it concerns and, for wrong values, which elements.
+        wrong: the finding's name, its cases and, for wrong values, its elements.
         title: what the runtime does.
-        fails: the kind of the failure.
-        message: a regular expression that matches some part of the failure's message.
+        message: a regular expression that is searched for in the failure's message.
         example: the smallest case that fails in this way.
         code: the same mistake in a few lines of the runtime's own API.
     """
@@ -59,12 +58,10 @@ class Findings:
 
     Attributes:
         runtime: the backend's name; empty if there is no list for it.
-        version: the version of the runtime in which the findings were seen.
+        version: the runtime's version in which the findings were seen.
         details: entries that the environment's details must have.
-        title: the name of the runtime in texts.
-        findings: the findings, in the order of the file.
-        runs: the runs from which the findings come, and how many cases had each status.
-        note: further remarks.
+        title: the runtime's name in texts.
+        runs: the runs that gave the findings, and how many cases had each status.
     """
 
     runtime: str = ""
@@ -86,11 +83,7 @@ class Findings:
         """Return the verdict; if findings explain the whole failure, its reason names them.
 
         Args:
-            case: the case.
-            outcome: the outcome of the backend.
-            verdict: the verdict on it.
-            deviations: the deviations of the target, which may explain some of the wrong elements.
-            judge: judges another outcome of the case.
+            deviations: those of the target, which may explain some of the wrong elements.
         """
         reason = verdict.reason
         if not self.findings or not verdict.status.fails_run or reason is None:
@@ -135,10 +128,10 @@ def _of_values(
 
 
 def findings_of(environment: Environment | Mapping[str, Any]) -> Findings:
-    """Return the findings in the runtime that an environment describes, whatever its version."""
+    """Return the findings in an environment's runtime, whatever its version."""
     tested = tested_environment(environment)
     if tested["backend"] in _NO_OTHER_RUNTIME:
-        return NO_FINDINGS  # No file needs to be read for these.
+        return NO_FINDINGS  # No file is read for these.
     for each in all_findings():
         if each.runtime == tested["backend"] and all(
             tested["details"].get(name) == value for name, value in each.details.items()

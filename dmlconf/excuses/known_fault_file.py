@@ -53,13 +53,12 @@ def known_faults(environment: Environment) -> KnownFaults:
 def faults_of_version(version: Version, path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the known faults of a version of DirectML.
 
-    A version that was not tested counts as having the faults of the tested versions before and
-    after it: 1.14.0 those of 1.13.1 and of 1.14.1. One newer than all tested versions counts as
-    having none, as it may have fixed them.
+    An untested version has the faults of the tested ones before and after it: 1.14.0 those of
+    1.13.1 and of 1.14.1. A version newer than all tested ones has none, since it may have fixed
+    them.
 
     Args:
-        version: the version.
-        path: a list to read instead of dmlconf's own.
+        path: a list to read instead of `schemas/known-faults.yaml`.
 
     Raises:
         InvalidFilesError: the list cannot be read.
@@ -79,9 +78,6 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
 def measured_versions(path: Path | None = None) -> tuple[Version, ...]:
     """Return the versions of DirectML on which each fault's example was run, the oldest first.
 
-    Args:
-        path: a list to read instead of dmlconf's own.
-
     Raises:
         InvalidFilesError: the list cannot be read.
     """
@@ -93,9 +89,6 @@ def measured_versions(path: Path | None = None) -> tuple[Version, ...]:
 def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the list of DirectML's known faults.
 
-    Args:
-        path: a list to read instead of dmlconf's own.
-
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
     """
@@ -103,11 +96,7 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
 
 
 def lint_known_faults(path: Path | None = None) -> list[Problem]:
-    """Return every problem of the list.
-
-    Args:
-        path: a list to read instead of dmlconf's own.
-    """
+    """Return every problem of the list."""
     return problems_in(lambda: _document(path))
 
 
@@ -120,7 +109,7 @@ def _document(path: Path | None) -> Document:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
-    from dmlconf.faults.formulas import FORMULAS  # Only runs on DirectML need them.
+    from dmlconf.faults.formulas import FORMULAS
 
     yield from document.repeated_names("faults")
     for index, data in enumerate(document.data["faults"]):

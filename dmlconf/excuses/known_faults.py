@@ -1,10 +1,10 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
-The list of faults is `schemas/known-faults.yaml`, by version of DirectML. It is used for the
-backend `directml` and for recordings of it. A wrong value is waived if it is the one that the
-fault's function computes (`dmlconf.faults`); a crash or a refusal, if the desc meets the fault's
-condition. The same is true of nodes of graphs. A case that passes despite a listed fault has
-passed: a driver's metacommand may replace the kernel that is wrong.
+The list of faults is `schemas/known-faults.yaml`, by version; it is used for the backend `directml`
+and recordings of it. A wrong value is waived if the fault's function in `dmlconf.faults` computes
+it. A crash or a refusal is waived if the desc of the case or of a node meets the fault's condition.
+A case that passes despite a listed fault has passed, since a driver's metacommand may replace the
+wrong kernel.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from dmlconf.precision.rules import undefined
 from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
-# Only runs on DirectML import `faults`.
 if TYPE_CHECKING:
     from dmlconf.faults.computed import Computed, Formula
     from dmlconf.faults.prediction import Prediction
@@ -62,9 +61,9 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Failures about elements that were not written or differ between runs, and about bytes beyond an
-output's end. A known fault explains one only if its formula leaves these elements open, or writes
-these bytes; `_is_undefined` checks that."""
+"""Failures about unwritten or varying elements or bytes beyond an output's end; see
+`_is_undefined`.
+"""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -80,17 +79,17 @@ class NodeCondition:
 
     Attributes:
         operators: the operators of which the node is one.
-        when: a condition over the node's desc and three further names. `Consumers` is how many
-            nodes read its outputs; `OutputNumbers` has the indices of the graph's outputs that it
-            feeds; `NumbersWritten` has the indices of those to which DirectML wrongly writes the
-            nodes of this operator (`numbers_written`).
+        when: a condition over the node's desc and three names: `Consumers`, how many nodes read its
+            outputs; `OutputNumbers`, the indices of the graph's outputs that it feeds;
+            `NumbersWritten`, the indices of those to which DirectML wrongly writes nodes of its
+            operator (`numbers_written`).
     """
 
     operators: frozenset[str]
     when: Expression
 
     def holds(self, case: Case) -> bool:
-        """Return whether a graph has such a node; False for a single operator."""
+        """Return whether a graph has such a node."""
         from dmlconf.graphs.model import Node
 
         return any(
@@ -102,7 +101,6 @@ class NodeCondition:
 
 
 def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
-    """Return the three names that a condition has besides the node's desc, with their values."""
     from dmlconf.faults.sequences import numbers_written
 
     edges = graph.intermediate_edges
@@ -127,7 +125,7 @@ class ConstantCondition:
     when: Expression
 
     def holds(self, case: Case) -> bool:
-        """Return whether a graph has such a constant; False for a single operator."""
+        """Return whether a graph has such a constant."""
         graph = case.graph
         return any(self.when.holds(_names_of_constant(graph, each)) for each in graph.constants)
 
@@ -154,31 +152,28 @@ class KnownFault:
     """One fault of DirectML.
 
     Attributes:
-        name: what to call it.
         reason: what DirectML does, as a sentence.
-        first: the first tested version that has it.
-        last: the last tested version that has it.
-        operators: names of the operators that have it, alone or as nodes of a graph.
-        outcome: how it shows: `outputs` if the case runs and its outputs are wrong, `accepted` if a
-            case runs that must be refused, `output not written`, `crash`, `device removed`, or a
-            refusal such as `E_INVALIDARG by CreateOperator`.
-        cases: identifiers of the affected cases, or patterns of these; None for all.
-        when: a condition on the desc that these cases meet; None for all.
-        node: a condition on nodes; these cases are graphs with a node that meets it; None for any.
-        constant: a condition on constants; these cases are graphs with such a constant; None for
-            any.
-        breaks: the constraints of which these cases break at least one, and no other constraint;
-            None for any.
+        first: the first tested version with the fault.
+        last: the last tested version with the fault.
+        operators: the operators that have the fault, alone or as nodes.
+        outcome: how the fault shows: `outputs` if they are wrong, `accepted` if a case runs that
+            must be refused, `output not written`, `crash`, `device removed`, or a refusal such as
+            `E_INVALIDARG by CreateOperator`.
+        cases: identifiers of affected cases, or patterns of these; None for all.
+        when: a condition on the desc of affected cases; None for all.
+        node: affected cases are graphs with a node that meets this condition; None for all.
+        constant: affected cases are graphs with a constant that meets this condition; None for all.
+        breaks: affected cases break at least one of these constraints and no others; None for all.
         formula: computes the wrong outputs; None if they are not known.
-        circumstance: the only circumstance under which it shows; None for any, and for plain runs.
-        graph: whether it shows only in operators that are compiled as graphs.
-        nodes: whether it shows in nodes of graphs as well.
-        alone: whether its cases may harm others in the same process.
-        title: what DirectML does, in a few words that fit after its version.
-        kernels: the devices on whose kernels it was seen.
+        circumstance: the only circumstance under which the fault shows; None if any run shows it.
+        graph: whether the fault shows only in operators that are compiled as graphs.
+        nodes: whether the fault also shows in nodes of graphs.
+        alone: whether affected cases may harm others in the same process.
+        title: what DirectML does, in a few words that continue `span`.
+        kernels: the devices on whose kernels the fault was seen.
         instead: what an application can do to get right results.
-        example: the identifier of a small case that shows it.
-        not_computed: why the wrong outputs are not known, if they are not.
+        example: the identifier of a small case that shows the fault.
+        not_computed: why there is no `formula`.
     """
 
     name: str
@@ -205,7 +200,7 @@ class KnownFault:
 
     @property
     def releases(self) -> str:
-        """The releases that have it, such as `1.8.0 to 1.15.4`."""
+        """The releases with the fault, such as `1.8.0 to 1.15.4`."""
         first, last = (".".join(map(str, version)) for version in (self.first, self.last))
         return first if first == last else f"{first} to {last}"
 
@@ -215,10 +210,9 @@ class KnownFault:
         return f"DirectML {self.releases}"
 
     def concerns(self, case: Case, *, as_graph: bool = True) -> bool:
-        """Return whether the fault affects a case, or a node of it.
+        """Return whether the fault affects a case or a node of it.
 
         Args:
-            case: an operator or a graph.
             as_graph: whether single operators are compiled as graphs.
         """
         if self.graph and not (as_graph or case.is_compiled_as_graph):
@@ -256,9 +250,7 @@ class KnownFault:
         """Return whether the fault explains why a case did not pass.
 
         Args:
-            case: the case.
-            outcome: the outcome of the case.
-            circumstance: the one under which it failed; None if its plain run failed.
+            circumstance: that under which the case failed; None for its plain run.
             as_graph: whether single operators are compiled as graphs.
         """
         if self.circumstance not in (None, circumstance):
@@ -274,7 +266,7 @@ class KnownFault:
             case Outputs() if self.outcome == _ACCEPTED:
                 return isinstance(case.expectation, ExpectedRejection)
             case Outputs() if self.outcome == _NOT_WRITTEN:
-                # What a node leaves unwritten shows as wrong values where another one reads it.
+                # What a node leaves unwritten gives wrong values where another node reads it.
                 return bool(case.nodes) or any(
                     fault.kind is FaultKind.NOT_WRITTEN for fault in outcome.faults
                 )
@@ -298,7 +290,7 @@ class KnownFault:
         return bool(case.nodes) and (unsteady or reason in _OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
-        """Return the outputs of one operator with the fault; None if the fault does not apply."""
+        """Return an operator's outputs with the fault; None if the fault does not apply."""
         if self.formula is None or case.operator_name not in self.operators:
             return None
         if self.when is not None and not Scope(None, None, self.when).covers(case):
@@ -307,7 +299,7 @@ class KnownFault:
 
 
 def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
-    """Return whether the outputs of a case are those that one or several faults cause together."""
+    """Return whether a case has the outputs that these faults cause together."""
     from dmlconf.faults.prediction import predictions
 
     def formula(part: Case) -> Computed | None:
@@ -326,9 +318,8 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
 def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
     """Return whether the known fault explains a fault that the backend observed.
 
-    It explains elements that vary or were not written, if the right or the wrong outputs leave them
-    undefined, and a changed guard band, if the wrong outputs are longer than the buffer. For
-    example, NONZERO_COORDINATES leaves a row unwritten if it overlooks a nonzero element.
+    It explains varying or unwritten elements that the right or the wrong outputs leave undefined.
+    It explains a changed guard band if the wrong outputs are longer than the buffer.
     """
     if fault.kind is FaultKind.GUARD_BAND:
         return prediction.spills
@@ -375,7 +366,6 @@ class KnownFaults:
 
     Attributes:
         version: the version of DirectML, for messages; empty if no DirectML is tested.
-        faults: the faults that this version has.
         as_graph: whether the backend compiles single operators as graphs.
     """
 
@@ -388,7 +378,7 @@ class KnownFaults:
     ) -> KnownFault | None:
         """Return the fault that explains why the case did not pass; None if there is none.
 
-        In a graph, several faults may explain it together; they are returned as one.
+        Several faults that explain a graph together are returned as one.
         """
         for fault in self.faults:
             if fault.explains(case, outcome, circumstance, as_graph=self.as_graph):
@@ -398,7 +388,6 @@ class KnownFaults:
         return None
 
     def _together(self, case: Case, outcome: Outputs) -> KnownFault | None:
-        """Return the faults of several nodes as one, if together they explain a graph."""
         concerned = [
             fault
             for fault in self.faults
@@ -439,8 +428,6 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.INPUT_COPIED,
     }
 )
-"""Reasons of failures that a wrong formula can explain."""
 
 
 NO_KNOWN_FAULTS: Final = KnownFaults()
-"""The faults of backends that are not DirectML: none."""

@@ -31,14 +31,13 @@ _NUMBER: Final = re.compile("[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The cases that meet all of some conditions.
+    """The cases that meet all of these conditions; None stands for no condition.
 
     Attributes:
-        operators: names of their operators; None for any.
-        cases: their identifiers, `gather/matrix` for all cases of that matrix, or patterns in
-            which `*` stands for any text and `?` for any character; None for any.
-        where: a condition on their descs; None for any. A case that lacks what the condition
-            reads does not meet it.
+        operators: names of operators.
+        cases: identifiers, `gather/matrix` for all cases of that matrix, or patterns with `*` and
+            `?`.
+        where: a condition on descs; a case that lacks what the condition reads does not meet it.
     """
 
     operators: frozenset[str] | None = None
@@ -46,12 +45,7 @@ class Scope:
     where: Expression | None = None
 
     def covers(self, case: Case, facts: Facts | None = None) -> bool:
-        """Return whether a case meets all of the conditions.
-
-        Args:
-            case: the case.
-            facts: the facts of the case, which several scopes can share; None to derive them.
-        """
+        """Return whether a case meets all of the conditions; several scopes can share its facts."""
         if self.operators is not None and case.operator_name not in self.operators:
             return False
         if self.cases is not None and not _matcher(self.cases)(case.identifier):
@@ -63,10 +57,10 @@ _matcher = cache(identifier_matcher)
 
 
 class Facts:
-    """The facts that conditions on a case read; all conditions share one budget of computation."""
+    """The facts that conditions on a case read; the conditions share one budget of computation."""
 
     def __init__(self, case: Case) -> None:
-        """Take the case; its facts are derived when the first condition needs them."""
+        """The facts are derived when the first condition needs them."""
         self._case = case
         self._budget = Budget(MOST_SCOPE_STEPS)
 
@@ -93,12 +87,7 @@ def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Versions from a first to a last one, both included; `1.15` as the last includes 1.15.4.
-
-    Attributes:
-        first: the first version; None for any before the last.
-        last: the last version; None for any after the first.
-    """
+    """Versions from `first` to `last`, both included; `1.15` as the last includes 1.15.4."""
 
     first: Version | None = None
     last: Version | None = None
@@ -111,6 +100,6 @@ class VersionRange:
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the numbers of a version; None for a text that is not a version, such as `unknown`."""
+    """Return the numbers of a version; None for another text, such as `unknown`."""
     parts = text.split(".")
     return tuple(map(int, parts)) if all(map(_NUMBER.fullmatch, parts)) else None

@@ -1,9 +1,7 @@
-"""The limits of the layers below DirectML: cases that fail because of them are `unsupported`.
+"""The limits of the layers below DirectML; cases that fail because of them are `unsupported`.
 
-A substrate is everything under DirectML on some machine: the Direct3D 12 implementation, the
-driver, the device. Its known limits are in one data file, whose form is
-`schemas/substrate.schema.json`. A case that a limit explains has neither passed nor failed: it is
-`unsupported`, with a reason of its own.
+A substrate is everything under DirectML on a machine: Direct3D 12, the driver, the device. Its
+known limits are in a file, whose form is `schemas/substrate.schema.json`.
 """
 
 from __future__ import annotations
@@ -33,16 +31,15 @@ class Limit:
     """Something that a substrate cannot do.
 
     Attributes:
-        name: what to call it.
         reason: why, as a sentence.
-        stage: the call in which it shows; `Execute` for wrong values. An operator that
-            CompileOperator does not compile is not compiled by CompileGraph either.
-        hresult: name of the HRESULT; `S_OK` for wrong values.
-        operators: names of the affected operators; None for any.
+        stage: the call in which it shows, `Execute` for wrong values; CompileOperator includes
+            CompileGraph.
+        hresult: the name of the HRESULT; `S_OK` for wrong values.
+        operators: names of affected operators; None for any.
         data_types: the affected data types, by the tensor's field; None for any.
-        cases: identifiers of the affected cases; None for all.
-        where: a condition on descs that the affected cases meet; None for all.
-        circumstance: the only circumstance under which it shows; None for any, and for plain runs.
+        cases: identifiers of affected cases; None for all.
+        where: a condition on descs of affected cases; None for all.
+        circumstance: the only circumstance under which it shows; None if any run shows it.
     """
 
     name: str
@@ -59,9 +56,7 @@ class Limit:
         """Return whether the limit explains why a case did not pass.
 
         Args:
-            case: the case.
-            outcome: the outcome of the case.
-            circumstance: the one under which it failed; None if its plain run failed.
+            circumstance: that under which the case failed; None for its plain run.
         """
         if self.circumstance is not None and self.circumstance != circumstance:
             return False
@@ -89,12 +84,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Substrate:
-    """The layers below DirectML.
-
-    Attributes:
-        description: what it consists of.
-        limits: what it cannot do.
-    """
+    """The layers below DirectML: what they consist of, and what they cannot do."""
 
     description: str
     limits: tuple[Limit, ...] = ()
@@ -111,7 +101,6 @@ class Substrate:
 
 
 NO_SUBSTRATE = Substrate("nothing known")
-"""A substrate without known limits."""
 
 
 def read_substrate(path: Path) -> Substrate:

@@ -44,15 +44,14 @@ def draft(
 ) -> str | None:
     """Return a waiver file for failed and broken cases; None if there are none.
 
-    There is a waiver for each operator and kind of failure and, for refusals, for each HRESULT and
-    call. It names the cases, and holds on the adapter, driver and DirectML of the run, for errors
-    no larger than those of the run.
+    There is a waiver for each operator and kind of failure and, for refusals, each HRESULT and
+    call. A waiver names the cases, and holds on the run's adapter, driver and DirectML for errors
+    as large as the run's.
 
     Args:
-        log: the run's log.
         link: where the failures are tracked.
-        until: the last day on which the waivers hold; by default 90 days after the run.
-        chosen: the cases that are to be waived; None for all.
+        until: the last day of the waivers; by default 90 days after the run.
+        chosen: the cases to waive; None for all.
     """
     groups: dict[_Key, list[Verdict]] = {}
     for verdict in log.verdicts:
@@ -90,7 +89,6 @@ def _key(verdict: Verdict) -> _Key:
 
 
 def _name(key: _Key, names: set[str]) -> str:
-    """Return a name that no other waiver has, and add it to the names."""
     operator, kind, _ = key
     plain = re.sub(r"[^a-z0-9]+", "-", f"{operator} {kind}".lower()).strip("-")
     return unique_name(plain, names)
@@ -139,7 +137,7 @@ def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
 
 
 def _ulp(figures: Figures) -> float:
-    """Return the worst element's error in ULP; infinity for wrong integers."""
+    """Return the largest error in ULP; infinity for wrong integers."""
     if figures.worst_ulp is None:
         return math.inf if figures.differing else 0
     return float(figures.worst_ulp)

@@ -1,4 +1,4 @@
-"""Read files of waivers, and check that the operators, cases and fields in them exist.
+"""Read files of waivers, and check that their operators, cases and fields exist.
 
 Their JSON Schema is `schemas/waivers.schema.json`.
 """
@@ -33,22 +33,17 @@ NO_LINK: Final = "none yet"
 """What a waiver has instead of a link while its failure is not tracked."""
 
 UNEXPLAINED: Final = "TODO: say why these cases fail."
-"""How the reason of a drafted waiver begins, until a person has written one."""
+"""How the reason of a draft begins until a person has written one."""
 
 REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
-"""The kinds of failure that have an HRESULT; a waiver may name it."""
+"""The kinds of failure with an HRESULT, which a waiver may name."""
 
 _MOST_PATTERNS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class WaiverFile:
-    """A file of waivers.
-
-    Attributes:
-        document: the file.
-        waivers: its waivers.
-    """
+    """A file of waivers."""
 
     document: Document
     waivers: tuple[Waiver, ...]
@@ -85,7 +80,7 @@ def _identifiers(
 ) -> list[str]:
     """Return the identifiers of all cases of the operators that the names begin with.
 
-    If a name begins with a pattern, these are the cases of all operators.
+    If a name begins with a pattern, all operators count.
     """
     operators: set[str] = set()
     for name in patterns:
@@ -117,8 +112,8 @@ def read_waivers(path: Path) -> WaiverFile:
     """Read a file of waivers.
 
     Raises:
-        InvalidFilesError: the file cannot be read or does not fit its schema, an operator or a
-            name in a condition is unknown, or a date or a range is invalid.
+        InvalidFilesError: the file cannot be read, does not fit its schema, or has unknown names,
+            invalid dates or ranges.
     """
     document = checked_document(path, "waivers", _problems)
     lines = document.item_lines["waivers"]
@@ -161,7 +156,6 @@ def _problems(document: Document) -> Iterator[Problem]:
 
 
 def _patterns(data: Mapping[str, Any]) -> int:
-    """Return how many patterns a waiver has."""
     names = data.get("cases", ()), data.get("devices", {}).get("adapters", ())
     return sum(is_pattern(name) for each in names for name in each)
 

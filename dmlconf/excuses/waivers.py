@@ -1,7 +1,7 @@
 """Waivers: known failures that are accepted on some devices, within a bound, until a date.
 
-A case that fails as its waiver says is `waived`. One that passes, fails otherwise or fails worse is
-`stale`, and so is one whose waiver has expired: the waiver is no longer true.
+A case that fails as its waiver says is `waived`. A case is `stale` if it passes, fails otherwise or
+fails worse, or if its waiver has expired.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ class Bound:
     """How wrong the values of each output may be; None for no bound.
 
     Attributes:
-        elements: how many elements may differ.
-        ulp: how many ULP the worst one may be off.
-        share_of_limit: the largest margin, in multiples of the rule's limit.
+        ulp: how many ULP the worst element may be off.
+        share_of_limit: the largest error, in multiples of the rule's limit.
     """
 
     elements: int | None = None
@@ -70,10 +69,8 @@ class Devices:
     """The devices on which a failure is known; None stands for any.
 
     Attributes:
-        adapters: patterns of the adapter's description, or of its vendor and device identifiers
-            as in `0x1002:0x73bf`.
-        drivers: versions of the driver.
-        directml: versions of DirectML.
+        adapters: patterns of the adapter's description, or of its vendor and device, as
+            `0x1002:0x73bf`.
     """
 
     adapters: tuple[str, ...] = ()
@@ -108,17 +105,16 @@ class Waiver:
     """A known failure that is accepted.
 
     Attributes:
-        name: what to call it.
         reason: what fails and why, for people.
         link: where the failure is tracked; `none yet` if it is not.
-        until: the last day on which the waiver is valid.
+        until: the last day of the waiver.
         scope: the cases that fail.
         failure: how these cases fail.
-        rejection: for a case that is rejected, the HRESULT and the call: `E_FAIL by Execute`.
-        bound: for wrong values, how wrong they may be.
+        rejection: the HRESULT and the call, for cases that are rejected: `E_FAIL by Execute`.
+        bound: how wrong values may be.
         devices: the devices on which the failure is known.
-        intermittent: whether the failure does not show in every run, so that a case may pass.
-        location: its file and line.
+        intermittent: whether a case may also pass.
+        location: the file and line.
     """
 
     name: str
@@ -139,19 +135,14 @@ class Waiver:
     def covers(self, case: Case, facts: Facts) -> bool:
         """Return whether the waiver is about the case.
 
-        A case that must be rejected has no outputs, so a waiver of wrong outputs does not cover it
-        by its operator or its desc, but only by its identifier.
-
-        Args:
-            case: the case.
-            facts: the facts of the case.
+        If a case must be rejected, a waiver of wrong outputs covers it only by its identifier.
         """
         if isinstance(case.expectation, ExpectedRejection) and self.scope.cases is None:
             return self.failure in _OF_REJECTED and self.scope.covers(case, facts)
         return self.scope.covers(case, facts)
 
     def mismatch(self, outcome: Outcome, verdict: Verdict) -> Reason | None:
-        """Return how a failure differs from the one that is waived; None if it does not."""
+        """Return how a failure differs from the waived one; None if it does not."""
         assert verdict.reason is not None
         actual = f"{verdict.reason.kind}: {verdict.reason.message}"
         if verdict.reason.kind is not self.failure:
@@ -174,12 +165,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Waivers:
-    """The waivers of a run.
-
-    Attributes:
-        waivers: the waivers that hold for the environment of the run.
-        day: the day of the run, in UTC.
-    """
+    """The waivers that hold for a run's environment, and the day of the run in UTC."""
 
     waivers: tuple[Waiver, ...] = ()
     day: date = date.min
@@ -187,7 +173,7 @@ class Waivers:
     def applied(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict; it is `waived` or `stale` if a waiver covers the case.
 
-        Only the verdicts on cases that passed, failed or broke can change.
+        Only verdicts on cases that passed, failed or broke can change.
         """
         if verdict.status not in (Status.PASSED, Status.FAILED, Status.BROKEN):
             return verdict
@@ -249,7 +235,6 @@ def _waived(waiver: Waiver, verdict: Verdict) -> Verdict:
 
 
 NO_WAIVERS: Final = Waivers()
-"""No failure is accepted."""
 
 
 def today() -> date:
@@ -260,11 +245,9 @@ def today() -> date:
 def effective_waivers(
     waivers: tuple[Waiver, ...], environment: Environment, day: date | None = None
 ) -> Waivers:
-    """Return the waivers that apply to a backend's environment.
+    """Return the waivers that apply to a backend's environment; for a recording, the recorded one.
 
     Args:
-        waivers: all waivers of a file.
-        environment: the environment of the backend; for a recording, the recorded one counts.
         day: the day of the run, in UTC; None for today.
     """
     concerned = tuple(waiver for waiver in waivers if waiver.devices.include(environment))

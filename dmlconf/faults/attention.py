@@ -19,8 +19,7 @@ _OUTPUT = "OutputTensor"
 def mask_divided_by_scale(case: Case) -> Computed | None:
     """Return outputs of NaN for a BOOLEAN mask, a RelativePositionBiasTensor and a Scale of 0.
 
-    A score is Scale * (product + bias + mask / Scale), which is NaN for a Scale of 0. A subnormal
-    Scale counts as 0.
+    A score, Scale * (product + bias + mask / Scale), is then NaN; a subnormal Scale counts as 0.
     """
     desc = case.desc
     if desc["MaskType"] != "BOOLEAN" or desc["RelativePositionBiasTensor"] is None:

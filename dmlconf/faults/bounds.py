@@ -23,10 +23,8 @@ def clipped(
     """Return the integers that CLIP gives with other bounds or another order of numbers.
 
     Args:
-        case: the operator.
-        held: takes the name of a bound, `Min` or `Max`, and its right value, and returns the value
-            that the kernel uses.
-        key: maps numbers to numbers whose order is that of the kernel; it is its own inverse.
+        held: takes the name of a bound (`Min` or `Max`) and its right value; returns the kernel's.
+        key: maps numbers to numbers in the kernel's order; it is its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
     wide = {
@@ -41,11 +39,10 @@ def clipped(
 
 
 def passed_gradient(case: Case, key: Callable[[Array], Array]) -> Array:
-    """Return the gradient of clipped integers that the kernel compares in another order.
+    """Return CLIP's gradient for integers that the kernel compares in another order.
 
     Args:
-        case: the operator.
-        key: maps numbers to numbers whose order is that of the kernel.
+        key: maps numbers to numbers in the kernel's order.
     """
     inputs, desc = case.inputs(), case.desc
     clip = {
@@ -69,12 +66,12 @@ def _bound(case: Case, name: str) -> Array:
 
 
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
-    """Return the outputs of CLIP for integers if a bound above the greatest integer overflows.
+    """Return CLIP's integers if a bound above the greatest integer overflows.
 
     The bound becomes 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
-    types. That happens to bounds of a floating-point type as wide as the integers and, with
-    integers of 64 bits, to FLOAT32 bounds. Infinity is such a bound, and so is 2147483647 for
-    INT32, which FLOAT32 rounds to 2147483648.
+    types. That happens to bounds of a floating-point type as wide as the integers, and to FLOAT32
+    bounds of 64-bit integers. Such bounds are infinity and, for INT32, 2147483647, which FLOAT32
+    rounds to 2147483648.
     """
     tensor = case.desc["InputTensor"].DataType
     held_as = case.desc.get("MinMaxDataType", "FLOAT32")

@@ -14,9 +14,9 @@ __all__ = ["bias_by_a_product"]
 
 
 def bias_by_a_product(case: Case) -> Computed | None:
-    """Return the outputs of VALUE_SCALE_2D if each channel also adds the other biases times 0.
+    """Return VALUE_SCALE_2D's outputs if each channel also adds the other biases times 0.
 
-    Infinity or NaN times 0 is NaN, so an infinite bias of one channel makes all other channels NaN.
+    An infinite bias then makes all other channels NaN.
     """
     biases = np.array(case.desc["Bias"], np.float64)
     if np.isfinite(biases).all():

@@ -16,22 +16,18 @@ __all__ = ["Computed", "Formula", "activation_of", "of_operators"]
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The outputs of a case on a runtime, such as DirectML, with a fault.
+    """The outputs of a case on a runtime with a fault.
 
     Attributes:
-        outputs: the outputs by tensor; an output that the fault does not change is the reference's.
-        around: another case whose right outputs are these; its rules say how far the runtime's
-            outputs may be from them. None if every bit is known, or if `terms` or `allowance` say
-            how far.
-        terms: the error scales of the outputs, FLOAT64, by tensor, for sums that are not the right
-            outputs of any case.
-        allowance: gives the allowance of each output; None if `around` or `terms` say it, or if
-            every bit is known.
-        unknown: which elements may have any value, by tensor; tensors without such elements are
-            left out.
+        outputs: the outputs by tensor; those that the fault does not change are the reference's.
+        around: a case whose right outputs and rules say what is permitted; None if `terms` or
+            `allowance` do, or if every bit is known.
+        terms: the error scales of outputs that are sums, FLOAT64, by tensor.
+        allowance: gives the allowance of each output.
+        unknown: by tensor, which elements may have any value.
         spills: whether something is written past the end of an output.
-        others: yields the outputs of other kernels with the fault, if it is not known which kernel
-            runs; None if there are none. They are not used for nodes of graphs.
+        others: yields the outputs of other kernels with the fault, if it is unknown which runs; not
+            used for nodes of graphs.
     """
 
     outputs: Mapping[str, Array]
@@ -45,10 +41,10 @@ class Computed:
 
 Formula = Callable[[Case], Computed | None]
 """Computes the outputs of a case on a runtime with one fault; None if the fault does not concern
-the case.
+it.
 
-The case is one operator with its inputs, which may be a node of a graph. A formula for several
-nodes together takes the whole graph.
+The case is one operator with its inputs, perhaps a node of a graph; if the fault concerns several
+nodes together, it is the whole graph.
 """
 
 

@@ -1,4 +1,4 @@
-"""Formulas of known faults in which an operator copies the wrong elements."""
+"""Faults of SLICE1, SLICE_GRAD and REVERSE_SUBSEQUENCES, which copy the wrong elements."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
-    """Return the outputs of SLICE1 if the output holds only a part of the window.
+    """Return SLICE1's outputs if the output holds only a part of the window.
 
-    If the window spans a whole axis with a stride of 1, and the axis before it has a stride of 1
-    too, the kernel merges both into one axis. It then copies consecutive elements: from
-    [[1, 2, 3, 4], [5, 6, 7, 8]] an output of sizes {2, 1} gets [1, 2], not [1, 5].
+    The kernel merges an axis that the window spans with the axis before, if both have the stride 1.
+    It then copies consecutive elements: from [[1, 2, 3, 4], [5, 6, 7, 8]] an output of sizes {2, 1}
+    gets [1, 2], not [1, 5].
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     sizes = desc["OutputTensor"].Sizes
@@ -41,8 +41,8 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 def window_written_without_gaps(case: Case) -> Computed | None:
     """Return SLICE_GRAD's outputs if its gradient lacks elements of a window over a whole axis.
 
-    Axes are merged as in `window_read_without_gaps`: the gradient [[1], [5]] of a window that is
-    all of a 2x4 tensor becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]].
+    Axes are merged as in `window_read_without_gaps`: with a window over all of a 2x4 tensor, [[1],
+    [5]] becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]].
     """
     desc, gradient = case.desc, case.inputs()["InputGradientTensor"]
     sizes = desc["OutputGradientTensor"].Sizes
@@ -57,7 +57,7 @@ def window_written_without_gaps(case: Case) -> Computed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An axis of a tensor, the window along it, and how many elements of the window are picked."""
+    """An axis, the window along it, and how many elements of the window are picked."""
 
     size: int
     offset: int
@@ -66,7 +66,6 @@ class _Axis:
     count: int
 
     def picked(self) -> Array:
-        """Return the coordinates of the picked elements."""
         begin = self.offset if self.step > 0 else self.offset + self.window - 1
         return begin + self.step * np.arange(self.count)
 
@@ -74,9 +73,9 @@ class _Axis:
 def _merged_axes(
     sizes: Sequence[int], desc: Mapping[str, Any], counts: Sequence[int]
 ) -> list[_Axis]:
-    """Return the axes; one that the window covers whole is merged with the one before it.
+    """Return the axes; an axis that the window spans is merged with the axis before.
 
-    Both must have a stride of 1.
+    Both must have the stride 1.
     """
     windows = zip(
         sizes,
@@ -106,10 +105,10 @@ def _merged_axes(
 
 
 def lengths_not_clamped(case: Case) -> Computed | None:
-    """Return the outputs of REVERSE_SUBSEQUENCES if lengths beyond the axis are not clamped.
+    """Return REVERSE_SUBSEQUENCES's outputs if lengths beyond the axis are not clamped.
 
-    For [4, 5, 6, 7] with a length of 9, elements are read at the indices 8, 7, 6 and 5, which are
-    in the tensor's next rows; after its last element, zeros are read.
+    For [4, 5, 6, 7] with a length of 9, the indices 8, 7, 6 and 5 are read from the next rows of
+    the tensor; after its end, zeros.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
     tensor, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]

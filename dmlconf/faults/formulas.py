@@ -66,4 +66,3 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         zeros_of_a_dilation_of_zero,
     )
 }
-"""Each function by its name."""

@@ -1,4 +1,4 @@
-"""Wrong results of graphs in which DirectML fuses ELEMENT_WISE_ADD into a GEMM before it."""
+"""A fault of graphs: DirectML fuses ELEMENT_WISE_ADD into a GEMM, but before its activation."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from dmlconf.reference.evaluation import evaluate
 __all__ = ["sum_before_the_activation"]
 
 _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
-"""The other operand of ELEMENT_WISE_ADD, by the operand that the GEMM feeds."""
+"""The other operand of ELEMENT_WISE_ADD."""
 
 
 def sum_before_the_activation(case: Case) -> Computed | None:
     """Return a graph's outputs if ELEMENT_WISE_ADD is moved before the GEMM's FusedActivation.
 
-    DirectML makes one node of a GEMM with RELU and of the ELEMENT_WISE_ADD after it: a GEMM whose
-    CTensor is the other operand. If the product is -2 and the other operand 3, the graph should
-    give RELU(-2) + 3 = 3, and gives RELU(-2 + 3) = 1.
+    DirectML makes the other operand of the ELEMENT_WISE_ADD the CTensor of the GEMM. For a product
+    of -2 and the operand 3, RELU(-2 + 3) = 1 is computed, not RELU(-2) + 3 = 3.
     """
     graph = case.graph
     for edge in case.graph.intermediate_edges:
@@ -33,10 +32,7 @@ def sum_before_the_activation(case: Case) -> Computed | None:
 
 
 def _with_one_node(graph: Graph, edge: IntermediateEdge) -> Graph:
-    """Return a graph with one node for the GEMM at an edge's beginning and the sum at its end.
-
-    If the edge does not join such nodes, this is the graph itself.
-    """
+    """Return the graph with one node for the GEMM and the sum that an edge joins, if any."""
     product, sums = graph.by_name.get(edge.from_node), graph.by_name.get(edge.to_node)
     if not (isinstance(product, Node) and isinstance(sums, Node)):
         return graph

@@ -24,8 +24,8 @@ _MOMENTS = ("OutputFirstMomentTensor", "OutputSecondMomentTensor")
 def moments_read_as_parameters(case: Case) -> Computed | None:
     """Return the outputs if a moment shares the parameters' buffer and overwrites them first.
 
-    The operator then reads the moment as the parameters. That happens to tensors with more than 4
-    dimensions. The moment may be truncated to FLOAT16.
+    The operator then reads the moment as parameters, perhaps truncated to FLOAT16. That happens to
+    tensors of more than 4 dimensions.
     """
     moment = next((name for name in _MOMENTS if case.in_place.get(name) == _PARAMETERS), None)
     if moment is None or case.desc[_PARAMETERS].DimensionCount <= 4:

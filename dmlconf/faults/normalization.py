@@ -21,7 +21,6 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
 
     The root is that of the element plus Epsilon, not of its variance, 0, plus Epsilon. With an
     Epsilon of 0.5, 3 becomes 0 / sqrt(3.5), which is right, and -3 becomes 0 / sqrt(-2.5), NaN.
-    With an Epsilon of -0.5, 3 becomes 0 instead of NaN.
     """
     desc, inputs = case.desc, case.inputs()
     tensor = inputs["InputTensor"]
@@ -32,20 +31,20 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     if epsilon == 0 or (epsilon > 0 and not without_root.any()):
         return None  # If Epsilon is 0, the right result is 0 / 0.
     inputs["InputTensor"] = np.where(without_root, np.nan, tensor).astype(tensor.dtype)
-    # Elsewhere 0 is divided by the wrong root, and any other root gives 0 as well.
+    # Elsewhere 0 is divided by a root, and any root gives 0.
     wrong = replace(case, desc={**desc, "Epsilon": 1.0}).with_data(inputs)
     return Computed(evaluate(wrong), around=wrong)
 
 
 def _axes(desc: Desc) -> set[int]:
-    """Return the axes of a mean, for which MEAN_VARIANCE_NORMALIZATION has no field."""
+    """Return the axes of a mean; MEAN_VARIANCE_NORMALIZATION has no field of them."""
     if "Axes" in desc:
         return set(desc["Axes"])
     return set(range(1 if desc["CrossChannel"] else 2, desc["InputTensor"].DimensionCount))
 
 
 def _divides(desc: Desc) -> bool:
-    """Return whether the mean is subtracted, and the difference divided by a root."""
+    """Return whether the difference from the mean is divided by a root."""
     if "NormalizeVariance" in desc:
         return bool(desc["NormalizeVariance"])
     return bool(desc["UseMean"] and desc["UseVariance"])

@@ -22,11 +22,11 @@ __all__ = [
 
 
 def low_word_as_index(case: Case) -> Computed | None:
-    """Return the outputs of ONE_HOT if only the low word and the sign of an INT64 index count.
+    """Return ONE_HOT's outputs if only the low word and the sign of an INT64 index count.
 
-    4294967297, whose low word is 1, selects the second element, although there are only two. The
-    axis size is added to the low word if the whole index is negative: of two elements, -4294967295
-    becomes 1 + 2, which selects none.
+    4294967297, whose low word is 1, selects the second of two elements. If the index is negative,
+    the axis size is added to its low word: of two elements, -4294967295 becomes 1 + 2, which
+    selects none.
     """
     inputs = case.inputs()
     if inputs["IndicesTensor"].dtype != np.int64:
@@ -35,7 +35,7 @@ def low_word_as_index(case: Case) -> Computed | None:
 
 
 def unsigned_index_as_signed(case: Case) -> Computed | None:
-    """Return the outputs of ONE_HOT if it takes UINT64 indices for INT64, by their low words.
+    """Return ONE_HOT's outputs if it takes UINT64 indices for INT64, by their low words.
 
     18446744073709551615 is then -1, which selects the last element.
     """
@@ -48,10 +48,7 @@ def unsigned_index_as_signed(case: Case) -> Computed | None:
 
 
 def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the inputs with the indices' low words, UINT32, in place of the indices.
-
-    For a negative index, the axis size is added to its low word.
-    """
+    """Return the inputs with the indices' low words, UINT32, plus the axis size if negative."""
     indices = inputs["IndicesTensor"]
     size = np.uint32(case.desc["OutputTensor"].Sizes[case.desc["Axis"]])
     return {**inputs, "IndicesTensor": indices.astype(np.uint32) + (indices < 0) * size}
@@ -72,8 +69,8 @@ def first_value_in_place_of_the_second(case: Case) -> Computed | None:
 def second_value_after_the_first(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs if it steps from the first value by the last dimension's stride.
 
-    If the last dimension has 1 element, its stride may lead to another place than the second value:
-    between elements, where anything may be, or beyond the buffer, where zeros are read.
+    If that dimension has 1 element, its stride may lead into a gap, which holds anything, or beyond
+    the buffer, where zeros are read.
     """
     tensor = case.desc["ValuesTensor"]
     if tensor.Sizes[-1] != 1 or tensor.Strides is None:
@@ -93,7 +90,7 @@ def second_value_after_the_first(case: Case) -> Computed | None:
 
 
 def _with_second(case: Case, second: Array | Any, first: Array | Any | None = None) -> Computed:
-    """Return the output of ONE_HOT with another second value, and perhaps another first one."""
+    """Return ONE_HOT's output with another second value, and perhaps another first one."""
     inputs = case.inputs()
     if first is None:
         first = inputs["ValuesTensor"].ravel()[0]

@@ -22,15 +22,13 @@ __all__ = ["Prediction", "predictions"]
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The outputs that a case has because of a fault.
+    """The outputs of a case with a fault.
 
     Attributes:
-        outputs: arrays by tensor.
-        changed: the names of the outputs that the fault makes wrong.
-        allowance: returns what the rule of an output permits around these outputs; None if every
-            bit is known.
-        unknown: which elements may have any value, by tensor.
-        spills: whether something is written past the end of an output.
+        changed: the outputs that the fault makes wrong.
+        allowance: returns what an output's rule permits around these outputs; None if every bit is
+            known.
+        unknown: by tensor, which elements may have any value.
     """
 
     outputs: Mapping[str, Array]
@@ -41,14 +39,11 @@ class Prediction:
 
 
 def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
-    """Yield the outputs that a case may have on a runtime with a fault.
-
-    Nothing is yielded if the fault does not change the right outputs.
+    """Yield the outputs that a case may have on a runtime with a fault that changes them.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
-        formula: computes the wrong outputs of one operator or of a whole graph. It returns None if
-            the outputs are right, or if those of a graph follow from its nodes.
+        formula: computes the wrong outputs; None if they are right, or follow from a graph's nodes.
     """
     computed = formula(case)
     if computed is None:
@@ -98,7 +93,6 @@ def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
 
 
 def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> frozenset[str]:
-    """Return the names of outputs that differ from the right ones in any bit."""
     return frozenset(
         name for name, array in outputs.items() if array.tobytes() != right[name].tobytes()
     )
@@ -110,12 +104,11 @@ def _one_of(values: Array, intervals: Sequence[Interval]) -> Allowance:
 
 
 def _exactly(values: Array) -> Allowance:
-    """Return an allowance that permits only these values."""
     alone = (values, values)
     errors = SumErrors(np.zeros(values.shape), spans=(alone,))
     return Allowance(right=values, errors=errors, interval=alone, candidates=[alone])
 
 
 def _sums(values: Array, terms: Array) -> Allowance:
-    """Return an allowance for sums, given the sums of the absolute values of their terms."""
+    """Return an allowance for sums whose terms' absolute values have these sums."""
     return Allowance(right=values, errors=SumErrors(terms))

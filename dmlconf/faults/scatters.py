@@ -24,20 +24,20 @@ _KNOWN_DIMENSIONS: Final = 4
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return the outputs of SCATTER_ND if the input has at most 4 dimensions, and the updates more.
+    """Return SCATTER_ND's outputs if the input has at most 4 dimensions, and the updates more.
 
     An index tuple selects one block of the input: an element, or a tensor of its last dimensions.
-    The kernel addresses only the last 4 dimensions of the updates. If the updates are 3 rows of
-    2x2x2 blocks, with sizes {3, 1, 2, 2, 2}, it writes only the first row. With the sizes
-    {1, 3, 2, 2, 2} it is right.
+    The kernel addresses only the last 4 dimensions of the updates: of updates {3, 1, 2, 2, 2},
+    which are 3 rows of 2x2x2 blocks, it writes only the first row.
 
     If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element with the
     coordinate c along the first dimension of its block takes the tuple that begins at number c of
-    the flattened IndicesTensor; if blocks are single elements, each takes the first tuple. Past the
-    end, the last number is read again. For the indices [2, 0], both rows {10, 20} and {30, 40} are
-    written to column 0 of row 2 and column 1 of row 0, so that 30 and 40 stay there. Numbers are
-    read at multiples of the last stride, so what lies in gaps may be read as one. If blocks are
-    single elements, updates with strides are read at wrong addresses too.
+    the flattened IndicesTensor; if blocks are single elements, c is 0. Past the end, the last
+    number is read again. For the indices [2, 0], both rows {10, 20} and {30, 40} are written to
+    column 0 of row 2 and column 1 of row 0, so that 30 and 40 stay there.
+
+    Numbers are read at multiples of the last stride, also in gaps. If blocks are single elements,
+    updates with strides are read at wrong addresses too.
     """
     scatter = _Scatter.of(case, compiled_as_graph=False)
     if scatter is None:
@@ -55,13 +55,13 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
-    """Return the outputs of SCATTER_ND in a graph if IndicesDimensionCount exceeds 4.
+    """Return SCATTER_ND's outputs in a graph if IndicesDimensionCount exceeds 4.
 
-    They are those of `scattered_by_other_tuples`, except that dimensions of size 1 have a stride of
-    0. If each tuple is one number, the last dimension of the indices has size 1, so every element
-    takes the first tuple: for the indices [2, 0], both rows are written to row 2. Along a dimension
-    of size 1 of the input, every index is taken for 0. CompileGraph may pack indices or updates
-    with strides before the kernel reads them; when it does so is not known.
+    They are those of `scattered_by_other_tuples`, except that the stride of a dimension of size 1
+    is 0. If each tuple is one number, every element therefore takes the first tuple: for the
+    indices [2, 0], both rows are written to row 2. Along an input's dimension of size 1, every
+    index counts as 0. CompileGraph may pack indices or updates with strides before the kernel reads
+    them; it is not known when.
     """
     if case.desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:
         return None
@@ -80,11 +80,7 @@ class _Scatter:
     """A SCATTER_ND whose input has at most 4 dimensions.
 
     Attributes:
-        tensor: the input.
         indices: the indices; along the last dimension lie the numbers of a tuple.
-        updates: the updates.
-        indices_desc: the desc of the indices.
-        updates_desc: the desc of the updates.
         used: the sizes of the last InputDimensionCount dimensions of the input.
         compiled_as_graph: whether the strides of dimensions of size 1 are 0.
     """
@@ -164,10 +160,10 @@ class _Scatter:
         """Return the outputs; of several values for one element, the last one stays.
 
         Args:
-            numbers: one array for each number of an index tuple, with that number for each value.
+            numbers: for each number of an index tuple, an array with that number for each value.
             values: the values, in the order of the updates.
-            anything: which of the values are unknown; None for none of them.
-            anywhere: which of the values have an unknown index; None for none of them.
+            anything: which of the values are unknown; None if all are known.
+            anywhere: which of the values have an unknown index; None if all indices are known.
         """
         at = np.arange(values.size)
         within = np.unravel_index(at % math.prod(self.blocks), self.blocks) if self.blocks else ()
@@ -202,11 +198,10 @@ class _Scatter:
         """Return the updates as a kernel reads them that merges the first two of four axes.
 
         Element 15 of 2x2x2x2 is read at 3 times the second stride, plus the third and the last one,
-        and not at the sum of all four strides. Past the end of the memory, zeros are read.
+        instead of at the sum of all four strides. Past the end of the memory, zeros are read.
 
         Returns:
-            The elements that the kernel reads, one after the other, and which of them it reads in
-                gaps between or behind the updates, whose content is unknown.
+            The elements, and which of them lie in gaps of the memory, whose content is unknown.
         """
         strides = self._strides(self.updates_desc)
         *_, rows, columns = self.updates.shape
@@ -223,12 +218,10 @@ def _element_count(desc: TensorDesc) -> int:
 
 
 def _read(tensor: Array, desc: TensorDesc, addresses: Array) -> tuple[Array, Array]:
-    """Return what a tensor's memory holds at addresses, and which of these hold no element.
+    """Return what a tensor's memory holds at addresses, and which addresses hold no element.
 
     Args:
-        tensor: the elements.
-        desc: their desc.
-        addresses: counted in elements; 0 is returned for those that hold no element.
+        addresses: counted in elements; 0 is returned where they hold no element.
     """
     own = element_offsets(desc.Sizes, desc.Strides or packed_strides(desc.Sizes)).ravel()
     order = np.argsort(own, kind="stable")

@@ -26,13 +26,12 @@ _SEQUENCE: Final = "FILL_VALUE_SEQUENCE"
 def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
     """Return the index of the graph output to which DirectML writes each sequence, by node.
 
-    DirectML numbers the inputs of the graph, then its constants, then its sequences, from 0, and
-    takes the number of a sequence for the index of an output. A sequence that is no output of the
-    graph has a number too, but is not written.
+    DirectML numbers the graph's inputs, then its constants, then its sequences, from 0, and takes a
+    sequence's number for the index of an output. A sequence that is no output has a number too, but
+    is not written.
 
     Args:
-        graph: the graph.
-        operator_name: the name of the operator that makes the sequences.
+        operator_name: the operator that makes the sequences.
     """
     first = len(graph.inputs) + len(graph.constants)
     alike = [node.name for node in graph.operator_nodes if node.operator_name == operator_name]
@@ -44,8 +43,8 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
     """Return the outputs of a graph if DirectML writes its sequences to the wrong outputs.
 
     With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs is 1, 3, 5, although
-    the second sequence feeds it. Each sequence is laid out by its own desc. If the output has
-    another desc, some elements may not be written, and some of the sequence may lie past its end.
+    the second sequence feeds it. Each sequence is laid out by its own desc, so it may leave
+    elements of an output unwritten, and extend past the output's end.
     """
     graph = case.graph
     names = list(graph.outputs)
@@ -110,8 +109,8 @@ class _Image:
         """Return the elements of the output; zeros where the sequence writes nothing.
 
         Args:
-            values: the sequence, or one end of its elements' intervals, whose type may be wider
-                than the tensor's.
+            values: the sequence, or one end of its intervals, whose type may be wider than the
+                tensor's.
         """
         wide = values.dtype.itemsize * 8 // self.tensor.DataType.bits
         tensors = (self.tensor, self.seen_as)
@@ -133,10 +132,8 @@ class _Image:
         """Yield intervals for the output's elements; a permitted element lies in at least one.
 
         Args:
-            ends: the least and the greatest right values of the sequence.
-            right: the reference's values of the sequence. If the output has another data type, its
-                elements are the bits of these values or of an end, so there is an interval of one
-                value for each.
+            right: the reference's sequence; if data types differ, its bits and those of each end
+                are permitted.
         """
         if self.tensor.DataType == self.seen_as.DataType:
             yield self.seen(ends[0]), self.seen(ends[1])

@@ -1,11 +1,10 @@
 """The known fault of INT64 comparisons: DirectML compares the low words as signed numbers.
 
-The right order compares the high words as signed numbers, and then the low words as unsigned
-numbers. DirectML's kernels compare the low words as signed numbers, too. So 2147483648, whose low
-word is 0x80000000, comes before 1: the high words are equal, and -2147483648 < 1.
+Right kernels compare the high words as signed, and then the low words as unsigned numbers. In
+DirectML, 2147483648, whose low word is 0x80000000, comes before 1, since -2147483648 < 1.
 
-Let x' be x with bit 31 inverted. Numbers a and b are in the wrong order of DirectML if a' and b'
-are in the right order. So the wrong maximum of a and b is max(a', b')'.
+Let x' be x with bit 31 inverted. DirectML's order of a and b is the right order of a' and b', so
+its maximum of a and b is max(a', b')'.
 """
 
 from __future__ import annotations
@@ -88,8 +87,8 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
     """Return a kernel's comparison and the number it starts from; None if it has no such number.
 
-    In the wrong order some elements are beyond that number: 0x7fffffff00000000 is more than the
-    greatest INT64, whose low word is -1 if it is signed.
+    In the wrong order, some elements are beyond that number: 0x7fffffff00000000 exceeds the
+    greatest INT64, whose low word is -1 if signed.
     """
     limits = np.iinfo(np.int64)
     if case.operator_name in _POOLING or case.desc.get("Function") == "MAX":

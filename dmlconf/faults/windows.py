@@ -26,11 +26,11 @@ __all__ = [
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
-    """Return the outputs of CONVOLUTION if the filter has the input's sizes and is applied once.
+    """Return CONVOLUTION's outputs if the filter has the input's sizes and is applied once.
 
-    DirectML multiplies the first element of the input by the first of the filter and so on, without
-    the dilation; with padding before the input the result is 0. For an input {3, 5} and a filter
-    {7, 11} that begins 1 element before the input, the output is 0, not 3 * 11.
+    Elements of the input and of the filter are multiplied in order, without the dilation; with
+    padding before the input, the result is 0. For an input {3, 5} and a filter {7, 11} that begins
+    1 element before the input, the output is 0, not 3 * 11.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -47,11 +47,11 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def first_group_of_filter_and_input(case: Case) -> Computed | None:
-    """Return the outputs of CONVOLUTION for groups of a filter with the sizes of the input.
+    """Return CONVOLUTION's outputs for groups of a filter with the sizes of the input.
 
-    With G groups of n outputs each, output i < n is the product of the first group's input with
-    filter i * G, and all other outputs are 0. For an input {1, 10} in two groups and the filters
-    {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
+    With G groups of n outputs, output i < n is the first group's input times the filter with the
+    number G * i; all other outputs are 0. For an input {1, 10} in two groups and the filters {2, 3,
+    4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
     """
     desc, inputs = case.desc, case.inputs()
     groups = desc["GroupCount"]
@@ -65,10 +65,7 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def _is_one_product(desc: Desc) -> bool:
-    """Return whether the filter has the sizes of the input, and the output has one window.
-
-    OutputPadding adds zeros after the output of that window.
-    """
+    """Return whether the filter has the input's sizes, and there is one window."""
     forward = desc["Mode"] == "CROSS_CORRELATION" and desc["Direction"] == "FORWARD"
     whole = desc["FilterTensor"].Sizes[2:] == desc["InputTensor"].Sizes[2:]
     behind = zip(desc["OutputTensor"].Sizes[2:], desc["OutputPadding"], strict=True)
@@ -90,10 +87,10 @@ _SLICE = 16
 def squares_left_out(case: Case) -> Computed | None:
     """Return the gradient of a local response normalization that adds up one slice of the squares.
 
-    DirectML adds up the LocalSize * LocalSize squares of each window in slices, row by row,
-    including those outside the tensor, and uses only the first slice. This slice often holds no
-    element of the tensor; then the base of the power is Bias. How large a slice is depends on the
-    kernel, which is not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
+    DirectML adds up the LocalSize * LocalSize squares of each window row by row, in slices that
+    include squares outside the tensor, and uses only the first slice. If this slice holds no
+    element of the tensor, the base of the power is Bias. Its size depends on the kernel, which is
+    not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
 
     With `g` for the gradient, `x` for the input, `b` for the base and a sum over the window, this
     is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
@@ -105,10 +102,7 @@ def squares_left_out(case: Case) -> Computed | None:
 
 
 def _gradients(case: Case) -> Iterator[Computed]:
-    """Yield the gradient for each size of the first slice.
-
-    If the tensors are FLOAT16, squares, their sums and the base may be stored in it.
-    """
+    """Yield the gradient for each size of the first slice, for FLOAT16 also with stores."""
     desc = case.desc
     x = case.inputs()["InputTensor"].astype(np.float64)
     stores: Iterable[Store | None] = (None,)
@@ -121,7 +115,6 @@ def _gradients(case: Case) -> Iterator[Computed]:
 
 
 def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
-    """Return the gradient with these sums of squares."""
     desc, inputs = case.desc, case.inputs()
     x = inputs["InputTensor"].astype(np.float64)
     g = inputs["InputGradientTensor"].astype(np.float64)
@@ -140,7 +133,7 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of squares in each window's first slice; the slices grow from an empty one."""
+    """Yield the sums of squares in each window's first slice, for each size of this slice."""
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)
@@ -158,7 +151,7 @@ def _first_slices(squares: Array, size: int) -> Iterator[Array]:
 
 
 def _shifted(step: int, size: int) -> slice:
-    """Return the indices i of an axis for which i - step is an index of it as well."""
+    """Return the indices i of an axis for which i - step is also an index."""
     return slice(max(step, 0), size + min(step, 0))
 
 

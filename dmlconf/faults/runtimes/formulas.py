@@ -1,4 +1,4 @@
-"""The formulas for other runtimes than DirectML by the names that findings and targets use."""
+"""The formulas for runtimes other than DirectML, by the names that findings and targets use."""
 
 from __future__ import annotations
 
@@ -33,4 +33,3 @@ RUNTIME_FORMULAS: Final[Mapping[str, Formula]] = {
     **_of(specifications),
     **_of(webnn),
 }
-"""Each function by its name."""

@@ -53,12 +53,11 @@ def zeros_without_sign(case: Case) -> Computed | None:
 
 @of_operators("FOLD")
 def columns_by_dilated_windows(case: Case) -> Computed | None:
-    """Return the outputs of FOLD if columns are counted as if windows held their dilated extent.
+    """Return FOLD's outputs if columns are counted as if windows had their dilated extent.
 
-    Column k of a channel belongs to element k of the window. With WindowSizes {2, 2, 2} and
-    Dilations {2, 2, 2}, columns are counted as if the window had 3 x 3 x 3 elements: column 3 is at
-    (0, 1, 0), not (0, 1, 1). Columns beyond the output are left out. With two spatial dimensions
-    all is right.
+    Column k of a channel belongs to element k of the window. Windows {2, 2, 2} with Dilations {2,
+    2, 2} count as 3 x 3 x 3: column 3 is at (0, 1, 0), not (0, 1, 1). Columns beyond the output are
+    left out; two spatial dimensions are right.
     """
     desc = case.desc
     rank = desc["DimensionCount"]
@@ -106,7 +105,7 @@ def scale_of_1_for_zeros(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_DEQUANTIZE_LINEAR")
 def zero_points_subtracted_in_32_bits(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_DEQUANTIZE_LINEAR if differences of INT32 wrap around."""
+    """Return ELEMENT_WISE_DEQUANTIZE_LINEAR's outputs if differences of INT32 wrap around."""
     inputs = case.inputs()
     tensor, zero_point = inputs["InputTensor"], inputs.get("ZeroPointTensor")
     if tensor.dtype != np.int32 or zero_point is None:
@@ -132,7 +131,7 @@ def integer_powers_in_float64(case: Case) -> Computed | None:
 
 @of_operators("GEMM")
 def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
-    """Return the outputs of GEMM if a Beta of 0 leaves out C, so that NaN in C is lost."""
+    """Return GEMM's outputs if a Beta of 0 leaves out C, so that NaN in C is lost."""
     if case.desc["Beta"] != 0 or case.desc["CTensor"] is None:
         return None
     data = {name: each for name, each in case.data.items() if name != "CTensor"}
@@ -142,10 +141,9 @@ def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def integer_reductions_in_float64(case: Case) -> Computed | None:
-    """Return the outputs of REDUCE if sums and products of INT32 and INT64 go through FLOAT64.
+    """Return REDUCE's outputs if sums and products of INT32 and INT64 go through FLOAT64.
 
-    2147483647 + 1 is 2147483647, since a result that INT32 does not hold becomes the nearest number
-    that it holds.
+    Results that the type lacks become the nearest integer: 2147483647 + 1 is 2147483647.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if desc["Function"] not in _COMBINED or tensor.dtype not in (np.int32, np.int64):
@@ -171,8 +169,8 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
 def running_sums_of_squares(case: Case) -> Computed | None:
     """Return LOCAL_RESPONSE_NORMALIZATION's outputs if squares are subtracted from a running sum.
 
-    After an infinite square, the sum is infinity minus infinity: for the channels [1e20, 2, -3] and
-    LocalSize 3, the last output is NaN.
+    After an infinite square, the sum is NaN: of channels [1e20, 2, -3] with LocalSize 3, the last
+    output is NaN.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["CrossChannel"]:
@@ -209,11 +207,10 @@ def sums_with_0_left_out(case: Case) -> Computed | None:
 
 @of_operators("ROI_POOLING")
 def parts_bounded_in_float32(case: Case) -> Computed | None:
-    """Return the outputs of ROI_POOLING if the bounds of parts are FLOAT32 numbers.
+    """Return ROI_POOLING's outputs if the bounds of parts are FLOAT32 numbers.
 
-    An output is the maximum of a part of a region. Part i begins at floor(i (extent / parts)), not
-    at floor(i extent / parts): of 7,525 columns in 8,209 parts, part 8,185 begins at 7,503, not at
-    7,502.
+    Part i of a region begins at floor(i (extent / parts)), not at floor(i extent / parts): of 7,525
+    columns in 8,209 parts, part 8,185 begins at 7,503, not at 7,502.
     """
     desc, inputs = case.desc, case.inputs()
     regions = inputs["InputTensor"], inputs["ROITensor"], desc["SpatialScale"], desc["PooledSize"]

@@ -45,8 +45,8 @@ def infinite_sums_as_the_least_integer(case: Case) -> Computed | None:
 def zero_point_before_rounding(case: Case) -> Computed | None:
     """Return the output of a quantized operator that adds the zero point before it rounds.
 
-    2.5 with the zero point 1 becomes round(3.5) = 4, not round(2.5) + 1 = 3, since halves are
-    rounded to the even number.
+    2.5 with the zero point 1 becomes round(3.5) = 4, not round(2.5) + 1 = 3; halves are rounded to
+    even.
     """
     quotient, zero_point = _QUOTIENTS[case.operator_name](case)
     if zero_point is None or not np.isfinite(quotient).all():
@@ -60,9 +60,8 @@ def zero_point_before_rounding(case: Case) -> Computed | None:
 def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
     """Return quantized elements that wrap to the greatest integer where the scale is negative.
 
-    Elements below the least integer become the greatest one: 5 with the scale -1 and the zero
-    point 0 becomes 255 as UINT8, not 0. In some models, numbers are compared before they are
-    rounded, so that a quotient of -0.1 becomes 255, too.
+    Elements below the least integer become the greatest: with scale -1 and zero point 0, 5 becomes
+    255 as UINT8, not 0. Some models compare numbers before rounding, so that -0.1 becomes 255, too.
     """
     scale, zero_point = _scales_and_zero_points(case)
     quotient = single_quotient(case.input("InputTensor"), scale)
@@ -80,7 +79,7 @@ def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")
 def halves_rounded_up(case: Case) -> Computed | None:
-    """Return the outputs of DYNAMIC_QUANTIZE_LINEAR with halves rounded up: 2.5 becomes 3."""
+    """Return DYNAMIC_QUANTIZE_LINEAR's outputs with halves rounded up: 2.5 becomes 3."""
     right = evaluate(case)
     scale, zero_point = right["OutputScaleTensor"], right["OutputZeroPointTensor"]
     with np.errstate(all="ignore"):
@@ -98,8 +97,8 @@ def halves_rounded_up(case: Case) -> Computed | None:
 def unsigned_without_zero_points(case: Case) -> Computed | None:
     """Return INT8 elements that a model without a zero point quantizes as UINT8.
 
-    In ONNX an output has the type of the zero point; without one it is UINT8. -9 becomes 0, and 200
-    becomes the INT8 number with the same bits, -56.
+    In ONNX, outputs without a zero point are UINT8: -9 becomes 0, and 200 becomes -56, the INT8
+    number with the same bits.
     """
     quotient, zero_point = _single_quotient(case)
     if zero_point is not None or case.desc["OutputTensor"].DataType != DataType.INT8:
@@ -110,10 +109,7 @@ def unsigned_without_zero_points(case: Case) -> Computed | None:
 
 
 def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:
-    """Return the scale of each element, and its zero point; None if the operator has none.
-
-    The operator is ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE.
-    """
+    """Return the scale of each element, and its zero point; None if the operator has none."""
     inputs = case.inputs()
     tensor = inputs.pop("InputTensor")
     scale, zero_point = by_element(list(inputs.values()), tensor.shape, 0)
@@ -121,19 +117,16 @@ def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:
 
 
 def _single_quotient(case: Case) -> tuple[Array, Array | None]:
-    """Return the quotients of ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE, and the zero points."""
     scale, zero_point = _scales_and_zero_points(case)
     return single_quotient(case.input("InputTensor"), scale), zero_point
 
 
 def _quantized_sum(case: Case) -> tuple[Array, Array | None]:
-    """Return the quotients of ELEMENT_WISE_QUANTIZED_LINEAR_ADD, and the zero point."""
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     return sum_quotient(desc), desc.OutputZeroPointTensor
 
 
 def _quantized_mean(case: Case) -> tuple[Array, Array | None]:
-    """Return the quotients of QUANTIZED_LINEAR_AVERAGE_POOLING, and the zero points."""
     desc = QuantizedLinearAveragePoolingDesc(**arguments(case.entry, case, case.inputs()))
     return mean_quotient(desc), by_channel(desc.OutputZeroPointTensor, desc.InputTensor.ndim)
 

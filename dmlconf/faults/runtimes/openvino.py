@@ -30,8 +30,8 @@ __all__ = [
 def nan_taken_for_greater(case: Case) -> Computed | None:
     """Return the outputs of operators that take NaN for greater than every number and every NaN.
 
-    ACTIVATION_RELU_GRAD passes the gradient on if the input is NaN, and for ELEMENT_WISE_CLIP_GRAD
-    every number is greater than a Min of NaN.
+    ACTIVATION_RELU_GRAD passes the gradient on for NaN; for ELEMENT_WISE_CLIP_GRAD, every number
+    exceeds a Min of NaN.
     """
     inputs = case.inputs()
     if any(array.dtype.kind != "f" for array in inputs.values()):
@@ -53,8 +53,8 @@ def nan_taken_for_greater(case: Case) -> Computed | None:
 def recurrent_parts_left_out(case: Case) -> Computed | None:
     """Return the outputs of GRU, LSTM and RNN without the fields that the runtime ignores.
 
-    It ignores the peepholes and CoupleInputForget of LSTM, and applies the activations of the first
-    direction to the second one, too.
+    It ignores LSTM's peepholes and CoupleInputForget; a second direction has the activations of the
+    first.
     """
     activations = case.desc["ActivationDescs"]
     if case.desc["Direction"] == "BIDIRECTIONAL":
@@ -72,10 +72,10 @@ def recurrent_parts_left_out(case: Case) -> Computed | None:
 
 @of_operators("DEQUANTIZE")
 def interleaved_blocks(case: Case) -> Computed | None:
-    """Return the output of DEQUANTIZE if element i of n blocks belongs to block i modulo n.
+    """Return DEQUANTIZE's output if element i of n blocks belongs to block i modulo n.
 
-    Only the second axis has such blocks: with two blocks of three elements, elements 0, 2 and 4
-    belong to the first block.
+    Only the second axis has such blocks: of six elements in two blocks, 0, 2 and 4 belong to the
+    first.
     """
     inputs = case.inputs()
     sizes = inputs["InputTensor"].shape
@@ -93,10 +93,9 @@ def interleaved_blocks(case: Case) -> Computed | None:
 
 @of_operators("LOCAL_RESPONSE_NORMALIZATION")
 def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
-    """Return the output of LOCAL_RESPONSE_NORMALIZATION with odd windows and a whole Bias.
+    """Return LOCAL_RESPONSE_NORMALIZATION's output with odd windows and a whole Bias.
 
-    Of a window of four channels only three squares are added up, and the sum is still divided by
-    four. Bias loses its fraction: 0.5 becomes 0.
+    Of four channels, three squares are added up and divided by four; a Bias of 0.5 becomes 0.
     """
     desc = case.desc
     if not desc["CrossChannel"]:
@@ -110,7 +109,7 @@ def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
-    """Return the input of REDUCE as its output if it has no axis: L2 of -4 gives -4, not 4."""
+    """Return REDUCE's input as its output if there is no axis: L2 of -4 gives -4, not 4."""
     output, tensor = case.desc["OutputTensor"], case.inputs()["InputTensor"]
     if case.desc["AxisCount"] or tensor.dtype != output.DataType.dtype:
         return None
@@ -120,7 +119,7 @@ def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
 def products_merged_with_the_transposed(case: Case) -> Computed | None:
     """Return the outputs of a graph that computes products with B and with B transposed only once.
 
-    If two products have the same A, B and C, and differ only in TransB, both get the first result.
+    Two products that differ only in TransB both get the first result.
     """
     graph = case.graph
     sources = graph.sources()

@@ -40,7 +40,7 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
 
 
 def infinite_gelu_as_nan(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_GELU, alone or fused, if infinity gives NaN."""
+    """Return ACTIVATION_GELU's output, alone or fused, if infinity gives NaN."""
     activation, before = activation_of(case)
     if activation != "ACTIVATION_GELU" or before is None:
         return None
@@ -52,9 +52,8 @@ def infinite_gelu_as_nan(case: Case) -> Computed | None:
 def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
     """Return the outputs of activations that multiply by 0 or 1 instead of choosing.
 
-    The product of 0 and infinity is NaN. So NaN follows from -infinity in
-    ACTIVATION_THRESHOLDED_RELU and from both infinities in ACTIVATION_SHRINK, alone or fused. NaN
-    stays NaN.
+    Since 0 times infinity is NaN, ACTIVATION_THRESHOLDED_RELU gives NaN for -infinity, and
+    ACTIVATION_SHRINK for both infinities.
     """
     activation, before = activation_of(case)
     if before is None or before.dtype.kind != "f":
@@ -70,7 +69,7 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_ELU")
 def products_of_0_and_infinity(case: Case) -> Computed | None:
-    """Return the output of ACTIVATION_ELU if 0 gives NaN: an infinite Alpha times 0 is NaN."""
+    """Return ACTIVATION_ELU's output if 0 gives NaN: an infinite Alpha times 0 is NaN."""
     if np.isfinite(case.desc["Alpha"]):
         return None
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]

@@ -60,8 +60,8 @@ _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
 def integers_in_float32(case: Case) -> Computed | None:
     """Return outputs that are computed in FLOAT32 from integers' low 32 bits, taken as signed.
 
-    16777217 becomes 16777216, and a sum that INT32 does not hold becomes the lowest INT32. UINT32
-    numbers from 2^31 on are negative, so that they are no maximum.
+    16777217 becomes 16777216, UINT32 numbers from 2^31 on are negative, and a sum that INT32 lacks
+    becomes the lowest INT32.
     """
     desc, inputs = case.desc, case.inputs()
     if any(array.dtype.kind not in "iu" for array in inputs.values()):
@@ -111,8 +111,8 @@ def powers_in_float32(case: Case) -> Computed | None:
 def quotients_in_float32(case: Case) -> Computed | None:
     """Return quotients of integers, computed in FLOAT32 from their low 32 bits as signed numbers.
 
-    A quotient that INT32 does not hold becomes its lowest integer. Quotients of 8-bit integers are
-    rounded to nearest in some layouts, and truncated in others.
+    A quotient that INT32 lacks becomes the lowest INT32. Quotients of 8-bit integers are rounded to
+    nearest in some layouts, and truncated in others.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -131,8 +131,8 @@ def quotients_in_float32(case: Case) -> Computed | None:
 def remainders_in_float32(case: Case) -> Computed | None:
     """Return remainders as a - q b, with the quotient q and each step rounded to FLOAT32.
 
-    Of integers only the low 32 bits count, as signed numbers. Of real numbers, q is truncated; if
-    it should be rounded down, b is then added to a remainder whose sign differs from that of b.
+    Of integers only the low 32 bits count, as signed numbers. Of real numbers, q is truncated;
+    MODULUS_FLOOR then adds b to a remainder of the other sign.
     """
     inputs = case.inputs()
     dtype = inputs["ATensor"].dtype
@@ -155,8 +155,8 @@ def remainders_in_float32(case: Case) -> Computed | None:
 def integers_in_int32(case: Case) -> Computed | None:
     """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
 
-    An input becomes its low 32 bits, signed: 2^63 - 1 and 2^32 - 1 become -1. A constant of the
-    model becomes the nearest INT32 number: both become 2^31 - 1.
+    Inputs become their low 32 bits, signed, and constants of the model the nearest INT32: 2^63 - 1
+    becomes -1 or 2^31 - 1.
     """
     inputs, tensors = case.inputs(), case.graph.inputs
     wide = {name for name, array in inputs.items() if array.dtype in (np.int64, np.uint32)}
@@ -175,7 +175,6 @@ def integers_in_int32(case: Case) -> Computed | None:
 
 
 def _word(array: Array, *, held: bool) -> Array:
-    """Return integers as INT32: their low 32 bits or, for constants of a model, the nearest."""
     limits = np.iinfo(np.int32)
     return (np.clip(array, limits.min, limits.max) if held else array).astype(np.int32)
 
@@ -184,7 +183,7 @@ def _word(array: Array, *, held: bool) -> Array:
 def shifts_by_arithmetic(case: Case) -> Computed | None:
     """Return the outputs of shifts that multiply or divide by powers of 2.
 
-    Products of UINT8 saturate: 255 for 200 shifted left by 1. Quotients of UINT32 go through INT32
+    Products of UINT8 saturate, 255 for 200 shifted left by 1; quotients of UINT32 go through INT32
     and FLOAT32.
     """
     inputs = case.inputs()
@@ -226,7 +225,7 @@ def saturating_integers(case: Case) -> Computed | None:
 
 
 def _int32(real: Array) -> Array:
-    """Return whole numbers as INT32; those that it does not hold become its lowest number."""
+    """Return whole numbers as INT32; numbers that INT32 lacks become its lowest."""
     wide = real.astype(np.float64)
     held = (wide > -(2.0**31) - 1) & (wide < 2.0**31)
     return np.where(held, wide, -(2.0**31)).astype(np.int32)

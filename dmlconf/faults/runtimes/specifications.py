@@ -39,8 +39,7 @@ def greatest_of_crossed_bounds(case: Case) -> Computed | None:
 def shrink_of_negative_thresholds(case: Case) -> Computed | None:
     """Return what ONNX demands of ACTIVATION_SHRINK if Threshold is negative.
 
-    Numbers below -Threshold give x + Bias, even those above Threshold; others above Threshold give
-    x - Bias.
+    Numbers below -Threshold give x + Bias; others above Threshold give x - Bias.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["Threshold"] < 0 or tensor.dtype.kind != "f":

@@ -51,13 +51,13 @@ _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVAT
 
 @of_operators(*_SOFTMAX, "ELEMENT_WISE_EXP", "GEMM", "REDUCE")
 def exponentials_up_to_88(case: Case) -> Computed | None:
-    """Return the outputs of a case if exp(x) is infinite for x > 88.376, and 0 for NaN."""
+    """Return a case's outputs if exp(x) is infinite for x > 88.376, and 0 for NaN."""
     return with_flaw(case, Flaw.EXPONENTIAL)
 
 
 @of_operators(*_SOFTMAX, "ELEMENT_WISE_LOG", "GEMM", "REDUCE")
 def logarithms_up_to_88(case: Case) -> Computed | None:
-    """Return the outputs of a case if logarithms are at most 88.376, and 88.782 for NaN."""
+    """Return a case's outputs if logarithms are at most 88.376, and 88.782 for NaN."""
     return with_flaw(case, Flaw.LOGARITHM)
 
 
@@ -84,7 +84,7 @@ def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
 
 @of_operators(*_FUSED, "ACTIVATION_PARAMETRIC_SOFTPLUS", "ACTIVATION_SOFTPLUS")
 def softplus_up_to_88(case: Case) -> Computed | None:
-    """Return the outputs of a case if softplus is at most 88.376, and 0 for NaN."""
+    """Return a case's outputs if softplus is at most 88.376, and 0 for NaN."""
     return with_flaw(case, Flaw.SOFTPLUS)
 
 
@@ -98,19 +98,19 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return a case's outputs if sums of products are made finite; NaN becomes the greatest one."""
+    """Return outputs if sums of products are made finite; NaN becomes the greatest number."""
     return with_flaw(case, Flaw.PRODUCTS)
 
 
 @of_operators("GEMM")
 def factors_of_0(case: Case) -> Computed | None:
-    """Return the outputs of GEMM if an Alpha or a Beta of 0 leaves out what it multiplies."""
+    """Return GEMM's outputs if an Alpha or a Beta of 0 leaves out what it multiplies."""
     return with_flaw(case, Flaw.FACTORS)
 
 
 @of_operators(*_POOLS)
 def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
-    """Return the outputs of LP_POOLING if a window with padding counts for as much as a whole one.
+    """Return LP_POOLING's outputs if a window with padding counts as a whole one.
 
     A window of 3 with the elements 1 and 2 gives the root of (1 + 4) * 3 / 2, not of 1 + 4.
     """
@@ -119,7 +119,7 @@ def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
 
 @of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
 def averages_of_nan(case: Case) -> Computed | None:
-    """Return the outputs of AVERAGE_POOLING if the average of NaN is negative infinity."""
+    """Return AVERAGE_POOLING's outputs if the average of NaN is negative infinity."""
     right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(np.isnan(right), right.dtype.type(-np.inf), right)})
 
@@ -154,7 +154,7 @@ def casts_of_constants_as_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_NEGATE")
 def zero_minus_numbers(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_NEGATE as 0 - x: 0 for 0 and for subnormal numbers."""
+    """Return ELEMENT_WISE_NEGATE's outputs as 0 - x: 0 for 0 and for subnormal numbers."""
     tensor = case.inputs()["InputTensor"]
     if tensor.dtype.kind != "f":
         return None
@@ -189,7 +189,7 @@ def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
 def powers_of_subnormal_numbers(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_POW if subnormal bases count as 2^-150 or -2^-150."""
+    """Return ELEMENT_WISE_POW's outputs if subnormal bases count as 2^-150 or -2^-150."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs.get("ExponentTensor", case.desc.get("Exponent"))
     if base.dtype != np.float32 or case.desc["ScaleBias"] is not None:
@@ -224,7 +224,7 @@ def no_powers_beside_a_negative_exponent(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_ROUND")
 def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_ROUND for more than 6 dimensions: 0, not -0, for -0.3."""
+    """Return ELEMENT_WISE_ROUND's outputs for more than 6 dimensions: 0, not -0, for -0.3."""
     right = evaluate(case)["OutputTensor"]
     return None if right.ndim <= 6 else Computed({"OutputTensor": right + right.dtype.type(0)})
 
@@ -259,10 +259,9 @@ def halves_away_from_zero(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def interpolations_with_the_next_element(case: Case) -> Computed | None:
-    """Return the outputs of RESAMPLE if it interpolates even where it samples an element exactly.
+    """Return RESAMPLE's outputs if it interpolates even where it samples an element exactly.
 
-    For a sample at element a, which element b follows, it computes a + (b - a) * 0, which is NaN
-    if b is infinite.
+    At element a, which b follows, it computes a + (b - a) * 0, which is NaN if b is infinite.
     """
     if case.desc["InterpolationMode"] != "LINEAR":
         return None

@@ -1,8 +1,7 @@
 """Compute cases as WebNN in Chromium does: by the kernels of LiteRT and XNNPACK, with their flaws.
 
-Within a graph, WebNN computes its float16 tensors in float32. The flaw of one kernel also changes
-the results of later kernels. So a case is computed twice: with all flaws, and with all except the
-one in question.
+Within a graph, WebNN computes its float16 tensors in float32. A kernel's flaw also changes the
+results of later kernels, so a case is computed with all flaws, and with all except one.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _HIGHEST: Final = np.float32(88.37626647949219)
 _OF_NAN: Final = np.float32(88.78173065185547)
 """What the kernel of the logarithm gives for NaN."""
 _LARGE: Final = np.float32(2.0**126)
-"""2^126: its reciprocal is the smallest normal number of FLOAT32."""
+"""The reciprocal of 2^126 is the smallest normal number of FLOAT32."""
 _GREATEST: Final = np.finfo(np.float32).max
 _TINY: Final = np.finfo(np.float32).tiny
 
@@ -54,7 +53,7 @@ _TINY: Final = np.finfo(np.float32).tiny
 def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
     """Return a case's outputs with all flaws where this flaw matters, and right ones elsewhere.
 
-    Return None if WebNN's program for the case has an operation that is unknown here.
+    The result is None if WebNN's program for the case has an unknown operation.
     """
     try:
         program = translated(case, "webnn")
@@ -80,8 +79,7 @@ class _Kernels:
     """Kernels with some flaws; their methods have WebNN's names of operators.
 
     Attributes:
-        flaws: the flaws of these kernels.
-        case: the case, from which sums of convolutions and windows are computed.
+        case: the case, from which convolutions and windows are computed.
         owned: the names of the tensors that are constants.
     """
 
@@ -231,7 +229,7 @@ def _normalized(
 
 
 def _reduced(kernels: _Kernels, operation: str, x: Array, axes: tuple[int, ...]) -> Array | None:
-    """Return a reduction, computed in FLOAT64 up to its last step; None if it is not known."""
+    """Return a reduction, computed in FLOAT64 up to its last step; None if it is unknown."""
 
     def total(values: Array) -> Array:
         return np.asarray(np.sum(values.astype(np.float64), axis=axes, keepdims=True), np.float32)
@@ -257,7 +255,7 @@ def _reduced(kernels: _Kernels, operation: str, x: Array, axes: tuple[int, ...])
 
 
 def _run(case: Case, program: Program, flaws: frozenset[Flaw]) -> dict[str, Array] | None:
-    """Return a program's outputs, FLOAT32; None if it has an operation that is unknown here."""
+    """Return a program's outputs, FLOAT32; None if it has an unknown operation."""
     kernels = _Kernels(flaws, case, program.owned)
     values = {
         name: array.astype(np.float32)
