@@ -1,8 +1,8 @@
-"""Judge a case's outcomes under circumstances, and decide whether a circumstance is to blame.
+"""Judge dispatches under circumstances, and decide whether a circumstance is to blame.
 
-Each dispatch is judged as a plain run is: by what the case expects or, if the dispatch had other
-inputs, by the reference. Outputs with the same bits as the plain run's are not judged again. If a
-dispatch is wrong, the circumstance is to blame only if a plain run with the same inputs is right.
+Each dispatch is judged by what the case expects or, if it had other inputs, by the reference.
+Outputs with the same bits as the plain run's are not judged again. A circumstance is to blame for a
+wrong dispatch only if a plain run with the same inputs is right.
 """
 
 from __future__ import annotations
@@ -44,10 +44,8 @@ class _Finding:
     """A wrong dispatch of a case under a circumstance.
 
     Attributes:
-        verdict: the judgement on it.
-        outcome: what was judged.
-        variation: which inputs the dispatch had, as `varied` numbers them; 0 for the case's own.
-        in_place: the outputs that shared the buffer of an input; None if they are the case's own.
+        variation: which inputs the dispatch had, as in `varied`; 0 for the case's own.
+        in_place: the outputs that shared an input's buffer; None if they are the case's own.
     """
 
     verdict: Verdict
@@ -68,18 +66,14 @@ def judge_circumstances(
     judge: JudgeOne,
     excuse: Callable[[Case, Outcome, Verdict], Verdict],
 ) -> Steps[Verdict]:
-    """Return the verdict on a case that passed its plain run, and also ran under circumstances.
+    """Return the verdict on a case that passed its plain run and ran under circumstances.
 
-    To decide whether a circumstance is to blame, this may yield the case with other inputs; the
-    caller runs that case plainly and sends the outcome.
+    To decide about blame, the case with other inputs may be yielded for a plain run.
 
     Args:
-        case: the case.
-        verdict: the verdict on its plain run.
-        exercises: the results of the case under each circumstance.
+        exercises: the results under each circumstance.
         judge: judges an outcome of a case.
-        excuse: returns the verdict that it is given, or another one if a known fault, a deviation
-            or a limit explains the failure.
+        excuse: returns the given verdict, or another one if something excuses the failure.
     """
     results: dict[str, str] = {}
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict] = {}
@@ -112,7 +106,6 @@ def _finding(
     judge: JudgeOne,
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict],
 ) -> _Finding | None:
-    """Return the first dispatch that is wrong; None if all are right."""
     if not isinstance(result, Exercised):
         return _Finding(judge(case, result), result)
     if result.faults:
@@ -145,7 +138,6 @@ def _blamed(
     variation: int,
     results: Mapping[str, str],
 ) -> Verdict:
-    """Return a failing verdict that names the circumstance."""
     assert wrong.reason is not None
     inputs = f" (inputs {variation})" if variation else ""
     message = f"only when {circumstance}{inputs}: {wrong.reason.message}"
@@ -161,7 +153,7 @@ def _blamed(
 def _with_other_inputs(
     plain: Verdict, wrong: Verdict, variation: int, results: Mapping[str, str]
 ) -> Verdict:
-    """Return a failing verdict that blames no circumstance: a plain run is wrong as well."""
+    """Return a failing verdict that blames no circumstance, since a plain run is wrong too."""
     assert wrong.reason is not None
     message = f"with other inputs ({variation}), plainly too: {wrong.reason.message}"
     reason: Reason = replace(wrong.reason, message=message)
@@ -171,14 +163,9 @@ def _with_other_inputs(
 
 
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
-    """Yield a case, and then the case under each circumstance; the caller runs each by itself.
+    """Yield a case, and then the case under each circumstance, each in a process of its own.
 
-    Each runs in its own process, so that a crash tells which circumstance caused it. After a
-    circumstance under which the case breaks down, no others are tried.
-
-    Args:
-        case: the case.
-        circumstances: the circumstances, in order.
+    So a crash tells which circumstance caused it; no circumstance is tried after a breakdown.
     """
     plain: Outcome = yield case
     if not isinstance(plain, Outputs):

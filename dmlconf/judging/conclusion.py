@@ -1,6 +1,6 @@
 """Draw the verdict on a case from all of its runs and from what excuses failures.
 
-A case runs plainly and, as an exercise, also under circumstances; a graph may run in other forms.
+Besides its plain run, a case may run under circumstances, and a graph in other forms.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """The excuses for failures, and the runs in addition to the plain run of each case.
+    """What may excuse failures, and what runs besides the plain run of each case.
 
     Attributes:
         substrate: the limits of the layers below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes also run one by one, for verdicts to compare.
-        circumstances: those under which each case runs as well; the backend must support them.
+        compare_unfused: whether each graph's nodes also run one by one.
+        circumstances: those under which each case also runs; the backend must support them.
         known_faults: whether a known fault of DirectML waives a failure.
-        cache: the figures of earlier comparisons; if it is None, all outputs are compared.
+        cache: the figures of earlier comparisons; if None, all outputs are compared.
     """
 
     substrate: Substrate = NO_SUBSTRATE
@@ -52,7 +52,7 @@ class JudgeOptions:
 
 
 NO_OPTIONS: Final = JudgeOptions()
-"""Nothing is excused, and nothing runs in addition."""
+"""Nothing is excused, and nothing runs besides the plain run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Conclusion:
         against: gives the expected outcome of cases that state none.
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-        options: further excuses and runs.
+        options: what else may excuse failures, and what else runs.
         deviations: the deviations of the backend's target from DirectML's documentation.
         findings: the known mistakes of the backend's runtime, which verdicts name.
-        is_reference: whether this dmlconf's own reference computes the outcomes.
-        source_of: returns a digest of what `against` gives for an operator's cases, which the
-            cache needs; None if that is unknown.
+        is_reference: whether the reference computes the outcomes.
+        source_of: returns a digest, for the cache, of what `against` gives for an operator's cases;
+            None if unknown.
     """
 
     against: Against
@@ -81,7 +81,7 @@ class Conclusion:
     source_of: Callable[[str], str | None] = lambda operator: None
 
     def judge(self, case: Case, outcome: Outcome) -> Verdict:
-        """Return the verdict on an outcome of a case, before anything excuses it."""
+        """Return the verdict on an outcome of a case, without excuses."""
         allowances = None
         if self.is_reference and isinstance(outcome, Outputs):
             # The reference has just computed the case, and need not do it again.
@@ -97,10 +97,10 @@ class Conclusion:
         )
 
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or another if a known fault, deviation or limit explains the failure.
+        """Return the verdict, which known faults, deviations and a substrate's limits may excuse.
 
-        A known finding only changes the reason. Nothing excuses a case that contradicts the
-        reference. Waivers are applied later, once for each case.
+        A finding only changes the reason. Nothing excuses a case that contradicts the reference;
+        waivers are applied later.
         """
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.CONTRADICTION:
             return verdict
@@ -116,12 +116,7 @@ class Conclusion:
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
         """Return the verdict in steps: each further case that must run for it is yielded.
 
-        An unexpected exception while judging becomes a verdict, so that those on other cases are
-        not lost.
-
-        Args:
-            item: the case or exercise that ran.
-            result: the result of the run.
+        An unexpected exception becomes a verdict, so that the verdicts on other cases are not lost.
 
         Raises:
             ExpectedError: a recording cannot be read.
@@ -136,7 +131,6 @@ class Conclusion:
             return not_judged(case, outcome, error)
 
     def _of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
-        """Return the verdict as `of` does, but let exceptions through."""
         case = item.case if isinstance(item, Exercise) else item
         if isinstance(item, Exercise) and isinstance(result, Breakdown):
             from dmlconf.judging.circumstances import run_under  # Few runs need it.
@@ -155,7 +149,6 @@ class Conclusion:
         return self.options.waivers.applied(case, outcome, verdict)
 
     def _in_other_forms(self, case: Case, outcome: Outputs, verdict: Verdict) -> Steps[Verdict]:
-        """Return the verdict on a case that may also run in other forms."""
         rejected = isinstance(case.expectation, ExpectedRejection)
         if case.relation is None and (not self.options.compare_unfused or rejected):
             return verdict
@@ -167,7 +160,7 @@ class Conclusion:
 
 
 def _disputed(verdict: Verdict) -> Verdict:
-    """Return the verdict on the reference's own outputs for a case that says they are wrong."""
+    """Return the verdict on the reference's own outputs for a case that disputes the reference."""
     if verdict.reason is None or verdict.reason.kind is not ReasonKind.WRONG_VALUES:
         return verdict
     message = f"the case says that the reference is wrong: {verdict.reason.message}"
@@ -176,13 +169,11 @@ def _disputed(verdict: Verdict) -> Verdict:
 
 
 def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) -> Verdict:
-    """Run a case, or a case under circumstances, and return the verdict on it.
+    """Run a case or an exercise, and return the verdict on it.
 
     Args:
-        item: the case or exercise; an `Exercise` runs plainly first, and the verdict names the
-            first circumstance under which it fails.
+        item: the case or exercise; the verdict names the first circumstance under which it fails.
         execute: runs the item, as `OpenBackend.execute` does; nothing else may be running.
-        conclusion: judges the outcome.
     """
     run_one = alone_on(execute)
     return answered(conclusion.of(item, run_one(item)), run_one)

@@ -1,8 +1,7 @@
-"""Find expectations that the rules do not permit around what the reference computes.
+"""Find expected values that the rules do not permit around what the reference computes.
 
-Without this check a wrong expectation would go unnoticed: a backend that is wrong in the same way
-would pass. `CaseAllowances.permitted` remembers the expectations that were found right, so that
-none of them is compared twice.
+Otherwise a backend that is wrong in the same way as an expected value would pass.
+`CaseAllowances.permitted` remembers right expectations, so that none is compared twice.
 """
 
 from __future__ import annotations
@@ -35,10 +34,9 @@ class Contradiction:
     """An output whose expected values the rules do not permit around the reference.
 
     Attributes:
-        output: the tensor.
-        comparison: the comparison of the expected values with the reference's outputs.
-        message: one sentence, with the first element that contradicts the reference.
-        differences: the first such elements as a verdict lists them, without the backend's value:
+        comparison: that of the expected values with the reference's outputs.
+        message: one sentence about the first element that contradicts the reference.
+        differences: the first such elements as in a verdict, without the backend's value:
             `expected` is what the case expects, `allowed` what the rules permit.
     """
 
@@ -53,14 +51,10 @@ def contradiction_of(
 ) -> Contradiction | None:
     """Return how the expected values of an output contradict the reference; None if they do not.
 
-    Where the reference cannot compute the case, it contradicts nothing.
+    A reference that cannot compute the case contradicts nothing.
 
     Args:
-        case: the case.
-        output: the tensor.
-        expected: its expected values, which the case states or which were recorded; they have the
-            output's data type and sizes.
-        allowances: what the case's rules permit.
+        expected: the stated or recorded values, with the output's data type and sizes.
     """
     if allowances.permitted.get(output) is expected:
         return None
@@ -97,7 +91,7 @@ def _contradiction(
 
 
 def spread_text(output: str, comparison: Comparison) -> str:
-    """Return the message for an output whose errors are each permitted, but not their mean."""
+    """Return the message for an output whose errors are each small enough, but not their mean."""
     return (
         f"each element of {output} is near enough, but the mean of their squared errors is "
         f"{comparison.spread:,.1f} times what rounding can explain"
@@ -113,7 +107,7 @@ def _message(output: str, comparison: Comparison, allowed: Sequence[Sequence[End
     where = f"at {list(first.coordinates)} of {output}"
     more = comparison.differing - 1
     others = f" (and {more:,} more)" if more else ""
-    if intervals == [f"[{value}, {value}]"]:  # Only a zero's sign differs.
+    if intervals == [f"[{value}, {value}]"]:  # Only the sign of zero differs.
         return f"{subject}: {value} is not the same bits as {first.expected!r}, {where}{others}"
     return f"{subject}: {value} is not {_within(intervals)}, {where}{others}"
 
@@ -128,7 +122,7 @@ def _within(intervals: Sequence[str]) -> str:
 
 
 def _spelled(value: float | int, intervals: Sequence[Ends]) -> tuple[str, list[str]]:
-    """Return a value and intervals as text, with so many digits that it is seen to be outside."""
+    """Return a value and intervals as text, with enough digits to show the value outside."""
     for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
         text = _number(value, digits)
         spelled = [f"[{_number(low, digits)}, {_number(high, digits)}]" for low, high in intervals]

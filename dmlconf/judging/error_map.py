@@ -16,17 +16,13 @@ MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
 
 _DECADES: Final = 8
-"""The decades between level 1, an error below 1e-8 of the largest expected number, and level 9, one
-of 0.1 or more. Level 0 is for equal elements."""
+"""Errors have levels from 1, below 1e-8 of the largest expected number, to 9, from 0.1 of it on;
+equal elements have level 0.
+"""
 
 
 def error_map(actual: Array, expected: Array) -> ErrorMap:
-    """Return the error map of two arrays of one shape and type.
-
-    Args:
-        actual: the actual values, of any shape that is not empty.
-        expected: the expected values.
-    """
+    """Return the error map of two arrays of one shape and type, which are not empty."""
     sizes = actual.shape
     axes = _split(sizes)
     columns = int(np.prod(sizes[axes:], dtype=np.int64))
@@ -38,7 +34,7 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
 def _split(sizes: Sequence[int]) -> int:
     """Return how many leading axes make up the rows.
 
-    The others make up the columns: the last axis, and as many before it as two columns need.
+    The columns are the last axis, with as many axes before it as two columns need.
     """
     axes = max(0, len(sizes) - 1)
     while axes > 1 and int(np.prod(sizes[axes:])) < 2:
@@ -47,7 +43,7 @@ def _split(sizes: Sequence[int]) -> int:
 
 
 def _levels(actual: Array, expected: Array) -> Array:
-    with np.errstate(all="ignore"):  # Also where signalling NaN is converted.
+    with np.errstate(all="ignore"):  # Conversion of signalling NaN warns too.
         a, e = actual.astype(np.float64), expected.astype(np.float64)
         error = np.abs(a - e)
         finite = np.isfinite(e)
@@ -62,7 +58,7 @@ def _levels(actual: Array, expected: Array) -> Array:
 
 
 def _pooled(levels: Array, most: int) -> Array:
-    """Return the greatest level in each group of rows, with at most `most` groups."""
+    """Return the greatest level in each group of rows, in at most `most` groups."""
     count = min(most, len(levels))
     starts = np.arange(count) * len(levels) // count
     pooled: Array = np.maximum.reduceat(levels, starts, axis=0)

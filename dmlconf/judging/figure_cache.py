@@ -1,20 +1,19 @@
-"""A cache of facts about cases and of figures of right outputs.
+"""A cache of the figures of right outputs, and of facts about cases.
 
-The figures of a comparison depend on the case, the expected values, the backend's values and
-dmlconf's own sources. A digest of all of these is the key, so nothing is found for a case, a rule
-or a value that has changed. For example, the second run of 1,000 cases of GEMM on `numpy`
-computes no limit of any sum. Only outputs without any fault are cached; an output that fails, or
-that looks as if the operator had not run, is compared each time.
+Its key is a digest of all that the figures depend on: the case, the expected values, the backend's
+values and dmlconf's own sources. For example, a second run of 1,000 cases of GEMM on `numpy`
+computes no limit of any sum. Outputs that fail, have faults or look as if the operator had not run
+are not cached.
 
-For a case with right outputs the cache has three records:
+There are three kinds of record:
 
-- `cases`: values that follow from its entry in the file alone, such as its facts
-- `figures`: the figures of the comparison; the key depends on everything that was compared
-- `judged`: where those figures are, found by digests of the case's entry, of the outputs and of the
-  source of expected values, so that expected values need not be read or computed
+- `cases`: values that follow from a case's entry in its file alone, such as its facts
+- `figures`: the figures of a comparison
+- `judged`: the key of such figures, by digests of the case's entry, the outputs and the source of
+  expected values, which then need not be read or computed
 
-The key is no secret: whoever can write to the user's cache folder can make a wrong output pass.
-docs/security.md says when to turn the cache off. Certificates are judged without it.
+The key is no secret, so whoever can write to the user's cache folder can make a wrong output pass
+(docs/security.md). Certificates are judged without the cache.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ JUDGING_SOURCES: Final = (
     "workers/control_groups.py",
     "workers/memory.py",
 )
-"""The sources on which the figures of a comparison depend: all that `judging.judge` imports."""
+"""The sources on which figures depend: all that `judging.judge` imports."""
 
 _EXPECTATION_SOURCES: Final = (
     "backends/numpy",
@@ -78,10 +77,10 @@ _EXPECTATION_SOURCES: Final = (
     "engine/session.py",
     "workers",
 )
-"""Further sources, on which the expected outcome of a case depends."""
+"""Further sources, on which expected outcomes depend."""
 
 _MOST_GROUPS: Final = 8
-"""How many groups of cases are in memory; in a plan the cases of a group follow each other."""
+"""How many groups are in memory; the cases of a group follow each other in a plan."""
 
 _KEY_DIGITS: Final = 32
 
@@ -89,15 +88,15 @@ _CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
 """The parts of a group."""
 
 _Group = dict[str, dict[str, Any]]
-"""The records of a group of cases (those of an operator in a file): by part, then by key."""
+"""The records of an operator's cases in one file, by part and then by key."""
 
 
 class CachedRecord(NamedTuple):
-    """A new record about one case, for the process that writes to the cache.
+    """A new record, for the process that writes to the cache.
 
     Attributes:
         group: the group of cases, such as `gather/gather/boundary`: one entry of the store.
-        part: the part of the group that gets the record: `cases`, `figures` or `judged`.
+        part: `cases`, `figures` or `judged`.
         key: the key of the record.
         record: the record, made of JSON values.
     """
@@ -109,13 +108,7 @@ class CachedRecord(NamedTuple):
 
 
 class KnownJudgement(NamedTuple):
-    """The judgement on right outputs.
-
-    Attributes:
-        figures: the figures, by output.
-        provenance: where the expected values come from.
-        unchecked: the outputs that have no expected values.
-    """
+    """The judgement on right outputs; `unchecked` names outputs without expected values."""
 
     figures: Mapping[str, Figures]
     provenance: Provenance
@@ -128,7 +121,7 @@ class FigureCache:
 
     Attributes:
         store: the store; each entry has the records of a group of cases.
-        unsaved: records that were added and are not in the store; `take` empties it.
+        unsaved: new records that are not in the store.
     """
 
     store: Entries
@@ -140,9 +133,9 @@ class FigureCache:
         return FigureCache, (self.store,)
 
     def recall(self, case: Case) -> None:
-        """Give a case the values that an earlier run has derived from its entry, if there are any.
+        """Give a case the values that follow from its entry, if an earlier run has derived them.
 
-        Only cases that break no constraint have a record.
+        Only cases that break no constraint have such a record.
         """
         record = self._group(_group_of(case))[_CASES].get(_case_key(case))
         if record is None:
@@ -166,8 +159,6 @@ class FigureCache:
         """Return the key of the judgement on outputs; None for a case changed since it was built.
 
         Args:
-            case: the case.
-            outcome: the outcome of the backend.
             digests: the digests of the elements, by output.
             source: a digest of what gives the expected values that the case does not state.
             half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
@@ -183,7 +174,7 @@ class FigureCache:
         return _key_of("\0".join(parts))
 
     def judgement(self, case: Case, key: str) -> KnownJudgement | None:
-        """Return the judgement on outputs that are right; None if it is not known."""
+        """Return the judgement on right outputs; None if it is not known."""
         record = self._group(_group_of(case))[_JUDGED].get(key)
         if record is None:
             return None
@@ -193,13 +184,13 @@ class FigureCache:
             if figures:
                 return KnownJudgement(figures, Provenance(provenance), tuple(unchecked))
         except (TypeError, ValueError):
-            pass  # The store's entry is damaged, though its digest is right.
+            pass
         return None
 
     def add_judgement(self, case: Case, key: str, figures_key: str, known: KnownJudgement) -> None:
-        """Add a judgement on right outputs, and the values that follow from the case's entry.
+        """Add the judgement on right outputs, whose figures `add` stores under `figures_key`.
 
-        The figures themselves are added with `add`, under `figures_key`.
+        The values that follow from the case's entry are added too.
         """
         group = _group_of(case)
         record = [figures_key, known.provenance, list(known.figures), list(known.unchecked)]
@@ -214,9 +205,6 @@ class FigureCache:
         """Return the key of a case's figures; None if the case cannot be written as JSON.
 
         Args:
-            case: the case.
-            outcome: the outcome of the backend.
-            expected: the expectation of the case.
             half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         """
         arrays: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
@@ -244,7 +232,7 @@ class FigureCache:
         return _key_of(text)
 
     def get(self, case: Case, key: str, outputs: Collection[str]) -> dict[str, Figures] | None:
-        """Return the figures by output; None unless each of the outputs has some, and is right."""
+        """Return the figures by output; None unless all these outputs are known and right."""
         record = self._group(_group_of(case))[_FIGURES].get(key)
         if record is None:
             return None
@@ -252,7 +240,7 @@ class FigureCache:
             figures = {name: value_of(Figures, record[name]) for name in outputs}
             return figures if all(map(_is_right, figures.values())) else None
         except (TypeError, ValueError, LookupError):
-            return None  # The store's entry is damaged, though its digest is right.
+            return None
 
     def add(self, case: Case, key: str, figures: Mapping[str, Figures]) -> None:
         """Add the figures of a case whose outputs are right."""
@@ -260,7 +248,7 @@ class FigureCache:
         self.unsaved.append(CachedRecord(_group_of(case), _FIGURES, key, records))
 
     def take(self) -> tuple[CachedRecord, ...]:
-        """Return records added since the last call, for the process that writes to the cache."""
+        """Return the records added since the last call."""
         unsaved = tuple(self.unsaved)
         self.unsaved.clear()
         return unsaved
@@ -299,7 +287,6 @@ def _is_right(figures: Figures) -> bool:
 
 
 def _group_of(case: Case) -> str:
-    """Return the group of a case: its operator, folder and file, as `gather/gather/boundary`."""
     return _group_name(case.operator_name, case.about.location.path)
 
 
@@ -313,7 +300,7 @@ _level: Final = lru_cache(FeatureLevel.parse)
 
 @lru_cache
 def _data_types(text: str) -> frozenset[DataType]:
-    """Return the data types of a case from their names, such as `FLOAT32,UINT32`."""
+    """Return data types from their names, such as `FLOAT32,UINT32`."""
     return frozenset(map(DataType, text.split(",")))
 
 
@@ -353,7 +340,7 @@ def _newest(group: _Group) -> _Group:
 
 @cache
 def _sources_digest() -> bytes:
-    """Return a digest of everything besides a case and its values that figures depend on."""
+    """Return a digest of all that figures depend on besides a case and its values."""
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
     return sources_digest(form, *JUDGING_SOURCES, *_EXPECTATION_SOURCES)
 

@@ -21,14 +21,13 @@ def figures_of(
     provenance: Provenance,
     sample: Sample | None = None,
 ) -> Figures:
-    """Return what the log keeps of a comparison.
+    """Return what the log keeps of a comparison of an output.
 
     Args:
-        comparison: the comparison of an output.
-        rule: the rule that it was compared under.
-        room: how many elements are open and how many loose, which the rule hardly judges.
-        provenance: where the expected values of the output are from.
-        sample: the sample of the output, if only a sample was recorded.
+        rule: the rule of the comparison.
+        room: how many elements are open, and how many are loose.
+        provenance: where the expected values are from.
+        sample: the sample, if no more of the output was recorded.
     """
     typical = rule.typical
     worst = comparison.worst_coordinates
@@ -56,7 +55,7 @@ def figures_of(
 
 
 def _margin(comparison: Comparison) -> float:
-    """Return the share of the limit that the worst element uses or, if more, the mean square."""
+    """Return the share of the limit that the worst element or, if more, the mean square uses."""
     return _rounded(max(comparison.margin, comparison.spread))
 
 

@@ -1,8 +1,4 @@
-"""Judge an outcome: compare what the case expects with what the backend returned.
-
-A desc that the case expects to be refused is judged by `_judge_rejection`, one that is refused
-though the case expects outputs by `_judge_unexpected_rejection`.
-"""
+"""Judge an outcome: compare what the case expects with what the backend returned."""
 
 from __future__ import annotations
 
@@ -70,13 +66,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An expected outcome from a recording or another backend, which the reference may contradict.
+    """An expected outcome from a recording or a backend, which the reference may contradict.
 
     Attributes:
-        outcome: the outcome.
-        provenance: where the outcome is from: real DirectML, an earlier reference, or another
-            backend to compare with.
-        right: the reference's outputs, if they were computed to get the outcome.
+        provenance: real DirectML, an earlier reference, or another backend.
+        right: the reference's outputs, if they were needed to complete the outcome.
     """
 
     outcome: Outcome
@@ -87,12 +81,13 @@ class Recorded:
 Against = Callable[[Case], Outcome | Recorded | None]
 """Gives the expected outcome of a case that states none; None if there is no source for it.
 
-An outcome that is not `Recorded` was just computed by the reference."""
+All outcomes but those that the reference has just computed are `Recorded`.
+"""
 
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
 _LONGEST_TRACE: Final = 8192
-"""How many characters of a traceback are kept, from its end."""
+"""The characters that are kept from the end of a traceback."""
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.CRASH: ReasonKind.CRASH,
@@ -115,7 +110,7 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     """Return why the backend need not run the case; None if it must.
 
-    It may lack the feature level or, for a case that must not be refused, a data type or memory.
+    Memory and data types do not matter for a case that must be refused.
     """
     if case.lowest_level > capabilities.feature_level:
         needs = spoken_level(case.level_needs)
@@ -149,15 +144,13 @@ def judge(
     """Return the verdict on the outcome of a case.
 
     Args:
-        case: the case.
-        outcome: the outcome of the backend.
-        against: gives the expected outcome where the case itself states none.
+        against: gives the expected outcome of cases that state none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-        allowances: the allowances of the case, for a caller that judges many outcomes of it.
-        expected: an expectation in place of those of the case and of `against`.
-        cache: the figures of earlier comparisons; if it is None, all outputs are compared.
+        allowances: those of the case, for a caller that judges many of its outcomes.
+        expected: replaces the expectations of the case and of `against`.
+        cache: the figures of earlier comparisons; if None, all outputs are compared.
         source_of: returns a digest of all that `against` gives for an operator's cases; None if
-            that is unknown.
+            unknown.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -186,18 +179,16 @@ def judge(
             permitted = allowances or CaseAllowances(
                 case, half_precision=half_precision, right=outputs.right
             )
-            # If calling `against` has changed the digest of its source, the key does not hold.
+            # The digest changes if `against` finds a stale case; the key is then invalid.
             key = key if source_of(case.operator_name) == source else None
             return _judge_outputs(case, outcome, outputs, permitted, cache, key)
 
 
 def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
-    """Return the verdict on a case that could not be judged because of an error in dmlconf.
+    """Return the verdict on a case that dmlconf failed to judge.
 
     Args:
-        case: the case.
         outcome: the outcome of the backend; None if there are several.
-        error: the exception that judging raised.
     """
     import traceback  # Only an error in dmlconf needs it.
 
@@ -214,7 +205,7 @@ def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -
 
 
 def not_asked(case: Case, reason: Reason) -> Verdict:
-    """Return the verdict on a case that the backend need not run, given the reason."""
+    """Return the verdict on a case that the backend need not run."""
     return _verdict(case, None, Status.UNSUPPORTED, None, reason)
 
 
@@ -296,7 +287,7 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
 
 
 def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
-    """Judge a case without expected outcome: faults, and refusals that name a constraint, fail."""
+    """Judge a case without expectation: only faults and refusals for a constraint fail."""
     match outcome:
         case Outputs() if outcome.faults:
             return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
@@ -337,7 +328,6 @@ def _spoken(rejection: Rejection) -> str:
 def _judge_unexpected_rejection(
     case: Case, outcome: Rejection, expected: ExpectedOutputs
 ) -> Verdict:
-    """Return the verdict on the rejection of a case that should have run."""
     if case.required_level is None:
         message = f"{_spoken(outcome)}; no table of support lists these tensors"
         reason = Reason(ReasonKind.NOT_DOCUMENTED, message)
@@ -355,7 +345,7 @@ def _judge_outputs(
     cache: FigureCache | None,
     judgement_key: str | None,
 ) -> Verdict:
-    """Return the verdict on outputs, without comparing those that are known to be right."""
+    """Return the verdict on outputs; those that the cache knows to be right are not compared."""
     if cache is None or outcome.faults:
         return _compare_outputs(case, outcome, expected, allowances)
     key = cache.key(case, outcome, expected, half=allowances.half_precision)
@@ -442,7 +432,7 @@ def _compare_outputs(
 def _right(
     case: Case, outcome: Outputs, known: KnownJudgement, digests: Mapping[str, str] | None = None
 ) -> Verdict:
-    """Return the verdict on outputs that are right, as far as the rules judge them."""
+    """Return the verdict on outputs that are right, `unchecked` if every value is permitted."""
     status, reason = Status.PASSED, None
     figures, provenance, unchecked = known
     if all(output.open == output.elements for output in figures.values()):
@@ -451,7 +441,6 @@ def _right(
 
 
 def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:
-    """Return the outputs that have no expected values."""
     wanted = expected.samples.keys() | expected.outputs.keys()
     return tuple(name for name in case.outputs() if name not in wanted)
 
@@ -459,7 +448,7 @@ def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:
 def _with_actual(
     case: Case, differences: Iterable[Mapping[str, Any]], outcome: Outputs
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield differences with the backend's value; those without one are left out."""
+    """Yield the differences for which the backend has a value, with this value."""
     for difference in differences:
         name, coordinates = difference["tensor"], tuple(difference["coordinates"])
         array = outcome.arrays.get(name)

@@ -1,7 +1,6 @@
 """Find outputs that meet their rule, but look as if the operator had not run.
 
-A rule that is wide for small values would pass an output of nothing but zeros, or one that is
-still a copy of an input.
+A rule that is wide for small values may permit zeros everywhere, or a copy of an input.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["suspicions"]
 
 _LEAST_ELEMENTS: Final = 8
-"""Fewer elements may all be zeros, or equal to those of an input, by coincidence."""
+"""Fewer elements may be all zeros, or equal an input's, by coincidence."""
 
 _NEAR_ULP: Final = 16
-"""A right value that is at most so many ULP from an input's value may be rounded to it."""
+"""A right value within this many ULP of an input's value may be rounded to it."""
 
 _CANCELLED: Final = 2.0**-10
-"""A kernel may give 0 for a value below this share of its error scale, or of its interval."""
+"""A kernel may give 0 for values below this share of their error scale or interval."""
 
 
 def suspicions(
@@ -38,11 +37,8 @@ def suspicions(
     """Yield reasons to mistrust an output that meets its rule, such as zeros everywhere.
 
     Args:
-        case: the case.
-        name: the output tensor.
-        actual: the backend's values.
-        allowance: what the rule permits, and what the reference computes. An expected value is not
-            used, since a recorded one may itself be off by as much as the rule permits.
+        allowance: what the rule permits around the reference; recorded values, which may be off,
+            are not used.
     """
     if actual.size < _LEAST_ELEMENTS:
         return
@@ -60,8 +56,8 @@ def suspicions(
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
     """Return which elements a right kernel never returns as 0.
 
-    A kernel cannot flush these elements to 0, their terms cannot cancel to 0, and 0 is not among
-    their candidates.
+    The kernel cannot flush them to 0, their terms cannot cancel, and 0 is not among their
+    candidates.
     """
     expected, kind = allowance.right, case.rule(name).kind
     is_float = expected.dtype.kind == "f"
@@ -84,7 +80,7 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
 
 
 def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> Array:
-    """Return which elements a right kernel never returns equal to the input's same element."""
+    """Return which elements a right kernel never returns equal to the input's element."""
     expected, rule = allowance.right, case.rule(name)
     apart = _apart(expected, source)
     if rule.kind == RuleKind.EXACT:

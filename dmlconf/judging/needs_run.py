@@ -1,4 +1,4 @@
-"""Judgements that may need another run: they yield what must run, and get the result back."""
+"""Judgements that may need another run: they yield what must run, and get its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dmlconf.cases.model import Case
 __all__ = ["NeedsRun", "RunOne", "Steps", "answered", "begun", "continued"]
 
 RunOne = Callable[[Any], Any]
-"""Runs a case or an exercise on the backend under test, alone."""
+"""Runs a case or an exercise alone on the backend under test."""
 
 _Result = TypeVar("_Result")
 
@@ -22,8 +22,8 @@ class NeedsRun(Generic[_Result]):
     """A judgement that waits for another run.
 
     Attributes:
-        item: the case or exercise to run, alone.
-        steps: the judgement, to be continued with the result.
+        item: the case or exercise to run alone.
+        steps: the judgement, which continues with the result.
     """
 
     item: Case | Exercise
@@ -31,7 +31,7 @@ class NeedsRun(Generic[_Result]):
 
 
 Steps = Generator[Case | Exercise, Any, _Result]
-"""A judgement in steps: it yields what must run, gets the results, and at last returns its own."""
+"""A judgement: it yields what must run, gets each result, and at last returns its own result."""
 
 
 def begun(steps: Steps[_Result]) -> _Result | NeedsRun[_Result]:
@@ -44,7 +44,7 @@ def begun(steps: Steps[_Result]) -> _Result | NeedsRun[_Result]:
 
 
 def continued(waiting: NeedsRun[_Result], run_one: RunOne) -> _Result:
-    """Run what a judgement needs, as often as it needs something, and return its result."""
+    """Run all that a judgement needs, and return its result."""
     item = waiting.item
     while True:
         try:

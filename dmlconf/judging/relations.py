@@ -1,4 +1,4 @@
-"""Run graphs in other forms that compute the same, and compare the backend's outputs."""
+"""Run graphs in other forms that must give the same outputs, and compare these."""
 
 from __future__ import annotations
 
@@ -52,16 +52,15 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.ANY_VALUE_PERMITTED,
     }
 )
-"""Reasons about values: a graph whose own verdict has another reason is not compared."""
+"""A graph with another reason, which is not about values, is not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Another form of a graph that broke down or was refused.
+    """Why another form of a graph did not run.
 
     Attributes:
-        step: what did not run, for messages: the other form, one of its nodes or one of its parts.
-        outcome: the outcome of what did not run.
+        step: the form, node or part that did not run, for messages.
     """
 
     step: str
@@ -69,7 +68,7 @@ class Stopped:
 
     @property
     def unknown(self) -> bool:
-        """Whether the backend is a recording that does not hold this form."""
+        """Whether the backend is a recording that lacks this form."""
         return isinstance(self.outcome, Breakdown) and self.outcome.message == Mismatch.MISSING
 
     def __str__(self) -> str:
@@ -82,13 +81,9 @@ class Stopped:
 
 
 def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
-    """Return the graph's outputs by name, computed in another form, or why that form did not run.
+    """Return the graph's outputs from another form, or why that form did not run.
 
-    The cases to run for the form are yielded, and their outcomes must be sent.
-
-    Args:
-        case: the graph.
-        relation: the form.
+    The cases to run for the form are yielded.
     """
     if relation is Relation.UNFUSED:
         return (yield from _node_by_node(case))
@@ -164,13 +159,10 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
 def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
-    If it does, a graph whose own values are wrong stays failed, and any other passes. The cases of
-    the other form are yielded.
+    If it does, the graph passes, unless its own values are wrong. The cases of the other form are
+    yielded.
 
     Args:
-        case: the graph, which names the relation.
-        outcome: the outcome of the graph itself.
-        verdict: the verdict on that outcome.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
     assert case.relation is not None
@@ -230,14 +222,12 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
 
 
 def _wrong_in_both_forms(verdict: Verdict, form: str) -> Verdict:
-    """Return the verdict on a graph whose values are wrong, as they are in another form."""
     assert verdict.reason is not None
     message = f"{verdict.reason.message}, in {form} too"
     return verdict.judged(reason=replace(verdict.reason, message=message))
 
 
 def _same_bits(one: Array, other: Array) -> int:
-    """Return how many elements have the same bits."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return 0
     return int(np.count_nonzero(bits_of(one) == bits_of(other)))
@@ -249,16 +239,10 @@ def with_unfused(
     verdict: Verdict,
     judge: Callable[[Case, Outcome], Verdict],
 ) -> Steps[Verdict]:
-    """Return a graph's verdict with the results of its unfused run; yield the cases of that run.
+    """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 
-    Each output's figures get `unfused_same_bits`, and the reason of a failure says what is at
-    fault: the graph compiler if the nodes are right one by one, a node if the bits are the same.
-
-    Args:
-        case: the graph.
-        outcome: the outcome of the backend.
-        verdict: the verdict on that outcome.
-        judge: judges an outcome of a case; here that of the unfused run.
+    A failure's reason then says what is at fault: the graph compiler if the nodes are right one by
+    one, a node if the bits are the same.
     """
     unfused = yield from in_other_form(case, Relation.UNFUSED)
     if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:

@@ -1,7 +1,6 @@
 """Excuse faults at elements that the documentation leaves undefined: these may stay unwritten.
 
-An element is undefined if its interval, or a candidate, is the whole range of its data type, or if
-its error scale permits any value.
+An element is undefined if its rule permits any value of its data type.
 """
 
 from __future__ import annotations

@@ -35,10 +35,9 @@ def may_judge_nothing(operator: Entry) -> bool:
 
 
 def judges_nothing(case: Case) -> bool:
-    """Return whether all outputs of the right sizes and types pass, so that each is `unchecked`.
+    """Return whether any outputs of the right sizes and types pass, with verdict `unchecked`.
 
-    Args:
-        case: any case; the result is False for one that must be rejected or breaks a constraint.
+    The result is False for cases that must be rejected or break a constraint.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False
@@ -53,8 +52,7 @@ def judges_nothing(case: Case) -> bool:
     def is_open(name: str, expected: Array) -> bool:
         return room(expected, rules[name], allowances.of(name)).open == expected.size
 
-    # Zeros are tried first. They rarely need the reference, and whether an element is open hardly
-    # depends on its value.
+    # Zeros come first: they rarely need the reference, and openness hardly depends on the value.
     tensors = case.outputs()
     if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
         return False
