@@ -31,10 +31,8 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 __all__ = ["Accumulation", "float16_ulps", "roundings"]
 
 _UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
-"""The relative error of one addition, by the output's type: sums of both are computed in FLOAT32.
-
-Sums of other types are computed in FLOAT64.
-"""
+"""The relative error of one addition, by the output's type: sums of both types are computed in
+FLOAT32, those of other types in FLOAT64."""
 
 _ANYTHING: Final = 2.0**300
 """The error scale above which any result of a sum computed in FLOAT32 is right.
@@ -72,10 +70,9 @@ class Accumulation:
     """The limits of a rule of the kind `accumulate` for an output, or for a part of it.
 
     Attributes:
-        rule: the rule, with its number of terms.
-        errors: the error scales and all that belongs to them, as flat arrays.
+        errors: the error scales of its elements, as flat arrays.
         half: whether the backend may compute sums in FLOAT16.
-        varied: whether elements are many and different, so that their errors are independent.
+        varied: whether elements are many and mostly different, and their errors independent.
         terms_vary: whether the terms of a sum differ, so that their errors are independent.
     """
 
@@ -100,10 +97,9 @@ class Accumulation:
         return replace(self, errors=self.errors.at(block))
 
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
-        """Return the least and the greatest right values; infinite if every value is right.
+        """Return the least and the greatest right values, infinite if every value is right.
 
-        Infinities count as in `shares`. An infinity or NaN that is right only because an
-        intermediate may overflow need not lie between these two values.
+        Infinities and NaN that are right only because an intermediate may overflow can lie outside.
 
         Args:
             expected: the expected values in the output's type; if `dtype` is given, FLOAT64 values
@@ -128,7 +124,7 @@ class Accumulation:
             ends = []
             for side in (-1.0, 1.0):
                 end = values + side * near
-                # The limit may contain the ULP of the value at its end, and so depend on that end.
+                # A limit may include the ULP at the end of the interval, and so depend on it.
                 for _ in range(_ROUNDS - 1 if limits.stores else 0):
                     before, end = end, values + side * reach(end)
                     if np.array_equal(before, end):
@@ -165,14 +161,12 @@ class Accumulation:
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
         """Return each error as a share of its limit, and as a share of the permitted deviation.
 
-        The permitted deviation limits the root mean square of the errors of many elements. If a
-        FLOAT16 output is compared with FLOAT64 values, these have not been rounded to FLOAT16.
+        The permitted deviation limits the root mean square of the errors of many elements. The
+        expected values of a FLOAT16 output may be FLOAT64 numbers that have not been rounded.
 
         An infinite element counts as the power of two above the largest number. If an intermediate
-        may have overflowed, as when the error scale exceeds the largest number of a sum, infinities
-        and NaN are right as well; for an error scale above 2^300, every value is right. If the
-        error scale is not finite, the inputs were not finite, and the magnitude of the expected
-        value replaces it. A sum whose error scale is 0 is exact.
+        may overflow, or the error scale exceeds the largest number of a sum, infinities and NaN are
+        right as well. For an error scale above 2^300, every value is right.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):
@@ -203,11 +197,9 @@ class Accumulation:
         return share, apart
 
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
-        """Return the scale of the errors, limited to the largest number that a sum can have.
+        """Return the error scale, at most the largest number of a sum.
 
-        Args:
-            expected: FLOAT64 values, which replace the scale where inputs were not finite.
-            dtype: the output's type.
+        Where inputs were not finite, the magnitude of the expected value replaces it.
         """
         sums = self.errors.sums
         error_scale = np.where(np.isfinite(sums), sums, np.abs(expected))
@@ -218,11 +210,7 @@ class Accumulation:
     ) -> _Limits:
         """Return the greatest permitted error of each element.
 
-        Args:
-            expected: the expected values, FLOAT64.
-            error_scale: the scale of their errors.
-            dtype: the output's type.
-            stores: how many ULPs a FLOAT16 output may be off because it is itself rounded.
+        A FLOAT16 output may be off by `stores` ULPs because it is itself rounded.
         """
         info, terms = np.finfo(dtype), self.rule.products
         stored = self._held(self.errors.stored)
@@ -247,13 +235,7 @@ class Accumulation:
         return _Limits(unit, additions, stores, stored, exact, lossless)
 
     def _deviation(self, limits: _Limits, ulps: Array | float, dtype: np.dtype[Any]) -> Array:
-        """Return for each element the greatest root mean square that its errors may have.
-
-        Args:
-            limits: what `_limits` returns.
-            ulps: what `limits.ulps` returns for the values.
-            dtype: the output's type.
-        """
+        """Return for each element the greatest root mean square that its errors may have."""
         terms, stored = self.rule.products, self._held(self.errors.stored)
         if self.half and dtype == np.float16:
             return math.sqrt(_TOSA_VARIANCE * terms) * limits.unit + 2 * stored
@@ -286,10 +268,7 @@ class Accumulation:
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, error_scale: Array, bits: int) -> Array | None:
-        """Return which sums are exact: every sum of some of their terms has at most `bits` bits.
-
-        Return None if no sum is known to be exact.
-        """
+        """Return which sums are exact, with partial sums of at most `bits` bits; None for none."""
         if not self.errors.quantum:
             return None
         exact: Array = error_scale <= self.errors.quantum * 2.0**bits
@@ -303,7 +282,7 @@ class _Limits:
     Attributes:
         unit: the error of one rounding.
         additions: the greatest error of all additions together.
-        stores: ULPs that the last store may add; 0 where no error depends on a ULP.
+        stores: ULPs that the last store may add; 0 if no error depends on a ULP.
         stored: the errors of intermediates that are stored in FLOAT16.
         exact: where additions are exact, so that a store is off by one ULP at most; None for
             nowhere.
@@ -334,10 +313,7 @@ class _Limits:
 
 
 def _beyond(dtype: np.dtype[Any]) -> float:
-    """Return the value that infinity counts as: the power of two above the largest number.
-
-    For FLOAT64 that is infinity itself.
-    """
+    """Return what infinity counts as: the least power of two that overflows; itself in FLOAT64."""
     return math.inf if dtype.itemsize == 8 else 2.0 ** math.frexp(float(np.finfo(dtype).max))[1]
 
 
@@ -346,9 +322,9 @@ def roundings(terms: int) -> float: ...
 @overload
 def roundings(terms: Array) -> Array: ...
 def roundings(terms: int | Array) -> float | Array:
-    """Return the greatest likely error of a sum of `terms` terms, in roundings.
+    """Return the greatest likely error of a sum, in units of 2^-24 of its error scale.
 
-    A rounding is 2^-24 of the error scale. For 100 terms the result is 34.
+    For 100 terms the result is 34.
     """
     likely: float | Array = np.minimum(2.0 * terms, _CONSTANT + _PER_ROOT * np.sqrt(terms))
     return likely

@@ -34,27 +34,25 @@ class SumErrors:
     which is 0, `sums` is 6, and each rounding has an error of at most 6 * 2^-24.
 
     Attributes:
-        sums: the sums of the absolute values that a kernel adds up in FLOAT32; each rounding has an
-            error of at most 2^-24 of them.
+        sums: the sum of the magnitudes of the values that a kernel adds up in FLOAT32.
         stored: the sum of the magnitudes of the values that a kernel stores in FLOAT16 between two
-            steps, each multiplied by how much the output changes with that value; a store may lose
-            one ULP, 2^-10 of the magnitude. None if nothing is stored.
-        deviation: the root of the sum of the squares of these products, which is less than `stored`
-            for several stores, since their errors rarely add up. None if it equals `stored`.
+            steps, each multiplied by how much the output changes with that value. The stores lose
+            at most 2^-10 of the sum. None if nothing is stored.
+        deviation: the root of the sum of the squares of these products, since the errors of several
+            stores rarely add up. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
             FLOAT32 in any order. 0 if there is none, or if no rule needs it.
-        overflows: whether, for each element, an intermediate may overflow, so that infinities and
+        overflows: for each element, whether an intermediate may overflow, so that infinities and
             NaN are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None if no
-            element is.
+            element is marked.
         others: other outputs, in the output's data type, each element of which is as right as the
             reference's.
         terms_vary: whether each sum has many terms whose roundings are independent.
-        sums_shared: whether many elements have the same error, that of one sum or of one factor
-            which all of them contain.
+        sums_shared: whether many elements have the same error, that of a sum or a factor which all
+            of them contain.
         spans: FLOAT64 intervals in which an output may lie before it is stored, if some
-            intermediates are stored in FLOAT16: all numbers in them are as right as the
-            reference's. The ends are NaN for an element whose span is not known; such a span
-            permits nothing.
+            intermediates are stored in FLOAT16. All numbers in them are as right as the
+            reference's. NaN ends stand for a span that is not known, which permits nothing.
     """
 
     sums: Array
@@ -157,7 +155,7 @@ class Allowance:
 
     @cached_property
     def flushed(self) -> tuple[Array, Array] | None:
-        """The right values for the inputs as they are, and those with subnormal inputs as zeros.
+        """The right values, and those with zeros for subnormal inputs.
 
         None if no input is subnormal.
         """
@@ -189,7 +187,6 @@ class Allowance:
 
 
 def _value(part: _Lazy[_Part]) -> _Part:
-    """Return a part; if it was given as a function, call that."""
     return part() if callable(part) else part
 
 
@@ -200,11 +197,9 @@ def elements_at(array: Array, indices: Array | slice) -> Array:
 
 
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
-    """Return the intervals of a rule; each right element lies in at least one of them.
+    """Return the intervals of a rule of the kind `interval` or `one of`; none for other kinds.
 
-    Args:
-        kind: the rule's kind; for others than `interval` and `one of` there are no intervals.
-        allowance: the allowance of the output.
+    Each right element lies in at least one of the intervals.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

@@ -25,17 +25,13 @@ Ends = tuple[float | int, float | int]
 def allowed_at(
     expected: Array, rule: PrecisionRule, allowance: Allowance, indices: Sequence[int]
 ) -> list[list[Ends]]:
-    """Return for some elements the intervals of right values.
+    """Return the intervals of right values of some elements.
 
     Args:
-        expected: the expected values, of any shape.
-        rule: the rule.
-        allowance: what it permits in addition to the expected values.
         indices: the elements, by their indices in row-major order.
 
     Returns:
-        for each of these elements, the least and the greatest right value of every interval,
-        without duplicates.
+        For each of these elements, the least and the greatest right value of every interval.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -64,9 +60,6 @@ def off_by(
     empty, for the difference itself. If either value is NaN or infinite, the distance is None.
 
     Args:
-        actual: the value.
-        expected: the expected value.
-        rule: the rule.
         like: an array of the output's data type.
     """
     if like.dtype.kind != "f":

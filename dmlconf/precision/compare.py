@@ -39,8 +39,6 @@ class Difference:
 
     Attributes:
         coordinates: the element's index along each axis of the output.
-        expected: the expected value.
-        actual: the backend's value.
     """
 
     coordinates: tuple[int, ...]
@@ -53,8 +51,7 @@ class Comparison:
     """The result of comparing two arrays of one shape and type.
 
     Attributes:
-        elements: how many elements were compared.
-        differing: how many of them are outside the rule.
+        differing: how many elements are outside the rule.
         worst_ulp: the greatest distance in ULP; None for integers, infinite if one element of a
             pair is NaN and the other is not.
         worst_coordinates: the coordinates of the element that uses most of its limit; None if no
@@ -90,17 +87,11 @@ def compare(
     rule: PrecisionRule,
     allowance: Allowance | None = None,
 ) -> Comparison:
-    """Return how `actual` differs from `expected`.
+    """Return how `actual` differs from `expected`, which has the same shape and data type.
 
     Under the rule `exact` floating-point numbers must have the same bits; -0 is not +0. Any NaN
     equals any NaN under every rule. What a rule permits besides values near the expected one, such
     as another candidate, counts only where the rule permits the expected value itself.
-
-    Args:
-        actual: a backend's values.
-        expected: an array of the same shape and data type.
-        rule: how far apart elements may be.
-        allowance: what the rule permits in addition to the expected values.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -158,8 +149,8 @@ class _AppliedRule:
     ) -> tuple[Array, float]:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
-        A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
-        if that is not limited.
+        A deviation is an error as a share of the greatest permitted root mean square; the sum is 0
+        if no root mean square is prescribed.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
@@ -204,9 +195,9 @@ class _AppliedRule:
     def _shares_with_others(
         self, limits: Accumulation, block: slice, actual: Array, expected: Array
     ) -> tuple[Array, Array]:
-        """Return shares where other values are as right as the reference's.
+        """Return the shares of an output that has other right values than the reference's.
 
-        If the expected value is itself not right, only values near it are permitted.
+        Where the expected value is not right itself, only values near it are permitted.
         """
         reference = self.others[0][block]
         if _same_bits(expected, reference):
@@ -226,7 +217,7 @@ class _AppliedRule:
     def _alternative_shares(
         self, limits: Accumulation, block: slice, values: Array
     ) -> tuple[Array, Array]:
-        """Return the shares around whichever right value is nearest, of `others` and the spans."""
+        """Return the shares of errors from the nearest right value in `others` or the spans."""
         shares, apart = limits.shares(values, self.others[0][block])
 
         def keep_least(more: tuple[Array, Array]) -> None:
@@ -250,13 +241,7 @@ def _nearest_in(lowest: Array, highest: Array, values: Array) -> Array:
 
 
 def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) -> Accumulation:
-    """Return the limits of a rule of the kind `accumulate` for an output.
-
-    Args:
-        rule: the rule.
-        allowance: what it permits in addition to the expected values.
-        expected: the expected values, flat.
-
+    """Return the limits of a rule of the kind `accumulate` for flat expected values.
     Raises:
         ValueError: the allowance has no error scale.
     """
@@ -340,7 +325,7 @@ def _coordinates(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _varied(values: Array) -> bool:
-    """Return whether elements are many and different, so that their errors are independent."""
+    """Return whether elements are many and mostly different, and their errors independent."""
     some = values[:_MOST_SAMPLED]
     return len(some) >= _LEAST_ELEMENTS and len(np.unique(some)) > len(some) // 2
 
@@ -348,7 +333,7 @@ def _varied(values: Array) -> bool:
 def _histogram(distance: Array) -> dict[float, int]:
     nan = int(np.count_nonzero(distance == UNORDERED[distance.itemsize]))
     bounds = [0, *(1 << power for power in range(int(distance.max()).bit_length()))]
-    # How many distances are at or beyond each bound; two neighbours differ by those between them.
+    # How many distances are at or beyond each bound; the next bound's number is subtracted below.
     beyond = [len(distance), *(int(np.count_nonzero(distance >= at)) for at in bounds[1:]), 0]
     steps = {float(at): beyond[i] - beyond[i + 1] for i, at in enumerate(bounds)}
     if nan:

@@ -1,8 +1,6 @@
 """The room of elements: how far apart their lowest and highest permitted values are.
 
-A verdict on elements with much room says little, and a verdict on elements for which any value is
-right says nothing. Each kind of rule has one function here, which gives the lowest and the highest
-permitted value of each element.
+A verdict on elements with much room says little.
 """
 
 from __future__ import annotations
@@ -34,8 +32,8 @@ class Room:
 
     Attributes:
         open: elements for which any value is right.
-        loose: elements whose lowest and highest permitted values are further apart than a tenth
-            of the largest finite expected magnitude of the output; open elements are among them.
+        loose: elements, open ones included, whose lowest and highest permitted values are further
+            apart than a tenth of the largest finite expected magnitude of the output.
     """
 
     open: int = 0
@@ -49,11 +47,6 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
     """Return how many elements of an output a rule hardly judges.
 
     Flushing subnormal inputs and outputs to zero does not count as room.
-
-    Args:
-        expected: the expected values, of any shape.
-        rule: the rule that the output is judged by.
-        allowance: what the rule permits in addition to the expected values.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -80,13 +73,7 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
 
 @np.errstate(all="ignore")
 def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the lowest and the highest permitted value of each element.
-
-    Args:
-        expected: the expected values, flat.
-        rule: the rule.
-        allowance: what the rule permits in addition to the expected values.
-
+    """Return the lowest and the highest permitted value of each element; `expected` is flat.
     Raises:
         ValueError: the rule needs something that the allowance does not have.
     """
@@ -119,12 +106,7 @@ def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _
 
 
 def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
-    """Return the lowest and the highest permitted value of each sum.
-
-    Args:
-        accumulation: the limits of the sums.
-        expected: the expected values, flat.
-    """
+    """Return the lowest and the highest permitted value of each sum; `expected` is flat."""
     lowest, highest = accumulation.ends(expected)
     for least, greatest in accumulation.errors.stacked_spans():
         below, above = (accumulation.ends(ends, expected.dtype) for ends in (least, greatest))
@@ -147,7 +129,7 @@ def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 
 
 def _one_of(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the lowest and the highest of all candidates; not all between them is permitted."""
+    """Return the lowest and the highest value of all candidates."""
     candidates = [
         (lowest.ravel(), highest.ravel())
         for lowest, highest in permitted_intervals(rule.kind, allowance)
@@ -166,11 +148,10 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
     RuleKind.INTERVAL: _interval,
     RuleKind.ONE_OF: _one_of,
 }
-"""Functions that return the ends, by kind of rule."""
 
 
 def _stepped(values: Array, steps: int) -> Array:
-    """Return the numbers `steps` places above in the data type; NaN stays, infinity is the last."""
+    """Return the numbers `steps` places higher in the data type's order, infinity at most."""
     integer = np.dtype(f"i{values.itemsize}")
     turn = np.iinfo(integer).min
     bits = values.view(integer)

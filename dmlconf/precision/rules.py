@@ -23,12 +23,11 @@ def used(
     accumulated: Array | None = None,
     intervals: Sequence[Interval] = (),
 ) -> Array:
-    """Return the share of its limit that the error of each element uses; above 1 it is too large.
+    """Return for each element its error as a share of the limit; above 1 it is too large.
+
+    The arrays are flat.
 
     Args:
-        actual: a backend's values, flat.
-        expected: the expected values: as many as the actual ones, of the same data type.
-        rule: the rule.
         distance: the distance of each pair in ULP; None for integers.
         accumulated: for `accumulate`, the shares that `Accumulation` gives.
         intervals: for `interval`, the least and greatest right values; for `one of`, those of
@@ -104,8 +103,8 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
 def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
     """Return the least of the shares that the candidates give, at most 1 in any candidate.
 
-    A driver may choose another candidate than the reference did, so all are within the limit.
-    An expected value that is in no candidate permits only values equal to it.
+    A driver may choose another candidate than the reference did. An expected value that is in no
+    candidate permits only values equal to it.
     """
     known = np.logical_or.reduce([within(expected, *ends) for ends in candidates])
     share: Array = np.minimum.reduce([_outside(actual, expected, *ends) for ends in candidates])

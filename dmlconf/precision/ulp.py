@@ -40,8 +40,7 @@ def ordered_bits(values: Array) -> Array:
 def ulp_distance(actual: Array, expected: Array) -> Array:
     """Return how far the numbers of each pair are apart: 1 for neighbours in their data type.
 
-    Equal numbers are 0 apart, -0 and +0 included; so are two NaNs. A NaN and a number are
-    `UNORDERED` apart.
+    Equal numbers, -0 and +0, and two NaNs are 0 apart, a NaN and a number `UNORDERED`.
 
     Args:
         actual: FLOAT16, FLOAT32 or FLOAT64, of any shape.

@@ -45,8 +45,8 @@ def _draw(seed: int, count: int, first: int) -> Array:
 # Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""The longest sequence of numbers that is kept for reuse. To draw a longer one again costs little
-compared with what is done with so many elements."""
+"""The longest sequence of numbers that is kept for reuse; to draw a longer one costs little
+compared with what is done with it."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -170,9 +170,9 @@ _GRID: Final = 2.0**30
 def _quantiles() -> tuple[Array, Array]:
     """Return where each linear piece of the normal quantile function begins, and how far it rises.
 
-    The piece with index `64 * i + j` begins at the number that a normally distributed one exceeds
-    in magnitude with the probability `2^(i - 54) * (1 + j / 64)`. It is rounded to a multiple of
-    2^-30, so that the last digit of a machine's logarithm does not matter.
+    Piece `64 * i + j` begins at the magnitude that a normally distributed number exceeds with the
+    probability `2^(i - 54) * (1 + j / 64)`. All beginnings are rounded to multiples of 2^-30, so
+    that the last digit of a machine's logarithm does not matter.
     """
     from statistics import NormalDist  # Slow to import, and few fills need it.
 
@@ -346,16 +346,11 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
     """Return other arguments for a generator, so that it gives other data for each challenge.
 
-    A challenge is a number that the verifier of a certificate chooses. If the generator has a seed,
-    the seed is replaced: equal seeds stay equal, since some cases need equal tensors, and unequal
-    ones stay unequal. The seeds of `specials` and `ends` are all raised by the same number, since
-    cases choose by their differences which special numbers meet. A sequence without a period gets
-    a `shift`. One with a period has numbers that the case needs, such as indices, and stays.
-
-    Args:
-        name: the generator.
-        arguments: the arguments, as given in a case.
-        challenge: a number from 0 up to 2**64 - 1.
+    A challenge is a number, 0 to 2^64 - 1, that the verifier of a certificate chooses. Seeds are
+    replaced: equal seeds stay equal, since some cases need equal tensors, and unequal ones stay
+    unequal. The seeds of `specials` and `ends` are all raised by the same number, since cases
+    choose by the differences of seeds which special numbers meet. A sequence without a period gets
+    a `shift`. One with a period keeps its numbers, such as indices, which the case needs.
     """
     defaults = FILLS[name].__kwdefaults__ or {}
     mixed = int(splitmix64(challenge, 1)[0])

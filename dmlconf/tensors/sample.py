@@ -32,11 +32,8 @@ class Sample:
     """The digest of an array and some of its elements.
 
     Attributes:
-        dtype: the dtype of the array.
-        shape: the shape of the array.
         digest: SHA-256 of all elements, in hexadecimal; `elements_digest` of the array.
         indices: the indices of `values` among all elements in row-major order, ascending.
-        values: the elements at these indices.
     """
 
     dtype: np.dtype[Any]
@@ -47,38 +44,23 @@ class Sample:
 
 
 def sample_of(array: Array, seed: str, count: int) -> Sample:
-    """Return the sample of an array.
-
-    Args:
-        array: an array of any shape.
-        seed: a text that decides which elements.
-        count: how many elements, 2 to `array.size`.
-    """
+    """Return the sample of an array: `count` elements, 2 to `array.size`, that `seed` chooses."""
     indices = sample_indices(array.size, seed, count)
     values = np.ascontiguousarray(array).ravel()[indices]
     return Sample(array.dtype, array.shape, elements_digest(array), indices, values)
 
 
 def require_sample(size: int, count: int) -> None:
-    """Raise an error if no sample of `count` elements can be taken from an array of `size`.
-
-    Raises:
-        ValueError: none can.
-    """
+    """Raise a ValueError if no sample of `count` elements can be taken from an array of `size`."""
     if not 2 <= count <= size:
         raise ValueError(f"no sample of {count} elements can be taken from {size}")
 
 
 def sample_indices(size: int, seed: str, count: int) -> Array:
-    """Return distinct indices of elements, INT64, ascending: the first, the last, and others.
+    """Return `count` distinct indices, INT64, ascending: the first, the last, and others.
 
-    They are the same on every platform and with every version of NumPy.
-
-    Args:
-        size: the size of the array.
-        seed: a text that decides which others.
-        count: how many indices, 2 to `size`.
-
+    The text `seed` decides which others. They are the same on every platform and with every version
+    of NumPy.
     Raises:
         ValueError: the array has too few elements.
     """
