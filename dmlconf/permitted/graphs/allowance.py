@@ -1,13 +1,13 @@
 """Permitted outputs of a graph: the errors of its nodes, carried through later nodes.
 
-The graph is evaluated many times, each time with other errors of the intermediates, as large as
-their nodes' rules permit: these evaluations are the samples (`samples`), as in Monte Carlo
-arithmetic. If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y are 2.00 to 2.04. An
-element of an output may lie
+The graph is evaluated many times, as in Monte Carlo arithmetic, each time with other errors of the
+intermediates, as large as their nodes' rules permit. These evaluations are the samples (`samples`).
+If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y are 2.00 to 2.04. An element of
+an output may lie
 
-- between the least and the greatest sample; some have errors of one sign, as truncation has;
-- within up to 4 times the root mean square error of the random samples, since many independent
-  errors may add up; within 1.25 times if all samples are equally far off, as by a single error;
+- between the least and the greatest sample; in some samples all errors have one sign;
+- up to 4 times the root mean square error of the random samples from the right value, since many
+  independent errors may add up; 1.25 times if all samples are equally far off;
 - between the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels;
 
 and in addition within the last node's own rule. Some elements have other right values too:
@@ -20,7 +20,7 @@ and in addition within the last node's own rule. Some elements have other right 
 - any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
 
 No negative number is right for a result such as a square (`signs`). Where no rule permits more than
-one value, as with small whole numbers, every sample is the same, and the graph is exact.
+one value, as with small whole numbers, all samples are the same, and only they are right.
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure this.
@@ -61,15 +61,13 @@ WIDENING: Final = 4.0
 up: their sum is nearly normal, and 4 standard deviations are exceeded once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
-"""The greatest error, in root mean squares, where a single error leads to an output.
-
-All samples are off by that error, but a function with a maximum inside the range may exceed them.
-"""
+"""The greatest error, in root mean squares, where a single error leads to an output: a function
+with a maximum inside the range may exceed all samples."""
 
 _FULLY_APART: Final = 2.3
 """`WIDENING` applies in full if the greatest random error is this many root mean squares or more.
 
-Of 8 normally distributed errors the greatest is 1.8 on average, and beyond 2.3 once in 16 times.
+Of 8 normally distributed errors the greatest is 1.8 on average, and more than 2.3 once in 16 times.
 """
 
 _CONTINUOUS: Final = frozenset(
@@ -96,10 +94,7 @@ def graph_candidates(
 ) -> dict[str, Sequence[Interval]]:
     """Return, for each graph output, intervals; each right element lies in at least one of them.
 
-    Args:
-        case: the graph, which breaks no constraint.
-        evaluate: computes one operator.
-        allowance_of: gives the allowance of an output of one operator.
+    The graph must break no constraint.
     """
     right = evaluate_nodes(case, evaluate)
     candidates = _candidates(case, evaluate, allowance_of, right)
@@ -164,8 +159,6 @@ class _Evaluations:
     """Evaluations of a graph, from which the ranges of its nodes' outputs follow.
 
     Attributes:
-        allowance_of: gives the allowance of an output of one operator.
-        bands: the permitted values of each output of a node.
         values: the outputs of the nodes in each evaluation: the right one first, then those with
             zeros at poles, then the samples, the random ones last.
         fused: the outputs of the nodes if all FLOAT16 edges keep FLOAT32, and then if some do;
@@ -188,7 +181,7 @@ class _Evaluations:
         return _each(own, self._fused_values(slot))
 
     def hull(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the hull of the bands of all evaluations, and special values besides it."""
+        """Return the hull of all evaluations' bands, and the infinities and NaN that occur."""
         return _hull(own, self._fused_values(slot), never_negative(slot, self.values[0]))
 
     def range_of(self, slot: Slot) -> Interval:
@@ -240,10 +233,7 @@ def _with_open(interval: Interval, reached: Array) -> Interval:
 def _open_within(
     intervals: Sequence[Interval], reached: Array, ranges: Sequence[tuple[int, int]]
 ) -> list[Interval]:
-    """Return intervals in which the reached elements may have any value.
-
-    If there are ranges, the value must lie in one of them.
-    """
+    """Return intervals whose reached elements may have any value, or any of the `ranges`."""
     if not ranges:
         return [_with_open(interval, reached) for interval in intervals]
     return [_within(interval, reached, ends) for interval in intervals for ends in ranges]
@@ -270,9 +260,7 @@ def _sample_bands(
 
 
 def _indices(case: GraphCase) -> set[Slot]:
-    """Return the outputs of nodes that hold indices, so that no number between two is right.
-
-    Integers that are computed from indices count as indices.
+    """Return the outputs of nodes that hold indices, or integers computed from indices.
 
     Source: the names of the fields, and the pages of the operators in `_GIVE_INDICES`.
     """
@@ -323,13 +311,9 @@ def _same(one: Interval, other: Interval) -> bool:
 def _hull(
     bands: Sequence[Band], fused: Sequence[Array], nonnegative: Array | None
 ) -> Sequence[Interval]:
-    """Return the hull of the samples, widened, and the infinities and NaN that occur too.
+    """Return the hull of the samples, widened, and intervals for the infinities and NaN that occur.
 
-    Args:
-        bands: the bands of the samples, the right one first and the random ones last.
-        fused: the output if all edges keep FLOAT32, and then if some do; empty if edges are FLOAT32
-            anyway.
-        nonnegative: which elements are never negative; None for none.
+    The right band comes first in `bands`, and the random ones last.
     """
     band = bands[0]
     right = band.right.astype(np.float64)
@@ -390,10 +374,6 @@ def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[
 
     If x may be 6e37 or 7e37, then 5 * x may be infinite or any number from 3e38 to the largest one.
     Where inputs are infinite themselves, no finite number is right.
-
-    Args:
-        bands: the bands of the samples.
-        cases: the node with its inputs in each sample.
     """
     finite = np.logical_or.reduce([np.isfinite(band.right) for band in bands])
     for band, case in zip(bands, cases, strict=True):
@@ -411,15 +391,11 @@ def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[
 
 
 def _widening(deviations: Array) -> Array:
-    """Return how far each element may be off by errors that add up.
-
-    Args:
-        deviations: the random samples less the right values; the first axis is that of samples.
-    """
+    """Return how far errors that add up may move elements, from the errors of random samples."""
     sizes = np.abs(deviations)
     deviation = np.sqrt(np.mean(np.square(sizes), axis=0))
     deviation = np.where(np.isfinite(deviation), deviation, 0.0)
-    # A single error has the same size in every sample. The more errors, the more samples differ.
+    # A single error has the same size in every sample; with more errors, the sizes differ more.
     moved = deviation > 0
     greatest = np.divide(sizes.max(axis=0), deviation, out=np.ones_like(deviation), where=moved)
     share = np.clip((greatest - 1) / (_FULLY_APART - 1), 0.0, 1.0)
@@ -441,8 +417,8 @@ def _greatest(bounds: Array) -> Array:
 def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
     """Return results of fused kernels before they are stored.
 
-    The first keeps FLOAT32 on all edges. The next two are the least and the greatest that kernels
-    with FLOAT32 on some edges may give.
+    The first keeps FLOAT32 on all edges. The next two are the least and the greatest of kernels
+    that keep it on some edges.
     """
     if not fused or band.right.dtype.kind != "f":
         return fused
@@ -453,7 +429,7 @@ def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
 
 
 def _around_unrounded(exact: Array, band: Band) -> list[Array]:
-    """Return a fused result, rounded to nearest and truncated, moved by the node's own errors."""
+    """Return a fused result, rounded to nearest and truncated, each moved by the node's errors."""
     values = exact.astype(np.float64)
     if band.right.dtype.kind != "f":
         return [values]

@@ -70,12 +70,7 @@ Signs = Callable[[Array, int], Array]
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A way to evaluate the nodes of a graph.
-
-    Attributes:
-        evaluate: computes one operator.
-        allowance_of: gives the allowance of an output.
-    """
+    """One way to evaluate the nodes of a graph, and the allowances of their outputs."""
 
     evaluate: Evaluate
     allowance_of: AllowanceOf
@@ -84,14 +79,7 @@ class Alternative:
 def alternatives(
     case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
 ) -> Iterator[Alternative]:
-    """Yield the alternatives that lead to other outputs of the graph.
-
-    Args:
-        case: the graph.
-        evaluate: computes one operator.
-        allowance_of: gives the allowance of an output.
-        right: the right outputs of the nodes.
-    """
+    """Yield the alternatives that lead to other outputs of the graph."""
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
         # Even if the outputs are equal, more may be right: a quotient by a zero scale is undefined.

@@ -1,9 +1,9 @@
 """Tolerance bands: the values that a node's rule permits for each element of its output.
 
 If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. The band
-depends on the node's inputs, so each evaluation of a graph has its own. For operators that compute
-each element alone, the bands of all evaluations are computed together: the tensors of graphs are
-small, so one call for 17 evaluations takes little longer than a call for one.
+depends on the node's inputs, so each evaluation of a graph has its own. Operators that compute each
+element alone get the bands of all evaluations from one call, which for 17 evaluations takes little
+longer than for one.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Band:
 
     Attributes:
         right: what the reference computes.
-        lowest: the least right values, FLOAT64 or the integers' own type.
-        highest: the greatest right values, of the same type.
+        lowest: the least permitted values, FLOAT64 or the integers' own type.
+        highest: the greatest permitted values, of the same type.
         open: the elements for which any value is right.
         overflows: where infinities and NaN are right as well; None for nowhere.
         nan: where NaN is one of the candidates; None for nowhere.
@@ -71,7 +71,7 @@ class Band:
     @property
     @np.errstate(all="ignore")
     def finite_ends(self) -> Interval:
-        """The ends; an infinite end is replaced by a number as far off as the other end.
+        """The ends of the band, infinite ones as far from the right value as the other end.
 
         If a power of 1e22 may be 1% too small, or infinite, its ends are 1% below and 1% above.
         """
@@ -86,11 +86,7 @@ class Band:
 
     @np.errstate(all="ignore")
     def moved(self, far: Array) -> Array:
-        """Return values that are as far off as the band permits, or a share of that.
-
-        Args:
-            far: how far off each value is: from -1 for the lowest permitted to 1 for the highest.
-        """
+        """Return the right values, moved to the lowest where `far` is -1, to the highest for 1."""
         values = self.right
         ends = between = np.where(far > 0, self.highest, self.lowest)
         share = np.abs(far)
@@ -104,7 +100,7 @@ class Band:
         return np.where(kept, values, stored(between, values))
 
     def _before_infinity(self, ends: Array, inside: Array) -> Array:
-        """Return ends, with the largest number where a band goes from a finite one to infinity."""
+        """Return ends, with the largest number where a band goes from a number to infinity."""
         if self.right.dtype.kind != "f" or not np.isinf(self.right).any():
             return ends
         other = np.where(self.right > 0, self.lowest, self.highest)
@@ -128,19 +124,12 @@ def stored(values: Array, like: Array) -> Array:
 
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that may return any element of a line with a NaN, and its index. Samples contain few of
-these choices, so all uncertain elements of the output are open."""
+"""Operators that may return any element, and its index, of a line along Axis with a NaN. Samples
+contain few of these choices, so all uncertain elements of the output are open."""
 
 
 def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:
-    """Return the band of an output of a node.
-
-    Args:
-        case: the node as a case of its own, with its inputs.
-        tensor: the output.
-        right: the output that the reference computes from these inputs.
-        allowance_of: gives the allowance of an output.
-    """
+    """Return the band around `right`, an output of a node that is given as a case."""
     rule = case.rule(tensor)
     flat = np.ascontiguousarray(right).ravel()
     allowance = allowance_of(case, tensor)
@@ -183,11 +172,7 @@ def bands_of(
 ) -> list[Band]:
     """Return the band of an output of a node for each of several evaluations.
 
-    Args:
-        cases: the node as a case of its own, with the inputs that it has in each evaluation.
-        tensor: the output.
-        values: the output that the reference computes in each evaluation.
-        allowance_of: gives the allowance of an output.
+    `cases` has the node with its inputs in each evaluation, `values` the right output.
     """
     if len(cases) < 2 or not _computes_alone(cases[0], tensor, len(cases) * values[0].size):
         return [
@@ -224,7 +209,7 @@ def _stacked(cases: Sequence[Case]) -> Case:
 
 
 def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
-    """Return where NaN is a candidate besides a number, since a kernel may read a neighbour."""
+    """Return where NaN is a candidate besides a number."""
     each = [np.isnan(low) & np.isnan(high) for low, high in intervals]
     nan: Array = np.logical_or.reduce(each).reshape(right.shape) & ~np.isnan(right)
     return nan if nan.any() else None

@@ -1,9 +1,9 @@
 """Other right indices in a graph: an element may be the greatest if its band overlaps others'.
 
-If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, and ARGMAX 0, 1 or 2. Samples
-move all elements of an intermediate at once, so they show only some of these results. The ranges of
-the elements show all: an element may have rank r if at most r others certainly come before it, and
-at least r may come before it.
+If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, so ARGMAX may be 0, 1 or 2.
+Samples move all elements of an intermediate at once, so they show only some of these results. The
+ranges of the elements show all: an element may have rank r if at most r others certainly come
+before it, and at least r may come before it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MOST_PAIRS: Final = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How an operator orders the elements of each line; a line has those that it compares.
+    """How an operator orders a line, the elements that it compares with each other.
 
     Attributes:
         output: the output that holds indices, or the ones and zeros of HARDMAX.
@@ -90,7 +90,7 @@ class IndexChoices:
 
     Attributes:
         arrays: further outputs; each of their elements is as right as the expected one.
-        open: elements that may have any value of their line: any index, or either mark.
+        open: elements for which any index of their line, or either mark, is right.
     """
 
     arrays: Mapping[Slot, Sequence[Array]]
@@ -105,18 +105,14 @@ def index_choices(
 ) -> IndexChoices:
     """Return, for each output that follows from an order, other outputs that are as right.
 
-    They hold indices, or the ones and zeros of HARDMAX. The outputs of NONZERO_COORDINATES follow
-    from which elements may be zero (`nonzero`).
+    They hold indices, or the ones and zeros of HARDMAX. For NONZERO_COORDINATES see `nonzero`.
 
-    If an element of a line may be any number or NaN, another one may come first if it may be the
-    first of all the others, since comparisons with NaN are false. With TOP_K, or if elements are
-    compared in parts, any element may come first.
+    Comparisons with NaN are false. So if an element of a line may be any number or NaN, any other
+    element that may be first without it may come first. With TOP_K, or if elements are compared in
+    parts, any element may come first.
 
     Args:
-        bands: the permitted values of each output of a node.
-        right: the right outputs of the nodes.
-        moved: their outputs in the samples, from intermediates with errors.
-        read: which elements may be any number, as `reach.Open.read` has them.
+        read: the elements that may be any number, as `reach.Open.read` has them.
     """
     choices: dict[Slot, Sequence[Array]] = {}
     open_: dict[Slot, Array] = {}
@@ -152,9 +148,8 @@ def index_choices(
 def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
     """Return the ranges of an output that follows from an order; empty for any other output.
 
-    An index is that of an element of the line, whatever the elements are, and an element of HARDMAX
-    is 0 or 1. Measured: that holds for NaN as well, in 300 lines of 2 to 2,000 elements on DirectML
-    1.8.0, 1.13.1 and 1.15.4.
+    An index is that of an element of the line, and an element of HARDMAX is 0 or 1. Measured: that
+    holds for NaN as well, in 300 lines of 2 to 2,000 elements on DirectML 1.8.0, 1.13.1 and 1.15.4.
     """
     order = order_of(case)
     if order is None or order.output != tensor:
@@ -169,14 +164,8 @@ def _choices(
 ) -> tuple[list[Array], Array]:
     """Return arrays like the expected one, each with another value wherever that value is right.
 
-    The second result says for which elements any value of the line is right.
-
-    Args:
-        case: the operator.
-        order: how the operator orders its input.
-        expected: the operator's output.
-        ends: the least and the greatest value that each element of the input may have.
-        unbounded: elements of the input that may be any number.
+    The second result says for which elements any value of the line is right. Each element of the
+    input lies between the `ends`, unless it is `unbounded`.
     """
     axes = order.axes
     moved = np.moveaxis(unbounded, axes, range(-len(axes), 0)).shape
@@ -209,11 +198,7 @@ def _marks(
 ) -> list[Array]:
     """Return two outputs: 1 for each element that may be first, and 0 for each that need not be.
 
-    Args:
-        expected: the ones and zeros that are expected.
-        order: how the operator orders its input.
-        moved: the sizes with the axes of lines at the end.
-        ranks: the ranks, as `_ranks` returns them.
+    The sizes `moved` have the axes of lines at the end.
     """
     axes, (at_least, at_most) = order.axes, ranks
     of_one = np.where(at_least == 0, 1, 0), np.where(at_most > 0, 0, 1)
@@ -228,11 +213,7 @@ def _indices(
 ) -> list[Array]:
     """Return, for each index of a line, the expected array with this index wherever it is right.
 
-    Args:
-        expected: the indices that are expected.
-        order: how the operator orders its input.
-        one_each: whether there is one index for each line, not one for each rank along an axis.
-        ranks: the ranks, as `_ranks` returns them.
+    If `one_each`, there is one index for each line, else one for each rank along an axis.
     """
     at_least, at_most = ranks
     arrays = []
@@ -254,7 +235,7 @@ def _indices(
 
 
 def _like(lines: Array, order: Order, moved: tuple[int, ...], expected: Array) -> Array:
-    """Return which elements of an output follow from lines that are marked, in its shape."""
+    """Return which elements of an output belong to marked lines, shaped like the output."""
     one_each = moved[: len(moved) - len(order.axes)] + (1,) * len(order.axes)
     back = np.moveaxis(lines.reshape(one_each), range(-len(order.axes), 0), order.axes)
     return np.broadcast_to(back, expected.shape)
@@ -268,16 +249,11 @@ def _lines(values: Array, axes: Sequence[int]) -> Array:
 
 
 def _ranks(low: Array, high: Array, unordered: Array, *, last_first: bool) -> tuple[Array, Array]:
-    """Return the least and the greatest rank that each element may have; the greatest has rank 0.
+    """Return the least and the greatest rank of each element; the greatest element has rank 0.
 
-    Nothing orders NaN, so elements of a line with NaN have no rank: the results are the number of
+    The elements along the last axis lie between `low` and `high`; `unordered` ones may come before
+    all others or after. Elements of a line with NaN have no rank: the results are the number of
     elements and -1.
-
-    Args:
-        low: the least value that each element may have, along the last axis.
-        high: the greatest value that each element may have.
-        unordered: elements that may be any number or NaN: they may come before all others or after.
-        last_first: whether of equal elements the last comes first.
     """
     count = low.shape[-1]
     indices = np.arange(count)

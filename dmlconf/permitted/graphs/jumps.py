@@ -41,13 +41,7 @@ _BEYOND: Final = 0.25
 def elements_at_jumps(
     bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return, by output, the elements at jumps, for which any value is right.
-
-    Args:
-        bands: the permitted values of each output of a node.
-        right: the right outputs of the nodes.
-        moved: their outputs in the samples, from intermediates with errors.
-    """
+    """Return, by output, the elements at jumps, for which any value is right."""
     jumps = _at_roots(right, moved)
     for name, case in right.cases.items():
         if case.operator_name not in _AT_JUMPS:
@@ -112,7 +106,7 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return the elements that may be the greatest of their window, if others may be it too."""
+    """Return the elements that may be the greatest of their window, if several may be."""
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2
     names = "Strides", "WindowSize", "StartPadding", "Dilations"

@@ -21,12 +21,9 @@ _MOST: Final = 64
 
 
 def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:
-    """Return, by output of NONZERO_COORDINATES, further outputs that are also right.
+    """Return further right outputs of NONZERO_COORDINATES, by name.
 
-    Args:
-        case: the node.
-        low: the least value that each element may have.
-        high: the greatest value that each element may have.
+    The elements of its input lie between `low` and `high`.
     """
     certain, possible = _states(low, high)
     if not 0 < (possible & ~certain).sum() <= _MOST:
@@ -38,7 +35,7 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 
 
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
-    """Return which coordinates may be undefined: rows beyond the number of certain elements."""
+    """Return which coordinates may be undefined: rows beyond the certainly nonzero elements."""
     certain, possible = _states(low, high)
     if (certain == possible).all():
         return None

@@ -2,7 +2,7 @@
 
 The reciprocal of a number between -0.001 and 0.002 is below -1000 or above 500. Samples of such an
 intermediate are finite, and do not show that its reciprocal may be infinite. So the graph is also
-evaluated with zeros of both signs as that intermediate.
+evaluated with zeros of both signs in its place.
 """
 
 from __future__ import annotations
@@ -31,9 +31,6 @@ is 0, as measured."""
 @dataclass(frozen=True, slots=True)
 class Poles:
     """The results of a graph whose intermediates may lie on both sides of zero.
-
-    If an intermediate is 1e-8 with an error of 2e-8, its reciprocal may be 5e7, but also infinite.
-
     Attributes:
         zeros: what the nodes compute if such intermediates are +0 or -0 and, if an operator has its
             pole beside zero, the numbers next to 0; empty if there are no such intermediates.
@@ -52,15 +49,7 @@ def poles_of(
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Poles:
-    """Return the poles of a graph: results of intermediates that may be +0 as well as -0.
-
-    Args:
-        case: the graph.
-        evaluate: computes one operator.
-        bands: the permitted values of each output of a node.
-        right: the right outputs of the nodes.
-        moved: their outputs in the samples, from intermediates with errors.
-    """
+    """Return the poles of a graph: results of intermediates that may be +0 as well as -0."""
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     ranges = {slot: _range(slot, bands[slot], moved) for slot in bands if slot in fed}
     across = {slot: (low < high) & (low <= 0) & (high >= 0) for slot, (low, high) in ranges.items()}
@@ -119,13 +108,7 @@ def _range(slot: Slot, band: Band, moved: Sequence[NodeValues]) -> Interval:
 
 
 def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
-    """Return the intervals of an output near a pole: from the hull to infinity, on either side.
-
-    Args:
-        hull: the least and the greatest values that evaluations give.
-        poles: the poles, as `poles_of` returns them.
-        slot: the output.
-    """
+    """Return the intervals of an output near a pole: from the hull to infinity, on either side."""
     mask = poles.elements.get(slot)
     if mask is None:
         return []

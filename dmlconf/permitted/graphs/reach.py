@@ -32,7 +32,7 @@ _MORE: Final = 2
 """Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
-"""Operators whose undefined output elements depend on the values of the input."""
+"""Operators for which the values of the input decide which output elements are undefined."""
 
 _BITS: Final = frozenset(
     {
@@ -52,7 +52,7 @@ class Open:
 
     Attributes:
         reached: the elements for which any value is right.
-        read: the elements that later nodes may read as any value, such as a number or infinity.
+        read: the elements that later nodes may read as any value.
     """
 
     reached: Mapping[Slot, Array]
@@ -69,18 +69,7 @@ def open_elements(
     poles: Mapping[Slot, Array],
     jumps: Mapping[Slot, Array],
 ) -> Open:
-    """Return the open elements that follow from results that earlier nodes may give.
-
-    Args:
-        case: the graph.
-        evaluate: computes one operator.
-        allowance_of: gives the allowance of an output.
-        bands: the tolerance band of each output of a node.
-        right: the right outputs of the nodes.
-        sampled: the samples, from moved intermediates.
-        poles: the elements near poles, as `Poles.elements` has them.
-        jumps: the elements at jumps, as `elements_at_jumps` returns them.
-    """
+    """Return the open elements that follow from what earlier nodes may give."""
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
@@ -150,10 +139,10 @@ def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Ar
 
 
 def _any_value(number: int, like: Array) -> Array:
-    """Return what stands for all values in the evaluation with this number, in a data type.
+    """Return what replaces open elements in the evaluation with this number, in a data type.
 
-    In the first evaluations that is each of `_VALUES` or, for integers, 0, the greatest, the least,
-    and 1, whose remainder differs from that of 0 for every divisor but 1; then random numbers.
+    First come `_VALUES` or, for integers, 0, the greatest, the least, and 1, then random numbers.
+    The remainder of 1 differs from that of 0 for every divisor but 1.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":

@@ -1,11 +1,10 @@
 """Evaluations of a graph with perturbed intermediates, to see how far errors move its outputs.
 
 The method is that of Monte Carlo arithmetic (Parker 1997): repeat a computation with random
-rounding errors, and look at how the results spread. Here an error is that of a whole node, and not
-of one operation. The node's rule permits all values from `lowest` to `highest` for the inputs that
-the node has in this evaluation; a sample moves each element of the output to one of these ends, or
-a random part of the way. For y = sqrt(a + b) with a + b = 4, whose rule permits 3.9 to 4.1, one
-sample has sqrt(3.9) = 1.975, another sqrt(4.1) = 2.025, and others lie between.
+rounding errors, and look at how the results spread. Here each error is that of a whole node: a
+sample moves each element of its output to the lowest or the highest permitted value, or a random
+part of the way. For y = sqrt(a + b) with a + b = 4, whose rule permits 3.9 to 4.1, one sample has
+sqrt(3.9) = 1.975, another sqrt(4.1) = 2.025, and others lie between.
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure the choice.
@@ -45,7 +44,8 @@ RANDOM_SAMPLES: Final = 8
 highest permitted value."""
 
 _INSIDE_SAMPLES: Final = 4
-"""Samples in which each element of each intermediate moves a random part of that way."""
+"""Samples in which each element of each intermediate moves a random part of the way to one of these
+values."""
 
 _FUSED_SAMPLES: Final = 6
 """Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in a kernel that
@@ -122,10 +122,7 @@ def _draw(sample: int, number: int, count: int) -> Array:
 class Unrounded:
     """A graph whose FLOAT16 edges are FLOAT32 instead.
 
-    Attributes:
-        case: the graph.
-        values: the outputs of its nodes.
-        data_types: the data types of all outputs of the nodes in the original graph.
+    `values` are its nodes' outputs, `data_types` the types of these in the original graph.
     """
 
     case: GraphCase
@@ -135,7 +132,7 @@ class Unrounded:
 
 @np.errstate(all="ignore")
 def unrounded(case: GraphCase, evaluate: Evaluate) -> Unrounded | None:
-    """Return the graph whose edges hold FLOAT32; None where no node stores FLOAT16."""
+    """Return the graph whose edges hold FLOAT32; None if no node stores FLOAT16."""
     data_types = {
         (node.name, name): tensor.DataType.dtype
         for node in case.graph.operator_nodes
@@ -155,19 +152,11 @@ def samples(
     right: NodeValues,
     whole: Unrounded | None,
 ) -> Iterator[Sample]:
-    """Yield samples: the nodes' results from moved intermediates; none if none can be moved.
+    """Yield samples: the nodes' results from moved intermediates; no sample if none can move.
 
-    The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates:
-    samples that move all may take a number across a kink, such as that of RELU at 0, while in an
-    implementation whose errors come only after the kink it stays on its side.
-
-    Args:
-        case: the graph.
-        evaluate: computes one operator.
-        allowance_of: gives the allowance of an output of one operator.
-        bands: the permitted values of each output of a node, in the order of the nodes.
-        right: the right outputs of the nodes.
-        whole: the graph with FLOAT32 edges, as `unrounded` returns it.
+    The last `RANDOM_SAMPLES` are the random ones. Some samples move only the last intermediates: if
+    all move, a number may cross a kink such as that of RELU at 0. It does not cross the kink in an
+    implementation whose errors come later.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     movable = [slot for slot in bands if slot in fed and not bands[slot].exact]
@@ -210,10 +199,9 @@ def _with_truncated_stores(
 ) -> NodeValues:
     """Return the nodes' results if every store in FLOAT16 is truncated.
 
-    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. Such an error follows from the
-    number that is stored, so that the errors of a chain of nodes are neither independent nor all as
-    large as rules permit. The end of the chain may still be off by more than in a sample in which
-    every intermediate moves as far as it may.
+    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. Such errors follow from the
+    numbers that are stored, so they are not independent. The end of a chain of nodes may be off by
+    more than in a sample in which every intermediate moves as far as it may.
     """
 
     def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:
@@ -246,7 +234,7 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
     """Return the nodes' results if FLOAT16 edges hold FLOAT32 numbers that are not rounded.
 
-    In the first results, all edges do. In the others, random elements do, and the rest are rounded
+    In the first results, all edges hold such numbers. In the others, random elements are rounded
     up or down to FLOAT16, as by kernels that fuse some nodes and store between others.
     """
 

@@ -33,12 +33,7 @@ _ALWAYS: Final = frozenset(
 
 
 def never_negative(slot: Slot, right: NodeValues) -> Array | None:
-    """Return which elements of an output cannot be negative; None for none.
-
-    Args:
-        slot: the output.
-        right: the right outputs of the nodes.
-    """
+    """Return which elements of an output cannot be negative; None for none."""
     case, values = right.cases[slot[0]], right.outputs[slot]
     if values.dtype.kind != "f":
         return None

@@ -67,18 +67,15 @@ class StepCandidates:
 
     Attributes:
         elements: the elements for which the candidates hold every right value.
-        candidates: intervals; each right element lies in at least one of them.
     """
 
     elements: Array
     candidates: Sequence[Interval]
 
     def replacing_hull(self, intervals: Sequence[Interval]) -> list[Interval]:
-        """Return intervals with the candidates instead of the first one.
+        """Return intervals with the candidates instead of the first one, the hull.
 
-        Args:
-            intervals: the intervals of the output, the hull first; the others equal the hull for
-                elements that they do not concern.
+        The other intervals equal the hull for elements that they do not concern.
         """
         hull, *others = intervals
         first, *_ = narrowed = [self._or_hull(each, hull) for each in self.candidates]
@@ -107,14 +104,8 @@ def steps_of(
 ) -> dict[Slot, StepCandidates]:
     """Return, by output, the permitted results that follow from the whole numbers of steps.
 
-    Args:
-        case: the graph.
-        evaluate: computes one operator.
-        allowance_of: gives the allowance of an output of one operator.
-        bands: the permitted values of each output of a node, in the order of the nodes.
-        right: the right outputs of the nodes.
-        range_of: gives the least and the greatest number that an output of a node may be.
-        unstored: the outputs of the nodes if edges keep FLOAT32; empty if they are FLOAT32 anyway.
+    `range_of` gives the least and the greatest number that an output may be. `unstored` has the
+    outputs if FLOAT16 edges keep FLOAT32; it is empty without such edges.
     """
     uncertain = _uncertain(bands, right, unstored)
     steps = [slot for slot in bands if _is_step(slot, right, bands, uncertain)]
@@ -154,14 +145,7 @@ def of_choices(
 ) -> dict[Slot, list[Interval]]:
     """Return, by output, the permitted results that follow from other indices that are as right.
 
-    Args:
-        case: the graph.
-        evaluate: computes one operator.
-        allowance_of: gives the allowance of an output of one operator.
-        bands: the permitted values of each output of a node, in the order of the nodes.
-        right: the right outputs of the nodes.
-        choices: the choices, as `index_choices` returns them.
-        unstored: the outputs of the nodes if edges keep FLOAT32; empty if they are FLOAT32 anyway.
+    `choices` has these indices. `unstored` is that of `steps_of`.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
     if not few:
@@ -351,10 +335,7 @@ def _evaluated(
     numbers: Mapping[Slot, Sequence[Array]],
     choice: int,
 ) -> NodeValues:
-    """Return the nodes' results if each output in `numbers` has its array of index `choice`.
-
-    An output with fewer arrays has its last one.
-    """
+    """Return the nodes' results if each output in `numbers` has its array of index `choice`."""
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         each = numbers.get((node.name, tensor))
