@@ -1,9 +1,9 @@
 """Compute what implementations may return besides the reference's outputs, since they round.
 
 `dmlconf.reference` says what is right, as if nothing were ever rounded; this package says what
-FLOAT32 and FLOAT16 arithmetic may make of it. It imports the reference and `dmlconf.precision`, and
-neither of these imports it. Its folders are those of the reference: what is permitted of the
-operators in `reference/products/attention.py` is in `permitted/products/attention.py`.
+FLOAT32 and FLOAT16 arithmetic may make of it. Its folders are those of the reference: what is
+permitted of the operators in `reference/products/attention.py` is in
+`permitted/products/attention.py`.
 
 The kind of an operator's precision rule, in its catalogue entry, decides which function the
 operator has here. The function takes the operator's fields, as the reference function does, and is

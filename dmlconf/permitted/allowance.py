@@ -24,8 +24,8 @@ class CaseAllowances:
     """The allowances of one case's outputs; each part is computed when first needed.
 
     Attributes:
-        permitted: expected values, by output, that the rule was found to permit around what the
-            reference computes, so that they need not be compared again.
+        permitted: by output, expected values that the rule was found to permit around what the
+            reference computes. They need not be compared again.
     """
 
     def __init__(
@@ -38,7 +38,6 @@ class CaseAllowances:
         """Remember the case.
 
         Args:
-            case: the case.
             half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
                 For a case with the tag `HALF_PRECISION_TAG` it always may.
             right: the reference's outputs; if it is None, they are computed when needed.
@@ -86,7 +85,6 @@ class _Limits:
         self._right = right
 
     def allowance(self, output: str) -> Allowance:
-        """Return the allowance of an output tensor."""
         index = self._outputs.index(output)
 
         def flushed() -> tuple[Array, Array] | None:
@@ -104,14 +102,12 @@ class _Limits:
 
     @cached_property
     def right(self) -> dict[str, Array]:
-        """The reference's outputs, by tensor."""
         if self._right is not None:
             return dict(self._right)
         return evaluate(self._case, self._case.inputs())
 
     @cached_property
     def error_scales(self) -> tuple[ErrorScale, ...]:
-        """The error scales, one for each output, in their order."""
         from dmlconf.permitted.numbers.error_scale import ErrorScale  # Only sums have them.
 
         parts = self._call("error_scale")
@@ -138,7 +134,7 @@ class _Limits:
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
-        """The reference's outputs for the case as it is, and with zeros for subnormal operands.
+        """The right outputs, and those with zeros for subnormal operands.
 
         None if no operand is subnormal.
         """

@@ -18,12 +18,8 @@ def permitted_function(name: str, part: Part) -> Callable[..., Any]:
 
     The catalogue entry names its module as `family`. The function's name is the operator's, in
     lower case, and the part: the error scale of GEMM is `products.gemm.gemm_error_scale`. An
-    operator that is a special case of another one, such as AVERAGE_POOLING of AVERAGE_POOLING1,
-    uses the other one's.
-
-    Args:
-        name: the operator's name.
-        part: what the function returns.
+    operator that is a special case of another, such as AVERAGE_POOLING of AVERAGE_POOLING1, uses
+    the function of the other.
 
     Raises:
         MissingFunction: the operator has no such function.

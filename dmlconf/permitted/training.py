@@ -78,7 +78,6 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
 
 
 def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Array]:
-    """Return the interval, made -infinity to infinity where the result is undefined."""
     lowest, highest = interval
     lowest[where], highest[where] = -np.inf, np.inf
     return lowest, highest
@@ -125,7 +124,7 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
 
 
 def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """Return how far M may be off, and the least and the greatest V, if kernels store both first.
+    """Return the error of M, and the least and the greatest V, if both are stored before use.
 
     A V beyond the largest number of its type may be stored as this number or as infinity.
     """

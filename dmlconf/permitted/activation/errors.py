@@ -156,7 +156,7 @@ def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # Measured: far from 0, where erf is 1 or -1, its result is off by one unit at most.
+    # Measured: far from 0, where erf is 1 or -1, it is off by one ULP at most.
     error = np.where(np.abs(x) < 6, ERF_ERROR, STEP)
     return 0.5 * np.abs(x) * error + STEP * np.maximum(x, 0.0)
 

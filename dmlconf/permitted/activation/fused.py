@@ -92,12 +92,7 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
-    """Return the span of activated sums; before the activation, they may be stored in FLOAT16.
-
-    Args:
-        span: the sums.
-        activation: the activation; None for none.
-    """
+    """Return the span of activated sums, which may be stored in FLOAT16 before the activation."""
     if activation is None:
         return span
     held = span.held()
@@ -119,14 +114,10 @@ def fused_error_scale(
 ) -> ErrorScale:
     """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
 
-    Derived in docs/bounds.md, Fused activations.
+    The activation's own error and its last rounding are added. A kernel may store the sum in
+    FLOAT16 before it applies the activation.
 
-    Args:
-        values: the sums, FLOAT64.
-        error_scale: the error scale of the sums.
-        activation: the activation, whose own error and last rounding are added; or None.
-        dtype: the output's type. A kernel may store the sum in FLOAT16 before the activation is
-            applied.
+    Derived in docs/bounds.md, Fused activations.
     """
     if activation is None:
         return error_scale
@@ -151,12 +142,7 @@ def activated_error_scale(
     cannot carry from step to step.
 
     Args:
-        values, error_scale, activation, dtype: as `fused_error_scale` takes them.
         error: the activation's own error at the sums.
-        result: the activation of the sums.
-
-    Returns:
-        The error scale, and how far each sum may be off.
     """
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP

@@ -87,15 +87,10 @@ def _exponent_steps(below: Array) -> Array:
 def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Array:
     """Return the greatest relative change of each share if exponents have errors.
 
-    Share p_i changes by (1 - p_i) e_i and by p_j e_j of each other share. So a share of nearly 1
+    Share p_i changes by (1 - p_i) e_i, and by p_j e_j for each other share. So a share of nearly 1
     hardly changes: its power stands in the numerator and in the sum of the denominator.
 
     Derived in docs/bounds.md, Softmax.
-
-    Args:
-        shares: the shares, FLOAT64.
-        errors: how far each exponent may be off, of the shares' shape.
-        axes: the axes along which shares add up to 1.
     """
     own = shares * errors
     others = np.maximum(own.sum(axes, keepdims=True) - own, 0)
@@ -142,9 +137,8 @@ def activation_log_softmax1_candidates(
     """Return the candidates, from the rounding errors of each step and those of exp2 and log2.
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
-    logarithm may be any number, since log2 of NaN is a number on some devices. Then the result of a
-    finite element of the row may be anything, that of negative infinity is negative infinity or
-    NaN, and that of NaN is NaN.
+    logarithm may be any number, since log2 of NaN is a number on some devices. Then a finite
+    element of the row may give anything, negative infinity itself or NaN, and NaN only NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: if only the sum and the result are truncated to FLOAT16, and everything else is
@@ -158,7 +152,6 @@ def activation_log_softmax1_candidates(
         total = powers.sum(over, keepdims=True)
         logarithm = np.log(total)
         distance = np.where(np.isfinite(below), np.abs(below), 0.0)
-        # Powers of numbers below -200 are 0.
         of_exponent = np.minimum(distance, _NOTHING) * 2 * STEP
         of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + STEP)
         of_sum = of_powers.sum(over, keepdims=True) / total

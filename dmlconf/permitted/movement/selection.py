@@ -67,12 +67,7 @@ def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Int
 
 
 def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
-    """Yield every number of the lines, or the least and the greatest if lines are long.
-
-    Args:
-        numbers: the numbers, in ascending order, NaN last.
-        axis: the axis along which the lines are.
-    """
+    """Yield every number of sorted lines, or the least and the greatest if lines are long."""
     last = np.maximum((~np.isnan(numbers)).sum(axis, keepdims=True) - 1, 0)
     if numbers.shape[axis] > _MOST_NUMBERS:
         yield np.take(numbers, [0], axis), np.take_along_axis(numbers, last, axis)

@@ -73,7 +73,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         error_scale = error_scale.overflowing_where(
             overflows(greatest_product(added, scale, 1 / deviation))
         )
-        # An infinite factor may be applied to the input and to the mean before their difference.
+        # An infinite factor may multiply the input and the mean before they are subtracted.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         # Measured on BATCH_NORMALIZATION_TRAINING only: an infinite factor times 0 is NaN.
         error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
@@ -134,16 +134,11 @@ class _Moments:
     Attributes:
         over: the dimensions in which elements share a mean and a variance; the arrays of means and
             variances have size 1 there.
-        count: how many elements share a mean.
-        mean: the means.
         mean_size: the means of the elements' absolute values.
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
         overflows: the means whose sum may overflow.
         size: the absolute value of each element plus `mean_size`.
-        centred: each element less its mean.
-        squares: the squares of the centred elements.
-        variance: the means of the squares.
         deviation: the roots of `variance + Epsilon`.
     """
 
@@ -187,15 +182,13 @@ class _Moments:
 
 
 def _mean_error_scale(moments: _Moments) -> ErrorScale:
-    """Return the error scale of the mean."""
     steps = steps_beside_sum(2 * moments.mean_size, moments.count)
     error_scale = ErrorScale(moments.mean_size, overflows=moments.overflows)
     return error_scale.at_most(moments.partial + steps)
 
 
 def _variance_error_scale(moments: _Moments) -> ErrorScale:
-    """Return the error scale of the variance."""
-    # The mean may be rounded to FLOAT16, which moves every element, and is squared.
+    # The mean may be rounded to FLOAT16: that moves every element, and the move is squared.
     of_mean = np.square(moments.mean) * FLOAT16_EPSILON
     centred = np.abs(moments.centred)
     cancellation = 8 * STEP * np.square(moments.size)
@@ -225,10 +218,6 @@ def _held(moments: _Moments, quotient: Array) -> Array:
     """Return the errors of `(x - mean) / deviation` from intermediate results stored in FLOAT16.
 
     Measured: kernels store the mean, `x - mean`, the variance and its root in FLOAT16.
-
-    Args:
-        moments: the moments of the elements.
-        quotient: the absolute values of `(x - mean) / deviation`.
     """
     deviation = moments.deviation
     held = store_sizes(moments.mean, moments.exact)
@@ -278,11 +267,6 @@ def _batches_first(
     Measured: DirectML 1.8.0 averages the elements that differ only in their batch, stores these
     averages in FLOAT16, truncated, and averages them along the other dimensions. A simulation gives
     all 24 means and variances of numbers up to 320 with the same bits.
-
-    Args:
-        tensor: the elements.
-        over: the dimensions along which elements share a mean, the batches among them.
-        epsilon: the operator's epsilon.
     """
     rest = tuple(axis for axis in over if axis != 0)
 
@@ -323,10 +307,8 @@ def _variance_scale(variance: Array, centred: Array, mean: Array, terms: int) ->
     Derived in docs/bounds.md, Normalisation.
 
     Args:
-        variance: the variance, FLOAT64.
         centred: the mean of `|x - mean|` over the elements x.
         mean: what `partial_mean` returns for the elements.
-        terms: how many elements there are.
     """
     steps = 10 * variance + 4 * centred * mean + 16 * (variance + np.square(mean))
     of_mean = roundings(terms) * STEP / 2 * np.square(mean)

@@ -159,15 +159,7 @@ def batch_normalization_training_grad_error_scale(
 def _underflow_of_terms(
     desc: BatchNormalizationGradDesc, difference: Array, sums: Array, count: int, deviation: Array
 ) -> Array:
-    """Return the error that subnormal products cause in the terms, before these are scaled.
-
-    Args:
-        desc: the desc.
-        difference: the gradient without its mean.
-        sums: the sums of the gradient times the centred input.
-        count: how many terms each sum has.
-        deviation: the divisor.
-    """
+    """Return the error that subnormal products cause in the terms, before these are scaled."""
     centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
     at_end = desc.ScaleTensor, 1 / deviation
     change = np.abs(centred) / count / np.square(deviation)
@@ -221,13 +213,7 @@ def _parameter_error_scales(
 
 
 def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return the errors of storing partial sums in FLOAT16, if dimensions are not adjacent.
-
-    Args:
-        terms: the terms.
-        over: the dimensions along which they are added up.
-        exact: which sums are not rounded in FLOAT32.
-    """
+    """Return the errors of storing partial sums in FLOAT16, if dimensions are not adjacent."""
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for first, second in parts_of(over, terms.shape):
         sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)

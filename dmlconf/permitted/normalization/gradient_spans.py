@@ -25,7 +25,6 @@ class GradientInputs:
     """The inputs from which gradients are computed.
 
     Attributes:
-        tensor, gradient, mean, scale: the inputs, in their data type.
         deviation: the root of `variance + epsilon`, FLOAT64.
         over: the dimensions in which elements share mean and variance.
     """

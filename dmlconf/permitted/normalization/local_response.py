@@ -61,9 +61,9 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
     """Return the sum of the terms' sizes, each times the errors of its inner sum and power.
 
     Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation of
-    this gives every recorded element but one. So its results are right too, as are those of a
-    simulation with stores to nearest, and numbers half way from either to the results without
-    stores. Where a store overflows, any result is right.
+    this gives every recorded element but one. Its results are right too, as are those with stores
+    to nearest, and numbers half way from either to the results without stores. Where a store
+    overflows, any result is right.
 
     Derived in docs/bounds.md, Local response normalisation.
     """

@@ -92,7 +92,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             others += saturated(
                 centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
             )
-            # Stores of the variance, whose relative error the root halves, of the root, and of the
+            # FLOAT16 may hold the variance (the root halves its relative error), the root, and the
             # quotient before it is scaled.
             root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
             held = held + np.abs(values) * root / divisor
@@ -155,11 +155,6 @@ def _root_of_either_sign(
 
     Of 2047 and 2048 the variance is 0.25. With the mean 2047.5 stored as 2048 it is 0.5, and with
     an Epsilon of -0.5 the root is 0, not NaN.
-
-    Args:
-        desc: the operator's fields.
-        over: the dimensions along which elements share mean and variance.
-        variance: the exact variance, FLOAT64.
     """
     values, epsilon = wide(desc.InputTensor), single(desc.Epsilon)
     mean = values.mean(over, keepdims=True) if desc.UseMean else np.zeros(1)
@@ -176,10 +171,6 @@ def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, .
     """Return the results of kernels that compute averages in several passes.
 
     Measured: DirectML 1.8.0 may also truncate the inverse of the root.
-
-    Args:
-        desc: the operator's fields.
-        over: the dimensions along which elements share mean and variance, in ascending order.
     """
     quotients = []
     for averaged in in_passes(over, lambda values, axes: values.mean(axes, keepdims=True)):
@@ -208,8 +199,6 @@ def _normalized_spans(
     `(x - mean) / deviation`, or `scale / deviation`.
 
     Args:
-        tensor, scale, bias: the input, its scale and its bias; None for an absent one.
-        over: the dimensions along which elements share mean and variance.
         exact: which means are the same in every order of adding; None if no mean is subtracted.
         epsilon: the operator's epsilon; None if nothing is divided by the deviation.
     """
@@ -291,11 +280,8 @@ def saturated(
     that rounds to nearest stores infinity, and its quotient is 0.
 
     Args:
-        centred: the elements less their mean.
         variance: the variance, or the square of the norm, without epsilon.
         squares: the sums of squares, which a kernel computes in FLOAT32.
-        epsilon: the operator's epsilon.
-        dtype: the type in which the variance is stored.
     """
     right = np.sqrt(variance + single(epsilon))
     largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
@@ -306,12 +292,9 @@ def saturated(
 def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
     """Return which means are the same in every order of adding.
 
-    The sum must be exact in every order, and so must the division: the count must be a power of
-    two, or the sum 0.
+    The sum must be exact, and so must the division: the count is a power of two, or the sum is 0.
 
     Args:
-        tensor: the elements.
-        mean: their means, with dimensions of size 1 where elements share one, FLOAT64.
         added: the sums of the absolute values of the elements.
     """
     count = tensor.size // mean.size
@@ -329,8 +312,6 @@ def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[
     Args:
         size: the absolute value of each element, divided by the root of the variance.
         variance: the variance without epsilon.
-        epsilon: the operator's epsilon.
-        dtype: the output's data type.
     """
     info = np.finfo(dtype)
     step = info.smallest_subnormal if dtype == np.float16 else info.tiny

@@ -34,9 +34,6 @@ def quotient_scale(
     Args:
         size: the absolute values of x, FLOAT64.
         partial: what `partial_mean` returns for x.
-        centred: x less its mean.
-        variance: the mean of the squares of `centred`.
-        deviation: the root of the variance plus epsilon.
         terms: of how many elements the mean and the variance are taken.
         alike: what `numbers.terms.alike` returns for the two sums, 1 if errors are independent.
     """
@@ -58,10 +55,6 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
     That sum is of all positive terms or of all negative ones: of 3, -1 and -4 the result is 5 / 3.
 
     Derived in docs/bounds.md, Sums.
-
-    Args:
-        values: the terms, FLOAT64.
-        over: the axes along which they are added up; these get size 1.
     """
     positive = np.maximum(values, 0).mean(over, keepdims=True)
     negative = np.maximum(-values, 0).mean(over, keepdims=True)
@@ -75,11 +68,6 @@ def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
     Measured: the mean of 31 FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0
     DirectML 1.15.4 gives -1 and not NaN. The mean of one number, of two equal ones and of zeros is
     exact.
-
-    Args:
-        partial: what `partial_mean` returns for x.
-        deviation: the root of the variance plus epsilon.
-        terms: of how many elements the mean is taken.
     """
     alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
     return alone

@@ -43,8 +43,6 @@ class Statistics:
         differences.
 
         Args:
-            values: the elements, FLOAT64.
-            over: the dimensions along which they share mean and variance.
             exact: which means are the same however they are computed; None for a mean of 0.
         """
         if exact is None:
@@ -72,10 +70,6 @@ def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes
 
     For the dimensions 0 and 2, these are first 2 and then 0, and first 0 and then 2. Measured: the
     first step of a sum of gradients is stored in FLOAT16.
-
-    Args:
-        over: the dimensions.
-        shape: the shape of the tensor.
     """
     counted = [axis for axis in over if shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()
@@ -95,8 +89,6 @@ def means_of(
     The first are in FLOAT32; the others are those that stores in FLOAT16 give.
 
     Args:
-        values: the elements, FLOAT64.
-        over: the dimensions along which they share a mean.
         exact: which means are the same however they are computed.
         of_held_sums: whether a kernel may store the sum in FLOAT16 before it is divided, or sums
             along some dimensions before they are added up, or both.
@@ -130,10 +122,7 @@ def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Spa
     """Return sums, which a kernel may compute in two steps, the first stored in FLOAT16.
 
     Args:
-        terms: what is added up.
         sizes: the magnitudes of the terms, to whose sum the error is proportional.
-        over: the dimensions.
-        exact: where no sum is rounded.
     """
     whole = terms.sum(over, keepdims=True)
     size = sizes.sum(over, keepdims=True)

@@ -19,8 +19,7 @@ __all__ = [
 def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
     """Return the numbers that an attribute may become; several if processors convert differently.
 
-    Args:
-        value, data_type, dtype: as for `converted`, whose result is the first of the list.
+    The first of them is the result of `converted`.
     """
     first = converted(value, data_type, dtype)
     number = single(value)

@@ -21,10 +21,6 @@ def compared_in_parts(sizes: Sequence[int], axes: Sequence[int]) -> bool:
     A row is what a maximum is taken of. It is compared in parts if it has more than 512 elements or
     extends over several axes. In each part, a comparison with NaN is false: if the part begins with
     NaN, NaN stays the result of the part. Which elements form a part depends on the kernel.
-
-    Args:
-        sizes: the tensor's sizes.
-        axes: the axes that a row extends over, in any order.
     """
     along = [sizes[axis] for axis in set(axes)]
     return math.prod(along) > _LONGEST_WHOLE or sum(size > 1 for size in along) > 1

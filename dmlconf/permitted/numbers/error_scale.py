@@ -74,10 +74,7 @@ class ErrorScale(SumErrors):
         return self.map(lambda values: values @ np.abs(matrix))
 
     def where(self, chosen: Array, other: ErrorScale) -> ErrorScale:
-        """Return an error scale with the sums and stores of this one for chosen elements.
-
-        The other elements have those of the other one.
-        """
+        """Return the sums and stores of this error scale where `chosen`, else the other's."""
         stored = None
         if self.stored is not None or other.stored is not None:
             first, second = (0.0 if part.stored is None else part.stored for part in (self, other))
@@ -103,12 +100,9 @@ class ErrorScale(SumErrors):
         )
 
     def at_most(self, sums: Array) -> ErrorScale:
-        """Return the error scale with the lesser of its sums and these.
+        """Return the error scale with the lesser of its sums and another bound of the same errors.
 
         Elements whose own sums overflow are still marked as overflowing.
-
-        Args:
-            sums: another bound of the same errors.
         """
         narrow = replace(self, sums=np.fmin(self.sums, sums))
         return narrow.overflowing_where(overflows(self.sums))
@@ -171,11 +165,9 @@ class ErrorScale(SumErrors):
     def spanned(self, *spans: Span) -> ErrorScale:
         """Return the error scale with spans of FLOAT16 intermediates instead of their errors.
 
-        A span may be unknown for an element, since an end is not finite after an overflow. The
-        other spans of this element still count, and so do the errors of its stores.
-
-        Args:
-            spans: intervals of an output before its own store; each element lies in one of them.
+        Each element of the output lies in one of the spans before it is stored. A span may be
+        unknown for an element, since an end is not finite after an overflow. The other spans of
+        this element still count, and so do the errors of its stores.
         """
         known = np.logical_and.reduce([span.finite for span in spans])
         ends = tuple(
@@ -209,9 +201,6 @@ class ErrorScale(SumErrors):
         any result is right where a slice may exceed 65504 together with what it is added to.
 
         Args:
-            sums: the sums, FLOAT64.
-            squares: the sums of the terms' squares.
-            terms: how many terms a sum has.
             longest: the most terms of a sum that is not cut.
             added: the absolute value of what the slices are added to, such as a bias, or 0; None if
                 a kernel may keep the sums of slices in FLOAT32, where none overflows.
@@ -236,7 +225,7 @@ class ErrorScale(SumErrors):
 
     @classmethod
     def of(cls, scale: Array | ErrorScale) -> ErrorScale:
-        """Return an error scale as it is, and one without FLOAT16 intermediates from an array."""
+        """Return an error scale as it is, or make one without FLOAT16 intermediates of an array."""
         return scale if isinstance(scale, cls) else cls(np.asarray(scale))
 
 
@@ -245,15 +234,12 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
     """Return the sizes for the field `stored` of intermediates that are stored in FLOAT16.
 
     A store is off by at most one ULP, 2^-10 times the largest power of two that does not exceed the
-    value. For 11.3, the size is 8 and the error at most 0.0078. A number that FLOAT16 holds loses
-    nothing. A value that already has an error may be stored with the next larger ULP.
+    value. For 11.3, the size is 8 and the error at most 0.0078. A value that already has an error
+    may be stored with the next larger ULP. The size is 0 for an exact value that FLOAT16 holds, and
+    for a value that is not finite.
 
     Args:
-        values: FLOAT64.
         exact: which values are computed without an error before they are stored.
-
-    Returns:
-        Sizes of the values' shape; 0 where nothing is lost, and where a value is not finite.
     """
     size = np.abs(values)
     _, exponent = np.frexp(np.maximum(size * _ABOVE, LEAST_NORMAL_FLOAT16))
@@ -265,9 +251,7 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
 def quantum_of(*factors: Array | float) -> float:
     """Return a power of two that all products of one element of each factor are multiples of.
 
-    Args:
-        factors: tensors or numbers. Zeros are multiples of everything; if an element is infinite,
-            the quantum is 0.
+    Zeros are multiples of everything. If an element is infinite, the quantum is 0.
     """
     quantum = 1.0
     for factor in factors:

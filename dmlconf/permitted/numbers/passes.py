@@ -33,9 +33,7 @@ def in_passes(
     Measured: DirectML 1.8.0 and 1.9.1 truncate what each pass gives to FLOAT16. For the axes 0 and
     2, their first pass is over axis 0; for the axes 0, 1 and 3, it is over axis 3.
 
-    Args:
-        axes: the axes.
-        combined: sums or averages an array over some axes, and keeps these with a size of 1.
+    `combined` sums or averages an array over some axes, and keeps these with a size of 1.
     """
     passes = _passes_over(axes)
     if len(passes) < 2:

@@ -51,12 +51,7 @@ _SINGLE: Final = np.dtype(np.float32)
 
 
 def or_any_result(error_scale: Array, sizes: Array) -> Array:
-    """Return the error scale, with ANY_RESULT where a partial sum overflows FLOAT32.
-
-    Args:
-        error_scale: the error scale of each element.
-        sizes: the greatest size of a partial sum; infinity and NaN do not count as overflow.
-    """
+    """Return the error scale, with ANY_RESULT where sizes of partial sums overflow FLOAT32."""
     return np.where(overflows(sizes), ANY_RESULT, error_scale)
 
 
@@ -81,7 +76,7 @@ def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = 
 def finite_sizes(tensor: Array) -> Array:
     """Return the sizes of finite elements, and 0 for others, FLOAT64.
 
-    A sum of infinity and finite elements is NaN if the finite ones first overflow to the other
+    A sum of infinity and finite elements is NaN if the finite ones first overflow to the opposite
     infinity.
     """
     return np.where(np.isfinite(tensor), np.abs(tensor, dtype=np.float64), 0.0)
@@ -90,9 +85,9 @@ def finite_sizes(tensor: Array) -> Array:
 def greatest_product(*factors: Array) -> Array:
     """Return the greatest intermediate product of factors, in whatever order a kernel multiplies.
 
-    That is the product of the first factor and of all others above 1. For 1e30, 1e20 and 1e-20 it
-    is 1e50, which overflows, although the result 1e30 does not. Infinite factors count as 1, since
-    they do not overflow.
+    It is the product of the first factor and of all other factors above 1. For 1e30, 1e20 and 1e-20
+    it is 1e50, which overflows, although the result 1e30 does not. Infinite factors count as 1,
+    since they do not overflow.
     """
     product = np.abs(factors[0])
     for factor in factors[1:]:
@@ -167,7 +162,7 @@ def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """Return FLOAT64 values rounded toward zero, where finite ones stay finite, and to nearest.
 
     To FLOAT16 they are rounded to nearest at once and by way of FLOAT32: 102.90625004 is 102.9375,
-    but FLOAT32 makes 102.90625 of it, half-way between that and 102.875.
+    but FLOAT32 makes 102.90625 of it, half-way between 102.875 and 102.9375.
     """
     if dtype == np.float64:
         return (values,)

@@ -30,11 +30,7 @@ __all__ = ["Span"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All values between two ends; the ends are NaN if the value may be NaN.
-
-    Attributes:
-        least, greatest: the ends, FLOAT64.
-    """
+    """All values between two FLOAT64 ends; the ends are NaN if the value may be NaN."""
 
     least: Array
     greatest: Array
@@ -48,11 +44,7 @@ class Span:
     def sums(cls, values: Array, sizes: Array, terms: int, exact: Array | bool = False) -> Span:
         """Return the span of sums that FLOAT32 adds up in any order.
 
-        Args:
-            values: the sums.
-            sizes: the sums of the absolute values of their terms.
-            terms: how many terms a sum has.
-            exact: which sums are the same in every order.
+        `sizes` are the sums of the absolute values of the terms.
         """
         error = np.where(exact, 0.0, roundings(terms) * HALF_STEP * sizes)
         return cls(values - error, values + error)
@@ -108,11 +100,7 @@ class Span:
         return Span(function(self.least), function(self.greatest))
 
     def rounded(self, exact: Array | bool = False) -> Span:
-        """Return the span of the results of a FLOAT32 operation that rounds once, in any direction.
-
-        Args:
-            exact: which results are not rounded.
-        """
+        """Return the span of the results of a FLOAT32 operation, rounded once in any direction."""
         step = np.where(exact, 0.0, STEP)
         # Multiplying by factors leaves infinities as they are.
         return Span(

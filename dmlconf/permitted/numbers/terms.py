@@ -1,7 +1,7 @@
 """Decide from the terms of a sum whether their rounding errors are independent.
 
-The errors of 10,000 equal terms all have the same sign and add up; those of 10,000 different terms
-mostly cancel, and their sum grows as the square root, 100.
+The errors of 10,000 equal terms all have the same sign and add up. Those of 10,000 different terms
+mostly cancel: their sum grows as the square root, 100.
 
 Derived in docs/bounds.md, Terms that differ and Steps around a sum.
 """
@@ -34,16 +34,11 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     """Return whether the terms of each sum differ in their last bits.
 
     Adding a term to a partial sum drops the bits of the term below the unit in the last place (ULP)
-    of the sum. Terms that agree in these bits all err alike, so that their errors add up;
-    terms whose last bits differ do not. Terms also err alike if the sum is so large that it does
-    not change when they are added.
-
-    Args:
-        terms: what is added up, of any shape; its bits as FLOAT32 are looked at.
-        over: the axes along which the terms are added up.
+    of the sum. Terms that agree in these bits all err alike, so that their errors add up. Terms
+    also err alike if the sum is so large that it does not change when they are added.
 
     Returns:
-        whether all of this holds for the n terms of each sum: n is at least 64; in a sample of
+        Whether all of this holds for the n terms of each sum: n is at least 64; in a sample of
         them, more than half of the last bytes differ; no term but 0 occurs more than sqrt(n) times;
         the terms below half a ULP of the sum are together at most sqrt(n) half ULPs.
     """
@@ -76,10 +71,7 @@ def alike(terms: Array, over: Sequence[int]) -> float:
 
     That is 1 if the terms differ. If they are alike, n errors add up to n and not to about sqrt(n).
 
-    Args:
-        terms: what is added up. FLOAT16 terms count as different, since FLOAT32 hardly rounds sums
-            of them.
-        over: the axes along which the terms are added up.
+    FLOAT16 terms count as different, since FLOAT32 hardly rounds sums of them.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if terms.dtype == np.float16 or count < _LEAST or terms.size // count > _MOST_SUMS:
@@ -95,7 +87,6 @@ def steps_beside_sum(sizes: Array, terms: int) -> Array:
 
     Args:
         sizes: the sum of the sizes that are rounded, each times the half ULPs that it may be off.
-        terms: how many terms the sum has.
     """
     scale: Array = sizes / roundings(terms)
     return scale

@@ -1,8 +1,6 @@
 """Permitted errors of GRU, and the values that its kernels store in FLOAT16.
 
 `Sites` are the names of these values in the equations of `gru_direction`.
-
-Derived in docs/bounds.md, Recurrent layers.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
 DirectML computes a step of LSTM, GRU and RNN by several operators, and stores the results of some
 of them in FLOAT16. Which results these are depends on the operator and on DirectML's version. The
-kernels of each version are simulated here, and the simulation has the bits of DirectML in all but a
-few per thousand elements. A result is right if it is near the result of the equations, or near
-that of one of these kernels. The simulation also gives the permitted distance, since a store
-removes the errors before it, unless they reach across the boundary between two FLOAT16 numbers:
-1.0002 and 1.0003 are both stored as 1.
+kernels of each version are simulated here; all but a few per thousand elements have DirectML's
+bits. A result is right if it is near the result of the equations, or near that of one of these
+kernels. The simulation also gives the permitted distance: a store removes earlier errors, unless
+they reach across the boundary between two FLOAT16 numbers. 1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -57,10 +56,6 @@ class Kernels:
 
     With two kernels and a batch of 3, the rows 0 to 2 belong to the first kernel and 3 to 5 to the
     second. Tensors of recurrent layers are small, so all kernels take hardly longer than one.
-
-    Attributes:
-        each: the kernels, of which there is at least one.
-        dtype: the data type of the layer's tensors.
     """
 
     each: tuple[Kernel, ...]
@@ -113,9 +108,9 @@ class Kernels:
     ) -> Quantity:
         """Return sums plus biases, which a kernel may add one after the other.
 
-        The biases 16777215 and -16777215 add up to 0. But if a sum of -0.8 is added to the first
-        one before the second, the result is -1: FLOAT32 rounds 16777214.2 to 16777214.
-        Measured: DirectML 1.15.4 adds in that order.
+        The biases 16777215 and -16777215 add up to 0. But if the first is added to a sum of -0.8,
+        and then the second, the result is -1: FLOAT32 rounds 16777214.2 to 16777214. Measured:
+        DirectML 1.15.4 adds in that order.
         """
         shape = sums.value.shape
         value = np.broadcast_to(sum(biases), shape)

@@ -2,8 +2,6 @@
 
 With FLOAT16 there are several candidates: the result of the equations, and the result of each known
 kernel.
-
-Derived in docs/bounds.md, Recurrent layers.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _MOST_ERRORS: Final = 1 << 18
 in the cache."""
 
 _MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The most for each part of a large batch, whose sequences are independent: 4 MiB."""
+"""The most such numbers for a part of a large batch, whose sequences are independent: 4 MiB."""
 
 
 def error_scales(
@@ -49,9 +47,6 @@ def error_scales(
     """Return the error scales of the outputs that a desc has.
 
     Args:
-        desc: the desc.
-        direction: the equations of one direction of the layer.
-        kernel_sites: for each FLOAT16 kernel, the names of the values that it stores.
         biases: how many terms the outputs' rules count in addition to those of the two products.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
@@ -111,11 +106,6 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     reaches from its value minus d to its value plus d. Between two kernels' spans nothing is right.
 
     Derived in docs/bounds.md, Recurrent layers.
-
-    Args:
-        values: the values of each kernel, FLOAT64; the first are those of the equations.
-        scales: their error scales.
-        terms: how many terms the output's rule counts.
     """
     sums = np.stack([scale.sums for scale in scales])
     stored, deviation = (
@@ -128,8 +118,7 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     # If one kernel may give anything, any result is right.
     greatest = np.fmax.reduce(np.where(np.isfinite(sums), sums, np.nan), 0)
     least = np.where(greatest >= ANY_RESULT, greatest, sums.min(0))
-    # A scale of 0 would say that nothing is added up, and the result exact; but the last store
-    # rounds what FLOAT16 does not have.
+    # A scale of 0 would mean an exact result, but the last store rounds what FLOAT16 does not have.
     rounded = np.logical_or.reduce([value.astype(np.float16) != value for value in values])
     inexact = (sums.max(0) > 0) | (sums.max(0) == 0) & rounded
     least = np.where(inexact, np.fmax(least, _NEXT_TO_NOTHING), least)
@@ -143,12 +132,8 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels in groups: first the equations, then each that stores FLOAT16 values.
 
-    A group has as many kernels as have room in the cache for their shared errors (_MOST_ERRORS).
-
-    Args:
-        kernel_sites: for each FLOAT16 kernel, the names of the values that it stores.
-        size: how many numbers the shared errors of a step of one kernel have.
-        dtype: the data type of the layer's tensors.
+    A group has as many kernels as fit into the cache with their shared errors (_MOST_ERRORS); a
+    step of one kernel has `size` such numbers.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)
@@ -173,13 +158,7 @@ class _Simulation:
 def _simulations(
     kernels: Kernels, outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> Iterator[_Simulation]:
-    """Yield each kernel's results for all outputs.
-
-    Args:
-        kernels: the kernels.
-        outputs: what they compute.
-        descs, terms: as `_error_scales_of` takes them.
-    """
+    """Yield each kernel's results for all outputs."""
     scales = _error_scales_of(outputs, descs, terms)
     values = [quantity.value for quantity in outputs]
     for block in kernels.blocks(values[0].shape[-2]):
@@ -192,13 +171,7 @@ def _simulations(
 def _error_scales_of(
     outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs that a desc has.
-
-    Args:
-        outputs: the outputs.
-        descs: their descs; None for an output that the layer's desc lacks.
-        terms: how many terms the outputs' rules count.
-    """
+    """Return the error scales of the outputs that a desc has; `descs` has None for the others."""
     return tuple(
         quantity_of(output).narrowed(terms)
         for output, desc in zip(outputs, descs, strict=True)

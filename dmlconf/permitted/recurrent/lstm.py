@@ -1,7 +1,4 @@
-"""The error scales of LSTM, and which intermediate values its kernels store in FLOAT16.
-
-Derived in docs/bounds.md, Recurrent layers.
-"""
+"""The error scales of LSTM, and which intermediate values its kernels store in FLOAT16."""
 
 from __future__ import annotations
 

@@ -52,11 +52,13 @@ _STORE_BIAS: Final = 0.5
 
 _ACTIVATION: Final = 2.0
 """How many times an activation's own greatest error counts in a spread. A device's exp or tanh errs
-alike at near arguments, so errors of several steps do not cancel as independent ones do."""
+alike at arguments close together, so errors of several steps do not cancel as independent ones do.
+"""
 
 _MOST_ERRORS: Final = 2.0**200
 """The greatest error scale that is carried to the next step. An error scale grows with every step,
-and would be infinite after some hundred. Only ANY_RESULT, 2^400, means that any result is right."""
+and would be infinite after some hundred steps. Only ANY_RESULT, 2^400, means that any result is
+right."""
 
 _TOGETHER: Final = 2.0**-20
 """The unit of an error scale, HALF_STEP, times the roundings of a sum of 16 terms."""
@@ -75,10 +77,10 @@ class Quantity(Values):
     """Values and the errors that they have in a right implementation.
 
     Attributes:
-        error_scale: what bounds their errors.
+        error_scale: the bound of their errors.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
             values' own unit; None for exact values.
-        terms: for each value, which is a sum, the sum of its terms' sizes; None if that is its own
+        terms: for each value that is a sum, the sum of its terms' sizes; None if that is its own
             size.
     """
 
@@ -99,7 +101,8 @@ class Quantity(Values):
             lambda first, second: first + second,
             lambda first, second: first + second,
         )
-        # Beside an infinity, finite terms may overflow to the other one: the sum is NaN then.
+        # Finite terms beside an infinity may overflow to the opposite infinity: the sum is then
+        # NaN.
         infinite = np.isinf(self.value) | np.isinf(other.value)
         beyond = infinite & (overflows(self._terms()) | overflows(other._terms()))
         if beyond.any():
@@ -129,8 +132,8 @@ class Quantity(Values):
     def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
         """Return a product with the product of its factors' errors, which is not linear.
 
-        It counts where both errors exceed their values: an ELU may make -2^-24 of -1.6e-23, since
-        the error of exp is that large next to 1, and the product of two such numbers is 2^-48.
+        It counts where both errors exceed their values. An ELU may make -2^-24 of -1.6e-23, since
+        the error of exp is that large next to 1; the product of two such numbers is 2^-48.
         """
         (single, half), (mine, held), (theirs, other_held) = (
             each._spreads() for each in (self, first, second)
@@ -156,7 +159,7 @@ class Quantity(Values):
         return near & ((size > 0) | (reach > 0))
 
     def _certainly_infinite(self) -> Array:
-        """Return where every right implementation has this infinity."""
+        """Return where every right implementation has the same infinity."""
         certain: Array = np.isinf(self.value) & ~self._open()
         return certain
 
@@ -172,18 +175,16 @@ class Quantity(Values):
         The functions carry the error scales and the spreads of both to the result.
         """
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(_own_size(value))
-        # A value that may be NaN stays so times zero, and in a sum with any other term.
+        # A value that may be NaN may still be NaN times zero, or plus any other term.
         error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
         return Quantity(value, error_scale, (_rounded(single, value, half), half))
 
     def _spreads(self) -> tuple[Spread, Spread]:
-        """Return the spreads; spreads of zero if there are none."""
         exact = Spread.none(self.value.shape)
         return (exact, exact) if self.spreads is None else self.spreads
 
     def _each(self, function: Callable[[Spread], Spread]) -> tuple[Spread, Spread] | None:
-        """Return both spreads after a function is applied to each."""
         if self.spreads is None:
             return None
         single, half = self.spreads
@@ -199,8 +200,8 @@ class Quantity(Values):
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
 
-        Measured: max(NaN, -threshold) is -threshold. To return NaN is right as well, so for NaN any
-        result is right.
+        Measured: max(NaN, -threshold) is -threshold. To return NaN is right as well, so any result
+        of NaN is right.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
@@ -215,11 +216,10 @@ class Quantity(Values):
     ) -> Quantity:
         """Return the values as one kernel stores them in FLOAT16.
 
-        A store removes the errors before it, unless they reach across the boundary between two
-        FLOAT16 numbers. Where a finite number overflows in FLOAT16, any result is right.
+        A store removes earlier errors, unless they reach across the boundary between two FLOAT16
+        numbers. Where a finite number overflows in FLOAT16, any result is right.
 
         Args:
-            rounded: gives the FLOAT16 numbers that are stored, FLOAT64.
             exact: where every kernel has exactly these values before it stores them.
             rows: which rows are stored, sizes {rows, 1}; the others stay as they are.
         """
@@ -248,12 +248,7 @@ class Quantity(Values):
         return reach
 
     def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
-        """Return the activation.
-
-        Args:
-            activation: the activation.
-            dtype: the type of the tensors, in which a sum may overflow before its last term.
-        """
+        """Return the activation of sums, which may overflow in `dtype` before their last term."""
         # An infinity has no error where the activation is flat, such as RELU below 0.
         return self._exact_infinities()._activated(activation, dtype)
 
@@ -272,7 +267,7 @@ class Quantity(Values):
             self.value, self.error_scale, activation.desc, dtype, error, value
         )
         # A sum may be stored in the data type before the last term is added. Its terms tell whether
-        # it overflows there; the error scale does not, since it grows with every step.
+        # it overflows there. The error scale cannot tell that, since it grows with every step.
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         spreads = self._activated_spreads(activation, value, error)
@@ -311,7 +306,7 @@ class Quantity(Values):
         slopes = (beside[1:] - beside[:-1]) / (reach / 2)
         slope = np.add.reduce(slopes, 0) / len(slopes)
         bend = np.maximum.reduce(np.abs(slopes - slope), 0)
-        # An Alpha of infinity is the slope of a LEAKY_RELU below 0; no error is 0 times that.
+        # An exact value has no error, even if an Alpha makes the slope of LEAKY_RELU infinite.
         exact = (likely == 0) & ~np.isfinite(slope + bend)
         if exact.any():
             slope, bend = (np.where(exact, 0.0, each) for each in (slope, bend))
@@ -331,7 +326,7 @@ class Quantity(Values):
             return replace(product.nothing().where(self.absent, product), terms=terms)
         value = self.value @ matrix
         error_scale = self.error_scale.times(matrix)
-        # The worst of all errors grows with every step. Only what overflows is open.
+        # The worst-case error grows with every step, so it is limited. Only what overflows is open.
         errors = self.error_scale.sums
         errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_ERRORS))
         sums = _product_size(np.abs(self.value) + errors, matrix)
@@ -356,9 +351,9 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the values; the errors of results that are computed from them are not independent.
+        """Return the values with errors that the results computed from them share.
 
-        If several results of the same value meet in a sum, the shares of its error may cancel.
+        If such results meet in a sum, the shares of one error may cancel.
         """
         if self.spreads is None:
             return self
@@ -381,16 +376,15 @@ class Quantity(Values):
     def narrowed(self, terms: int) -> ErrorScale:
         """Return the error scale with likely errors where they are less than the worst-case ones.
 
-        Args:
-            terms: the number of terms that the rule has; an error is counted in their roundings.
+        The rule counts errors in the roundings of `terms` terms.
         """
         if self.spreads is None:
             return self.error_scale
         single, half = self.spreads
         before = self.error_scale
         sums = np.fmin(before.sums, single.limit / (HALF_STEP * roundings(terms)))
-        # A likely error beyond FLOAT32 means that a sum may overflow. A worst-case error need not,
-        # since it grows with every step.
+        # A likely error beyond FLOAT32 means that a sum may overflow. A worst-case error does not
+        # mean that, since it grows with every step.
         unbounded = (before.sums >= ANY_RESULT) | (sums > LARGEST_FLOAT32) & np.isfinite(sums)
         sums = np.where(unbounded, ANY_RESULT, sums)
         if before.stored is None:
@@ -425,14 +419,7 @@ def quantity_of(values: Values) -> Quantity:
 def next_state(
     state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array, step: int
 ) -> tuple[Quantity, ...]:
-    """Return the state that the next step reads: stored by the kernel, in sequences that go on.
-
-    Args:
-        state: the parts of the state.
-        hold: how the kernel stores each.
-        running: which sequences go on.
-        step: the number of the step; no other step has it.
-    """
+    """Return the state that the next step reads; kernels store it in sequences that are running."""
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))
     singles, halves = zip(*(part._spreads() for part in parts), strict=True)
@@ -451,12 +438,7 @@ def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
 
 
 def _product(product: Quantity, left: Array, right: Array) -> Quantity:
-    """Return a product with the errors of its factors and of its own sums.
-
-    Args:
-        product: the product.
-        left, right: the factors.
-    """
+    """Return a product of two factors with their errors and those of its own sums."""
     error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
     size = np.abs(left) @ np.abs(right)
@@ -481,7 +463,7 @@ def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
 def _own_size(values: Array) -> Array:
     """Return the sizes of values, of which FLOAT32 loses a share of HALF_STEP.
 
-    A subnormal number may be lost as a whole, so its size counts as so much more.
+    A subnormal number may be lost as a whole, so its size is divided by that share.
     """
     sizes = np.abs(values)
     subnormal = _subnormal(values)
@@ -489,7 +471,6 @@ def _own_size(values: Array) -> Array:
 
 
 def _subnormal(values: Array) -> Array:
-    """Return which values are subnormal in FLOAT32."""
     sizes = np.abs(values)
     subnormal: Array = (sizes > 0) & (sizes < LEAST_NORMAL_FLOAT32)
     return subnormal

@@ -1,7 +1,4 @@
-"""Permitted errors of RNN, and the values that its kernels store in FLOAT16.
-
-Derived in docs/bounds.md, Recurrent layers.
-"""
+"""Permitted errors of RNN, and the values that its kernels store in FLOAT16."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ Measured: a simulation that stores these gives all 210 elements of two random ca
 bit by bit."""
 
 _HELD: Final[Sites] = _BIAS_ADDED_TO_SUM | {"sum"}
-"""The values that DirectML stores in other cases: the input's products alone as well."""
+"""The values that DirectML stores in other cases: these, and the input's products alone."""
 
 
 @of_fields(RnnDesc)

@@ -39,9 +39,9 @@ _MIXTURES: Final = 256
 _CHANCE: Final = 2.0
 """The factor by which mixtures are enlarged. Chance alone needs 1.25: the sum of squares of 256
 normally distributed numbers is less than 1 / 1.25^2 of its mean in 1.6 of a million draws (Wilson
-and Hilferty's approximation). But the slopes of later steps depend on the errors as well: measured
-on an LSTM of 2 x 320 that enlarges errors from step to step, mixtures gave one tenth of the results
-a smaller limit than separate errors give with 1.25, and none with 2."""
+and Hilferty's approximation). But the slopes of later steps depend on the errors as well. Measured
+on an LSTM of 2 x 320 that enlarges errors from step to step: with 1.25, mixtures gave one tenth of
+the results a smaller limit than separate errors give; with 2, none."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,7 @@ class Spread:
         return Spread(np.hypot(self.own, errors), self.shared)
 
     def times(self, matrix: Array, sources: Array) -> Spread:
-        """Return the spread of the values {..., n} times {n, m}, without its own roundings.
-
-        Args:
-            matrix: the matrix that the values are multiplied by.
-            sources: what `sources_of` returns for the values.
-        """
+        """Return the spread of the values {..., n} times {n, m}, without its own roundings."""
         shared = _present(np.concatenate([self.shared, _each_alone(self.own, sources)]))
         # One product of all rows: NumPy makes one for each error otherwise.
         product = shared.reshape(-1, shared.shape[-1]) @ matrix
@@ -121,9 +116,6 @@ class Spread:
 
         If a result depends on a value along several paths, the error of the value is then added up
         with the right signs.
-
-        Args:
-            sources: what `sources_of` returns for the values.
         """
         shared = np.concatenate([self.shared, _each_alone(self.own, sources)])
         return Spread(np.zeros_like(self.own), shared)
@@ -142,14 +134,9 @@ class Spread:
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
     """Return equally large spreads in which all errors are shared, about one for each value.
 
-    For wide states, a few mixtures stand for all errors, enlarged so that chance makes the spreads
-    no smaller: see `_mixed`.
-
-    Args:
-        parts: the spreads of the parts of a state, sizes {batch, n} each, with the same shared
-            errors.
-        sources: what `sources_of` returns for the values of all parts, one after the other.
-        step: the number of the step, which a wide state needs.
+    For wide states, a few mixtures stand for all errors: see `_mixed`. The parts of a state, sizes
+    {batch, n} each, have the same shared errors; `sources` are those of all parts, one after the
+    other.
     """
     widths = [part.own.shape[-1] for part in parts]
     alone = np.concatenate([part.own for part in parts], -1)
@@ -177,10 +164,10 @@ def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple
 def _mixed(own: Array, sources: Array, step: int) -> Array:
     """Return errors {_MIXTURES, ..., n}, each a mixture of all sources with random signs.
 
-    On average, the sum of the squares of the mixtures at a value is that of all errors apart, times
-    the square of _CHANCE; its relative standard deviation is the root of 2 / _MIXTURES. Since
-    errors are propagated linearly, what follows from a mixture is the mixture of what follows from
-    each error. So the number of errors stays the same, and does not grow by one for each value.
+    On average, the squares of the mixtures at a value add up to those of all errors, times the
+    square of _CHANCE; the relative standard deviation of that sum is the root of 2 / _MIXTURES.
+    Since errors are propagated linearly, what follows from a mixture is the mixture of what follows
+    from each error.
 
     Source: Hutchinson, "A Stochastic Estimator of the Trace of the Influence Matrix for Laplacian
     Smoothing Splines", 1989.
@@ -231,7 +218,6 @@ def _aligned(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _lengthened(errors: Array, count: int) -> Array:
-    """Return the errors, followed by zeros up to `count`."""
     if len(errors) == count:
         return errors
     lengthened = np.zeros((count, *errors.shape[1:]))
