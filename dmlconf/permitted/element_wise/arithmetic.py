@@ -39,8 +39,8 @@ LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
-"""The relative error of a quotient by way of a subnormal reciprocal that is not flushed: the
-reciprocal has two bits less than a normal number, and the product is rounded."""
+"""The relative error of a quotient by way of a subnormal reciprocal, if not flushed: the reciprocal
+has two bits less than a normal number, and the product is rounded."""
 
 
 def element_wise_add1_interval(
@@ -62,7 +62,7 @@ def element_wise_add1_interval(
         gaps = [np.abs(value - exact) for value in of_ends]
         finite = np.where(np.isfinite(gaps), gaps, 0.0).max(0)
         lowest, highest = rounded_interval(exact, error + finite, ends[0].dtype)
-        # A sum may overflow before the activation is applied, or not.
+        # Kernels differ in whether a sum overflows before the activation.
         narrow = [value.astype(ends[0].dtype) for value in of_ends]
         undefined = np.isnan(of_ends).any(0) & ~np.isnan(exact)
         hull = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
@@ -130,8 +130,8 @@ def element_wise_divide_candidates(
 ) -> Sequence[Interval]:
     """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
 
-    If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite. A
-    signed integer divided by zero is undefined, and so is the smallest one divided by -1.
+    If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite.
+    Undefined are a signed integer divided by zero and the smallest one divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.

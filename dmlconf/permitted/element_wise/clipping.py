@@ -32,10 +32,7 @@ __all__ = [
 
 @of_fields(Clip1Desc)
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
-    """Return the candidates of bounded elements, which are scaled and rounded up or down first.
-
-    For integers, a bound of NaN may become any integer to which a processor converts it.
-    """
+    """Return the candidates of bounded elements, which are scaled and rounded up or down first."""
     return [
         function_interval(
             clip_between(low, high), desc.InputTensor, desc.ScaleBias, desc.OutputTensor
@@ -48,10 +45,7 @@ def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
 def element_wise_threshold_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> Sequence[Interval]:
-    """Return the candidates of bounded elements, which are scaled and rounded up or down first.
-
-    For integers, a bound of NaN may become any integer to which a processor converts it.
-    """
+    """Return the candidates of bounded elements, which are scaled and rounded up or down first."""
     tensors = InputTensor, ScaleBias, OutputTensor
     if OutputTensor.DataType.dtype.kind == "f":
         return [function_interval(threshold_function(OutputTensor, Min), *tensors)]
@@ -75,9 +69,6 @@ def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
 
     There are several only if the bound is NaN and the tensor holds integers, since processors
     convert NaN differently.
-
-    Args:
-        value, tensor, data_type: as for `bound_of`.
     """
     dtype = tensor.DataType.dtype
     bound = bound_of(value, tensor, data_type)

@@ -100,7 +100,7 @@ def _log_of_sum_interval(
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
-    # The formula is NaN for only some numbers of the interval in which x may be.
+    # The formula is NaN for only some numbers of the interval in which x may lie.
     undefined = np.isneginf(low) & ~np.isneginf(high)
     if one < 0:
         undefined |= (low < 1) & (high >= 1)

@@ -28,7 +28,7 @@ _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient that is computed as a product with a reciprocal."""
 
 _LARGEST_MULTIPLE: Final = 2.0**22
-"""The quotient up to which exact multiples leave 0, as measured on DirectML 1.15.4."""
+"""The quotient up to which exact multiples leave no remainder: measured on DirectML 1.15.4."""
 
 
 def element_wise_modulus_truncate_candidates(
@@ -36,7 +36,7 @@ def element_wise_modulus_truncate_candidates(
 ) -> Sequence[Interval]:
     """Return the permitted remainders, and any integer where the remainder is undefined.
 
-    Source: Direct3D 11.3 functional specification, as for quotients.
+    Source: that of `element_wise_divide_candidates`.
     """
     remainder = element_wise_modulus_truncate(ATensor, BTensor, OutputTensor)
     return _candidates(ATensor, BTensor, remainder, np.trunc)
@@ -47,7 +47,7 @@ def element_wise_modulus_floor_candidates(
 ) -> Sequence[Interval]:
     """Return the permitted remainders, and any integer where the remainder is undefined.
 
-    Source: Direct3D 11.3 functional specification, as for quotients.
+    Source: that of `element_wise_divide_candidates`.
     """
     remainder = element_wise_modulus_floor(ATensor, BTensor, OutputTensor)
     return _candidates(ATensor, BTensor, remainder, np.floor)
@@ -69,15 +69,8 @@ def _float_candidates(
     If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
     nothing between. If the error of a large quotient spans several whole numbers, all numbers
     between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples leave
-    0. If a / b or 1 / b underflows, a / b may count as 0, and then the remainder is a. The product
-    with b is exact where FLOAT32 holds it. Where a quotient or a product overflows, any value is
-    right; a divisor of 0 gives NaN.
-
-    Args:
-        dividend: `a`.
-        divisor: `b`.
-        rounding: how the quotient is rounded.
-        dtype: the type of dividend, divisor and remainder.
+    the remainder 0. If a / b or 1 / b underflows, a / b may count as 0, and then the remainder is
+    a. If a quotient or a product overflows, any value is right; a divisor of 0 gives NaN.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
@@ -119,7 +112,7 @@ def _float_candidates(
 def _integer_candidates(dividend: Array, divisor: Array, remainder: Array) -> Sequence[Interval]:
     """Return the remainder, or any integer where Direct3D leaves it undefined.
 
-    A signed integer modulo zero is undefined, and so is the smallest one modulo -1.
+    It is undefined for a signed integer modulo zero and for the smallest one modulo -1.
     """
     limits = np.iinfo(remainder.dtype)
     if remainder.dtype.kind == "u":

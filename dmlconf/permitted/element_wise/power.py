@@ -182,7 +182,7 @@ def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDe
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # 32-bit integers wrap around; if an operand was rounded, any such power is right.
+        # 32-bit integers wrap around; of a rounded operand, any value is right for such a power.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

@@ -60,7 +60,6 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
 
 
 def _is_single(values: Array) -> Array:
-    """Return which FLOAT64 numbers are FLOAT32 numbers as well."""
     same: Array = values.astype(np.float32) == values
     return same
 
@@ -80,8 +79,6 @@ def function_interval(
     Args:
         function: a function of FLOAT64 numbers; monotone on either side of zero. Where it is NaN
             for some but not all arguments that scaling may give, any result is right.
-        tensor: the elements.
-        scale_bias: how the elements are scaled first; None if they are not.
         output: the output, whose type the results have; integers are truncated before the function.
         error: how far the function itself may be off before its result is rounded.
         domain: where the function is defined; the ends of the argument's interval are kept in it.
@@ -115,8 +112,6 @@ def unary_interval(
     """Return the `..._interval` function of an operator that scales elements first.
 
     Args:
-        name: the operator's name, as in `element_wise_exp`.
-        ends: returns the interval, given the input, the ScaleBias and the output.
         words: what the function's docstring says after "Return".
     """
 

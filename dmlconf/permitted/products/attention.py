@@ -71,8 +71,8 @@ def multihead_attention1_error_scale(
 
     Measured: kernels store queries, keys and values with their bias in FLOAT16, and the shares that
     the softmax gives. DirectML 1.15.4 also stores what is added to scores for positions and masks,
-    DirectML 1.13.1 the scores and the sum of powers; simulations of 1.13.1 are candidates. All are
-    truncated. Simulations give 99.8% of the elements with the same bits.
+    DirectML 1.13.1 the scores and the sum of powers; simulations of 1.13.1 are candidates. All
+    stores truncate. Simulations give 99.8% of the elements with the same bits.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -86,7 +86,7 @@ def multihead_attention1_error_scale(
         parts = heads_of(absolute, *heads)
         sizes = ErrorScale(_sizes(parts, absolute), _held_scores(exact, fields))
         if not np.isfinite(sizes.sums).all():
-            # Next to an infinity, finite terms may overflow to the other one, which makes NaN.
+            # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
             finite = _each(finite_sizes, fields)
             beyond = _sizes(heads_of(finite, *heads), finite) > float(np.finfo(dtype).max)
             sizes, scores = _open_rows(sizes, scores, beyond)
@@ -101,7 +101,7 @@ def multihead_attention1_error_scale(
         shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
         value = parts.spread(parts.value)
         values = shares.times(value)
-        # If any share is right, the product with an infinite value may be NaN, too.
+        # Where a share may be anything, its product with an infinite value may be NaN.
         uncertain = np.asarray((shares.sums >= ANY_RESULT).any(KEYS, keepdims=True))
         values = values.open_where(np.broadcast_to(uncertain, values.sums.shape))
         if fields["BiasTensor"] is not None:
@@ -152,11 +152,6 @@ def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | Non
     Such an error scale counts as that of a sum that overflowed, so that it is cut at the largest
     number. For a value of 3.4e38 with a share of 0.2, the output is 7e37; if the score is 100, the
     error scale is 7e39.
-
-    Args:
-        scores: the scores.
-        value: the values, for each query.
-        sums: the error scales, in the order of the outputs.
     """
     steep = np.isfinite(sums) & (sums > LARGEST_FLOAT32) & (sums < ANY_RESULT)
     if not steep.any():
@@ -205,7 +200,7 @@ def _left_alone(fields: Mapping[str, Any]) -> Array | None:
 
 
 def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
-    """Return magnitudes and scores; where a score of a row overflows, any result of it is right.
+    """Return magnitudes and scores; if a score of a row overflows, any result of the row is right.
 
     The scores of such a row are set to 0.
     """
@@ -216,8 +211,8 @@ def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorSc
 def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> Array:
     """Return which products of finite queries and keys may overflow before Scale makes them small.
 
-    The page multiplies the product with Scale: -4 times 3.4e38 is an infinity, and times a Scale of
-    0 NaN. DirectML 1.15.4 gives NaN, as measured.
+    By the page, Scale comes last: -4 times 3.4e38 is an infinity, and a Scale of 0 makes NaN of it.
+    Measured: DirectML 1.15.4 gives NaN.
     """
     parts = heads_of(_each(finite_sizes, fields), *heads)
     largest = parts.query.max(initial=0) * parts.key.max(initial=0) * parts.query.shape[3]
@@ -239,7 +234,6 @@ def _overflowing_scores(parts: Heads) -> Array:
 
 
 def _beyond_float16(values: Array) -> Array:
-    """Return which finite values FLOAT16 cannot hold."""
     return overflows(np.abs(values), np.dtype(np.float16))
 
 
@@ -247,11 +241,6 @@ def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Arr
     """Yield the results of kernels that store scores, sum of powers and shares in FLOAT16.
 
     DirectML 1.13.1 does so, as measured.
-
-    Args:
-        parts: queries, keys and values.
-        fields: the desc's fields.
-        store: how FLOAT16 holds a value.
     """
     if fields["BiasTensor"] is not None:
         parts = Heads(*map(store, (parts.query, parts.key, parts.value)))
@@ -318,10 +307,7 @@ def _shares_error_scale(
     Subnormal shares may count as 0.
 
     Args:
-        scores: what the softmax is taken of.
-        sizes: the error scale of the scores.
         head_size: how many products there are in a score.
-        dtype: the output's data type. FLOAT16 holds the shares.
     """
     products = 8 + head_size + scores.shape[3]
     shares = fused_softmax(scores, KEYS)

@@ -38,7 +38,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         if abs(alpha) < 1:
             beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, sizes_of))
         if not np.isfinite(error_scale).all():
-            # Next to an infinity, finite products may overflow to the other one, which makes NaN.
+            # Finite products beside an infinity may overflow to the opposite one, which makes NaN.
             added = gemm_sums(desc, None, 1.0, 0.0, finite_sizes)
             beyond |= overflows(max(1.0, abs(alpha)) * added)
         quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)

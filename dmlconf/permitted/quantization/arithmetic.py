@@ -47,8 +47,8 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
     If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If a term exceeds
     the largest FLOAT32 number, or a scale is 0, any result is right.
 
-    Source: Direct3D 11.3 functional specification: products and sums may be off by one ULP, and so
-    may the reciprocal of the scale.
+    Source: Direct3D 11.3 functional specification: products, sums and the reciprocal of the scale
+    may be off by one ULP.
     """
     double = np.dtype(np.float64)
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
@@ -77,9 +77,9 @@ def matrix_multiply_integer_to_float_error_scale(
 ) -> ErrorScale:
     """Return the sums of absolute values, for integers that may be rounded to FLOAT32 first.
 
-    A kernel may store the dequantized numbers in the type of the scales. If one of them overflows,
-    the result may be infinite or NaN. Measured on DirectML 1.15.4: with FLOAT16 the largest number
-    is stored instead, both before and after scaling.
+    A kernel may store the dequantized numbers in the type of the scales. If a number overflows
+    there, the result may be infinite or NaN. Measured on DirectML 1.15.4: with FLOAT16 the largest
+    number is stored instead, both before and after scaling.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -151,12 +151,8 @@ def quantized_sum_candidates(
     - the sum, or the quotient plus a zero point, exceeds 32 bits
 
     Args:
-        sums: as for `quantized_sum`.
         error_scale: the sums of absolute values.
         products: how many products each sum has.
-        scales: as for `quantized_sum`.
-        zero_point: as for `quantized_sum`.
-        output: the tensor that is returned.
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)
@@ -178,7 +174,6 @@ def quantized_sum_candidates(
 
 
 def _rounded(values: Array) -> Array:
-    """Return which numbers FLOAT16 rounds."""
     rounded: Array = np.isfinite(values) & (values.astype(np.float16) != values)
     return rounded
 

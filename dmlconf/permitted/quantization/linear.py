@@ -44,8 +44,7 @@ def element_wise_quantize_linear_candidates(
     """Return the quantized numbers of kernels that divide, and of those that multiply.
 
     A kernel computes `x / scale` or `x * (1 / scale)`, and rounds the quotient toward zero or to
-    nearest. With a scale of 0 the page leaves the result undefined. `quantized_candidates` says
-    which results are right for NaN.
+    nearest. With a scale of 0 the page leaves the result undefined.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
@@ -61,7 +60,7 @@ def element_wise_dequantize_linear_interval(
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Interval:
-    """Return the interval from the product rounded toward zero to that rounded to nearest.
+    """Return the interval between the products rounded toward zero and to nearest.
 
     Integers of 32 bits, and their difference to the zero point, may be rounded to FLOAT32 first.
 
@@ -109,12 +108,12 @@ def dynamic_quantize_linear_candidates(
     OutputScaleTensor: TensorDesc,
     OutputZeroPointTensor: TensorDesc,
 ) -> tuple[Sequence[Interval], ...]:
-    """Return the candidates: the scale, and the quotients by it, may each be rounded in two ways.
+    """Return the candidates: scale and quotients may be rounded toward zero or to nearest.
 
-    These are rounding toward zero and to nearest. If the scale is a power of two, all quotients are
-    exact, and so are products with its reciprocal. A subnormal scale has fewer digits, and may
-    count as 0: see `_without_scale`. If the range of the input may be 0, or overflows FLOAT32, the
-    formula leaves the zero point and the output undefined.
+    If the scale is a power of two, all quotients and the products with its reciprocal are exact. A
+    subnormal scale has fewer digits, and may count as 0: see `_without_scale`. If the range of the
+    input may be 0, or overflows FLOAT32, the formula leaves the zero point and the output
+    undefined.
 
     Source: the page; Direct3D 11 floating-point rules: sums, differences and products are within
     half a ULP, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0
@@ -136,7 +135,7 @@ def dynamic_quantize_linear_candidates(
         small = (InputTensor != 0) & (np.abs(InputTensor) < _SINGLE.smallest_normal)
         only_small = bool((small | (InputTensor == 0)).all())
         if subnormal.any() and small.any() and not only_small:
-            undefined |= True  # Any of the numbers may count as 0, and so may their range.
+            undefined |= True  # Any of the numbers, and also their range, may count as 0.
         start = data_type.minimum - least / scale
         error = np.abs(least / scale) * 4 * rounded
         zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)

@@ -33,8 +33,8 @@ def quantized_candidates(
     """Return the least and the greatest right value of `quantized`, and others for NaN.
 
     Measured: for NaN DirectML gives the least number, 0 or the zero point, depending on the
-    operator: a clamp turns NaN into the least number, a conversion to an integer into 0, before or
-    after the zero point is added.
+    operator. A clamp turns NaN into the least number; a conversion to an integer turns it into 0,
+    before or after the zero point is added.
 
     Args:
         quotient: the result of an infinitely precise division, FLOAT64, and how far the quotient
@@ -66,10 +66,7 @@ def quantized_candidates(
 
 
 def is_power_of_two(scale: Array) -> Array:
-    """Return which scales are powers of two: FLOAT32 multiplies and divides by them exactly.
-
-    Their reciprocals are powers of two as well.
-    """
+    """Return which scales are powers of two: FLOAT32 multiplies and divides by them exactly."""
     fraction, exponent = np.frexp(np.abs(scale))
     usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
     return usual

@@ -42,8 +42,8 @@ def argmin_interval(
 ) -> Interval:
     """Return the interval of ARGMIN: the index or, if a row compared in parts has a NaN, any index.
 
-    A part that begins with NaN returns the index of the NaN, and the kernel decides where parts
-    begin: for 1,024 elements with a NaN at the end DirectML returns 1023.
+    A part that begins with NaN returns the index of the NaN. The kernel decides where parts begin:
+    for 1,024 elements with a NaN at the end DirectML returns 1023.
 
     Source: measured on DirectML 1.8.0 to 1.15.4: rows of 514 elements and more, and several axes.
     """
@@ -163,7 +163,7 @@ def reduce_error_scale(
 
 
 def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
-    """Return the error scale of the logarithm of a sum of rows, or of their powers, FLOAT64.
+    """Return the error scale of the logarithm of a sum of rows, or of their exponentials, FLOAT64.
 
     Derived in docs/bounds.md, Functions of sums.
     """
@@ -192,10 +192,6 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
     0. An infinite factor times a partial product that underflows is NaN as well.
 
     Derived in docs/bounds.md, Products.
-
-    Args:
-        absolute: the absolute values of the factors, FLOAT64.
-        multiply: returns the products of factors.
     """
     product = multiply(absolute)
     finite = np.where(np.isfinite(absolute), absolute, 1.0)

@@ -82,11 +82,6 @@ def reduced_candidates(
 
     An output with more unsure samples along an axis than are tried may have any value between its
     least and its greatest result.
-
-    Args:
-        reading: how the tensor is read.
-        y, x: where the samples lie.
-        function: AVERAGE or MAX.
     """
     open_sides = unsure(reading, y, 1), unsure(reading, x, 2)
     counts = [axis.sum(axis=1) for axis in open_sides]
@@ -101,12 +96,7 @@ def reduced_candidates(
 
 
 def _tried(counts: Sequence[Array], elements: int) -> list[int]:
-    """Return for how many unsure samples along each axis both sides of the boundary are tried.
-
-    Args:
-        counts: how many unsure samples each output has along each axis.
-        elements: the number of elements of all outputs.
-    """
+    """Return for how many unsure samples along each axis both sides of the boundary are tried."""
     bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
     while any(bits) and elements << sum(bits) > _MOST_ELEMENTS:
         bits[bits.index(max(bits))] -= 1
@@ -151,10 +141,7 @@ def _reduced(
 def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSamples:
     """Return the samples, with unsure ones moved to their side of the boundary.
 
-    Args:
-        at: the samples.
-        side: where the unsure ones lie.
-        steady: whether nothing changes between boundaries, so that other samples have no error.
+    If `steady`, nothing changes between boundaries, so other samples have no error.
     """
     errors = np.where(side.unsure | steady, 0.0, at.errors)
     return replace(at, values=at.values + side.shifts(at.errors), errors=errors)

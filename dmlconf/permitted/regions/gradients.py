@@ -130,7 +130,7 @@ class _UncertainGradients(RoiGradients):
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients, or samples of special elements.
 
-        These are infinite, NaN or so large that their sum may overflow.
+        Special numbers are infinite, NaN or so large that their sum may overflow.
         """
         marked = ~(np.abs(self.gradients) <= LARGEST_FLOAT32 / 4)
         reading = special(self.reading) if image else None
@@ -143,10 +143,10 @@ class _UncertainGradients(RoiGradients):
     def _open_elements(self, errors: Array) -> None:
         """Set infinite errors for elements for which any result is right.
 
-        These are the elements around samples of outputs with special numbers, which a kernel may
-        multiply by a share of 0 or skip, and all elements that regions with unknown coordinates may
-        read. A sample outside of the tensor reads its first two elements, the second with a share
-        of 0.
+        These are all elements that regions with unknown coordinates may read, and the elements
+        around samples of outputs with special numbers: a kernel may multiply such a number by a
+        share of 0 or skip it. A sample outside of the tensor reads its first two elements, the
+        second with a share of 0.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)
@@ -164,8 +164,7 @@ class _UncertainGradients(RoiGradients):
     def region_errors(self) -> tuple[Array, Array]:
         """Return how far the regions' gradient may be below and above the right one, {regions, 4}.
 
-        The slope of a sample may be that at any coordinate within its error. All samples of a row
-        have the same y, and all samples of a column the same x.
+        The slope of a sample may be that at any coordinate within its error.
         """
         sums, below, above, positive, negative, differences, terms = (
             np.zeros((len(self.gradients), 4)) for _ in range(7)
@@ -235,9 +234,7 @@ class _UncertainGradients(RoiGradients):
         """Return the gradients of the start and the end of regions, as `of_ends` does.
 
         Args:
-            part: the samples.
             axis: 0 for x, 1 for y.
-            coordinates: y and x that each sample may have.
             end: chooses among the results for these coordinates, such as the least.
         """
         candidates = [self.slope_terms(part, axis, y, x) for y, x in coordinates]
@@ -254,9 +251,6 @@ def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int)
     """Return how far sums may be off that are added up in FLOAT32, in any order.
 
     Args:
-        sums: the sums.
-        error_scales: the sums of absolute values.
-        terms: how many numbers are added up.
         operations: how many FLOAT32 operations make a number before it is added.
 
     Source: docs/bounds.md, Sums.

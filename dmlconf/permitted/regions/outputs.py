@@ -55,8 +55,8 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     """Return the outputs for coordinates that are off by as much as FLOAT32 arithmetic permits.
 
     A sample near a boundary between two elements reads either of them. Near an end of the input it
-    may also be outside. Regions whose coordinates FLOAT32 does not hold have no documented samples,
-    so any result is right, as it is where a sample may be off by more than half an element.
+    may also be outside. Any result is right for regions whose coordinates FLOAT32 does not hold,
+    and for outputs with a sample that may be off by more than half an element.
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):

@@ -52,20 +52,14 @@ class UncertainPart(Part):
         return rows, coordinates_within(block.x, block.x_errors)
 
     def may_lie_beyond_an_element(self) -> Array:
-        """Return which samples may lie on either side of an element.
-
-        The last dimension of the result, that of channels, has size 1.
-        """
+        """Return which samples may lie on either side of an element, {..., channels: 1}."""
         jumps = np.zeros(1, bool)
         for before, _, behind in self._ends():
             jumps = jumps | (np.floor(before) != np.floor(behind))
         return jumps[..., np.newaxis]
 
     def shares(self) -> Iterator[tuple[Array, Share]]:
-        """Yield the indices of elements of all channels, and their shares of the gradients.
-
-        Shares have a last dimension for the channels.
-        """
+        """Yield the indices of elements of all channels, and their shares {..., channels}."""
         block, reading = self.block, self.reading
         height, width = reading.values.shape[1:3]
         rows = [*axis_shares(block.y, block.y_errors, height, linear=reading.linear)]

@@ -115,7 +115,6 @@ def uncertain(at: Placement) -> UncertainSamples:
 
 
 def _inexact(values: Array) -> Array:
-    """Return which values FLOAT32 rounds."""
     rounded: Array = values.astype(np.float32) != values
     return rounded
 
@@ -154,8 +153,7 @@ def greatest(reading: Reading, y: Array, x: Array) -> Array:
 def special(reading: Reading) -> Reading | None:
     """Return a reading that marks infinity, NaN and numbers so large that their sum overflows.
 
-    It gives 1 at each such element and at its neighbours, and 0 elsewhere. Return None if the
-    tensor has no such element.
+    It gives 1 at such elements and at their neighbours, else 0. It is None without such elements.
     """
     marked = ~(np.abs(reading.values) <= _QUARTER)
     if not marked.any():
@@ -184,11 +182,8 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
     """Return which outputs have a sample, perhaps in the tensor, that may be off by over _ADRIFT.
 
-    FLOAT32 holds an end at 50331654 as 50331656, so a sample in the middle of a region from
-    -50331645 to there may lie at 4.5, at 3.5 or outside.
-
-    Returns:
-        One element for each output along the axis, sizes {regions, outputs}.
+    The result has sizes {regions, outputs}. FLOAT32 holds an end at 50331654 as 50331656, so a
+    sample in the middle of a region from -50331645 to there may lie at 4.5, at 3.5 or outside.
     """
     size = reading.values.shape[axis]
     near = (at.values + at.errors >= -1) & (at.values - at.errors <= size)
@@ -216,5 +211,5 @@ def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) 
 
 
 def possible_shifts(errors: Array) -> tuple[Array, ...]:
-    """Return the shifts of coordinates to try: up and down by their errors, and at last none."""
+    """Return the shifts of coordinates to try: up by their errors, down, and at last none."""
     return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)

@@ -40,8 +40,6 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
     """Yield the shares of the first element near each coordinate, then of the second and so on.
 
     Args:
-        at: coordinates along an axis.
-        errors: how far each of these may be off.
         size: the size of the axis; coordinates beyond its ends count as the ends.
         linear: whether two elements share the gradient; otherwise the nearest one gets it, or the
             higher one of two that are equally near.

@@ -45,13 +45,7 @@ _BLOCK: Final = 1 << 17
 def nearest_candidates(
     tensor: Array, at: Sequence[UncertainCoordinates], rounding: str
 ) -> list[Interval]:
-    """Return the candidates of NEAREST_NEIGHBOR: the elements to which rounding may lead.
-
-    Args:
-        tensor: the input.
-        at: the coordinates along each axis.
-        rounding: how these are rounded.
-    """
+    """Return the candidates of NEAREST_NEIGHBOR: the elements to which rounding may lead."""
     choices = [_indices(axis, size, rounding) for axis, size in zip(at, tensor.shape, strict=True)]
     elements = (elements_at(tensor, indices) for indices in product(*choices))
     return [(element, element) for element in elements]
@@ -60,8 +54,8 @@ def nearest_candidates(
 def _indices(at: UncertainCoordinates, size: int, rounding: str) -> list[Array]:
     """Return the indices along an axis to which rounding may lead.
 
-    If these are more than _MOST_INDICES, only the first, the last and that of the coordinate itself
-    are returned.
+    If there are more than _MOST_INDICES, only the first, the last and the one without error are
+    returned.
     """
     low, own, high = (
         nearest(at.values + error, size, rounding) for error in (-at.errors, 0.0, at.errors)
@@ -84,18 +78,10 @@ def linear_candidates(
     in several steps, each element has a line of its own, so every value between the lines is right.
     The same holds along the last axes if there are more than _MOST_CHOICES choices.
 
-    Slices along the leading axes are computed in blocks: an element takes a hundred bytes and more,
-    so three million elements at once would take 600 MB.
+    Slices along the leading axes are computed in blocks, since an element takes 100 bytes or more.
 
-    Along an axis that does not change, an element may still be `first + 0 * (second - first)`,
-    which is NaN beside an infinity, since the page averages the 2 nearest elements of each
-    dimension. `_also_averaged` says along which axes kernels do so.
-
-    Args:
-        tensor: the input.
-        output: the tensor that is returned.
-        steps: the coordinates of each step, for each axis.
-        input_offsets: InputPixelOffsets.
+    Along an axis that does not change, a kernel may still compute `first + 0 * (second - first)`,
+    which is NaN beside an infinity: see `_also_averaged`.
     """
     shifts = [_shift(offset) for offset in input_offsets]
     unchanged = _unchanged(tensor.shape, steps, shifts)
@@ -134,9 +120,7 @@ def _unchanged(
 def _also_averaged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[list[int]]:
-    """Return axes that do not change, but along which kernels average the 2 nearest elements.
-
-    There is a list of axes for each of the kernels that were measured.
+    """Return, for each kernel, the unchanged axes along which it averages the 2 nearest elements.
 
     Measured: UPSAMPLE_2D, and RESAMPLE of DirectML 1.8.0, average along two axes at least, the last
     ones of those that do not change. RESAMPLE of DirectML 1.10.1 to 1.15.4 averages along one at
@@ -239,12 +223,7 @@ def _near_special(
     """Return which results have an infinite, NaN or enormous neighbour, perhaps with weight 0.
 
     Measured: such a neighbour, or a difference that overflows, may make NaN of the result.
-
-    Args:
-        tensor: the input.
-        steps: the coordinates of each step, for each axis.
-        shifts: how far the offsets are below 0 or above 1.
-        averaged: the axes that are averaged along although they do not change.
+    `averaged` are the axes along which a kernel averages although they do not change.
     """
     marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
     if tensor.dtype.kind != "f" or not marked.any():

@@ -38,8 +38,8 @@ class UncertainCoordinates(Coordinates):
 def uncertain(at: Coordinates) -> UncertainCoordinates:
     """Return coordinates with their errors.
 
-    Where the scale is a power of two, and FLOAT32 holds all intermediates, in any order, exactly,
-    there is no error. An intermediate of 8388607.25, for instance, is rounded.
+    There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly. It
+    rounds 8388607.25, for instance.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)
@@ -57,9 +57,9 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
 
 
 def quanta(values: Array) -> Array:
-    """Return the greatest power of two that divides each number; 0 for infinity and NaN.
+    """Return the greatest power of two that divides each number.
 
-    For zero it is infinity, since zero is a multiple of every number.
+    It is infinity for zero, and 0 for infinity and NaN.
     """
     finite = np.where(np.isfinite(values), values, 0.0)
     fraction, exponent = np.frexp(finite)

@@ -107,8 +107,6 @@ def extrapolated_estimate(
     """Return points on lines, each through an element and the one after it.
 
     Args:
-        of: the elements.
-        axis: the axis along which these lie.
         coordinate_errors: how far each weight may be off.
         starts: indices of the first element of each line, whole FLOAT64 numbers.
         weights: the weight of the second element of each line; below 0 or above 1 outside the two.

@@ -46,14 +46,9 @@ def linear_interval(
         sum of |g| * (product over the axes of (w + e) - product over the axes of w)
 
     Each term has the rounding errors of a subtraction and a multiplication for each axis, and of
-    the additions. Where FLOAT32 holds all sums exactly in any order, there is no error. A kernel
-    may multiply infinity or NaN by a weight of 0 or leave it out, and sums of enormous gradients
-    may overflow, so any result is right for the elements that these may reach.
-
-    Args:
-        gradient: the incoming gradient.
-        at: for each axis, the coordinates of the gradient's elements in the output.
-        output: the desc of the output.
+    the additions. If FLOAT32 holds all sums exactly in any order, there is no error. A kernel may
+    multiply infinity or NaN by a weight of 0 or leave it out, and sums of enormous gradients may
+    overflow. So any result is right for elements that such gradients may reach.
     """
     values = wide(gradient)
     beyond = ~(np.abs(values) <= LARGEST_FLOAT32 / 4)
@@ -119,7 +114,7 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
 
 
 def _between(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return an array of elements and one of indices: each element with all from low to high.
+    """Return arrays of elements and indices: each element with all indices from low to high.
 
     For low [3, 7] and high [5, 7] these are [0, 0, 0, 1] and [3, 4, 5, 7].
     """
@@ -146,8 +141,8 @@ def _rounded(
 ) -> Interval:
     """Return intervals around sums, in the output's type.
 
-    Where FLOAT32 holds all intermediate sums, multiples of `quantum`, there is no error. If the
-    error scale exceeds the largest FLOAT32 number, one may overflow, so any result is right.
+    If FLOAT32 holds all intermediate sums, multiples of `quantum`, there is no error. If the error
+    scale exceeds the largest FLOAT32 number, a sum may overflow, so any result is right.
     """
     exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= LEAST_NORMAL_FLOAT32)
     overflows = np.isfinite(error_scales) & (error_scales > LARGEST_FLOAT32)
@@ -166,12 +161,6 @@ def nearest_candidates(
     A gradient is uncertain if the error of its coordinate reaches the boundary between two
     elements. If several are near one boundary, or there are too many candidates, the result is one
     interval, from the least to the greatest sum.
-
-    Args:
-        gradient: the incoming gradient.
-        at: for each axis, the coordinates of the gradient's elements in the output.
-        rounding: how coordinates are rounded to indices.
-        output: the desc of the output.
     """
     values = wide(gradient)
     sides = [
@@ -195,8 +184,8 @@ _Members = tuple[Array, Array]
 def _memberships(low: Array, high: Array) -> list[_Members]:
     """Return the ways to assign gradients to elements: with and without those near a boundary.
 
-    An element has two boundaries, so there are four ways: gradients near neither of them, near the
-    upper one, near the lower one, or near both belong to it.
+    An element has two boundaries, so there are four ways: it gets the gradients near neither
+    boundary, near its upper one, near its lower one, or near both.
     """
     every = np.arange(len(low))
     near = low != high
@@ -232,8 +221,8 @@ def _nearest_sums(values: Array, chosen: Sequence[_Members], output: TensorDesc)
         terms = terms * along(np.maximum(counts, 1), axis, values.ndim)
     errors = error_scales * (STEP * (terms - 1))
     quantum = float(np.min(quanta(values), initial=np.inf))
-    # Next to an infinity, finite gradients may overflow to the other one; the sum is then NaN or
-    # not, depending on the order.
+    # Finite gradients beside an infinity may overflow to the opposite infinity; whether the sum is
+    # then NaN depends on the order.
     return _rounded(sums, errors, error_scales, quantum, output, finite > LARGEST_FLOAT32)
 
 

@@ -21,8 +21,8 @@ def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
     """Return the candidates: gradients for coordinates with the rounding errors of FLOAT32.
 
     With NEAREST_NEIGHBOR each gradient belongs to one element. If its coordinate is nearer to a
-    boundary between two elements than the error of FLOAT32, it belongs to either of them, as a
-    whole.
+    boundary between two elements than the error of FLOAT32, it may belong to either of them, as
+    a whole.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
     at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]

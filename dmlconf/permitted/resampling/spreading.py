@@ -15,15 +15,9 @@ __all__ = [
 def elements_within_reach(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
     """Return to which elements marked gradients may contribute along one axis.
 
-    The marked gradient with the coordinate 2.5, between neighbours at 1.5 and 3.5, may contribute
-    to the elements 0 to 5. Measured on DirectML 1.15.4: one whose coordinate is outside the tensor
-    also contributes to elements further in, so it counts for the whole axis.
-
-    Args:
-        marked: which gradients may have any value.
-        axis: the axis.
-        at: the gradients' coordinates along it.
-        size: how many elements there are along it.
+    A marked gradient with the coordinate 2.5, between neighbours at 1.5 and 3.5, may contribute to
+    the elements 0 to 5. Measured on DirectML 1.15.4: a gradient whose coordinate is outside the
+    tensor also contributes to elements further in, so all along the axis are returned for it.
     """
     of_axis = np.moveaxis(marked, axis, 0)
     result = np.zeros((size, *of_axis.shape[1:]), bool)

@@ -42,8 +42,8 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
     """Return the sums of absolute values of what `convolution` adds, carried through activation.
 
     Measured: FLOAT16 may hold the sum before the bias is added, and the activation's input. A
-    kernel may transform the window (Winograd), so sums of integers need not be exact, unless the
-    window has one element: then it is a product of matrices.
+    kernel may transform the window (Winograd), so sums of integers need not be exact. With a window
+    of one element, the convolution is a product of matrices.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -61,7 +61,7 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
         sizes = summed(np.abs(values), np.abs(filter_), absolute_bias)
         scale = ErrorScale(sizes, quantum=quantum)
         if not np.isfinite(scale.sums).all():
-            # Next to an infinity, finite products may overflow to the other one, which makes NaN.
+            # Finite products beside an infinity may overflow to the opposite one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
             scale = scale.overflowing_where(overflows(finite))
         if desc.InputTensor.dtype == np.float16:

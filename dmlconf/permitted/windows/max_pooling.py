@@ -46,7 +46,7 @@ def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], 
 def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
     """Return the maximum of each window and its index.
 
-    Where a window has no number above negative infinity, the output may be negative infinity or the
+    If a window has no number above negative infinity, the output may be negative infinity or the
     lowest finite number, and any index is right.
     """
     return _intervals(desc, desc.windows())

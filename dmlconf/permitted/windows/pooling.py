@@ -58,7 +58,7 @@ def average_pooling_grad_error_scale(
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
     """Return the candidates: roots of sums of x^P, which kernels compute as exp2(P * log2(x)).
 
-    A power that is subnormal in FLOAT32 may count as 0. Where the sum exceeds the largest FLOAT32
+    A power that is subnormal in FLOAT32 may count as 0. If the sum exceeds the largest FLOAT32
     number, infinity is right too, but no number between the root and infinity. With a P of 0, the
     power of 0, by log2(0) * 0, and the root of 1, by log2(1) * infinity, are NaN on some devices.
     So any value is right if the window sees a 0, an infinity or NaN, or only one element.
@@ -99,5 +99,4 @@ def _power_error(base: Array, exponent: float) -> Array:
 
 
 def _wide(tensor: TensorDesc) -> TensorDesc:
-    """Return a FLOAT64 tensor of the same sizes."""
     return TensorDesc(DataType.FLOAT64, tensor.Sizes)
