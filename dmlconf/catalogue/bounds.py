@@ -11,15 +11,13 @@ __all__ = ["Bounds"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The values of an input for which the documentation defines results.
+    """The bounds of one input.
 
     Attributes:
         high: the highest value, as an expression over the desc's fields and the operator's terms.
-        low: the lowest value.
         from_end: whether negative values of signed types count from the end, down to `-high - 1`.
-        writes: if the operator writes at these indices, the tensor whose elements it writes, such
-            as UpdatesTensor. If several indices are equal, it is undefined which element stays.
-            None if elements are only read.
+        writes: the tensor whose elements the operator writes at these indices, such as
+            UpdatesTensor; None if it only reads. Equal indices leave the result undefined.
     """
 
     high: Expression

@@ -47,10 +47,7 @@ def common_constraint_names() -> tuple[str, ...]:
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
     """Return the names of the enforced constraints that the desc breaks, the most general first.
 
-    Args:
-        operator: the operator.
-        desc: its desc.
-        documented: whether documented constraints that DirectML does not enforce count as well.
+    With `documented`, documented constraints that DirectML does not enforce count as well.
     """
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
@@ -75,12 +72,7 @@ def _broken_fields(operator: Operator, desc: Desc) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
-    """Return which of the enforced constraints that apply to any tensor this tensor breaks.
-
-    Args:
-        kind: the kind of the tensor's field.
-        tensor: the tensor.
-    """
+    """Return the names of the enforced constraints on all tensors that this tensor breaks."""
     values = namespace({"Tensor": tensor})
     return tuple(
         constraint.name

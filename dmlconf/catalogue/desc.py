@@ -97,10 +97,7 @@ def tensors_of(
 ) -> Iterator[tuple[str, Field, TensorDesc]]:
     """Yield the present tensors in struct order, each with its name, such as `InputTensors[0]`.
 
-    Args:
-        entry: the operator, or a graph's entry.
-        desc: the desc.
-        kinds: the kinds of tensors; inputs and outputs if none is given.
+    Without `kinds`, these are the inputs and outputs.
     """
     for field in entry.of_kind(*(kinds or (FieldKind.INPUT, FieldKind.OUTPUT))):
         value = desc.get(field.name)

@@ -32,13 +32,7 @@ _LONGEST_SIDE: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is wrong with a field.
-
-    Attributes:
-        constraint: the name of the constraint that is broken.
-        field: the field to look at, such as `InputTensors[0]`; empty for the desc as a whole.
-        text: what the desc has, and what the constraint requires.
-    """
+    """What is wrong with `field`, such as `InputTensors[0]`, or with the desc if it is empty."""
 
     constraint: str
     field: str
@@ -49,10 +43,6 @@ def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
     """Return explanations of the enforced constraints that a desc breaks.
 
     Constraints that cannot be evaluated because a field is missing are left out.
-
-    Args:
-        operator: the operator.
-        desc: its desc.
     """
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     return [
@@ -125,7 +115,7 @@ def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
 
 
 def _written(operator: Operator, field: str) -> str:
-    """Return the field, or for a count, which case files leave out, the array that it counts."""
+    """Return the array instead of its count, which case files leave out; else the field itself."""
     arrays = (each.name for each in operator.fields if each.count == field)
     return next(arrays, field) if field else ""
 
@@ -141,7 +131,6 @@ def _first(expression: Expression, fields: Iterable[str]) -> str:
 
 
 def _reads(constraint: Constraint, fields: Iterable[str], operator: Operator) -> bool:
-    """Return whether a constraint reads one of these fields, or the length of one."""
     counts = {field.name: field.count for field in operator.fields}
     return any({field, counts[field]} & constraint.require.names for field in fields)
 
@@ -165,7 +154,7 @@ def _unmet(require: Expression, names: Namespace) -> str:
         (left, _, value), (right, _, other) = compared
         named = right.names and len(str(right)) <= _LONGEST_SIDE
         return f"{left} is {_shown(value)}, {f'but {right} is' if named else 'not'} {_shown(other)}"
-    if len(compared) == 1 and compared[0][1]:  # `same` asks that all are equal.
+    if len(compared) == 1 and compared[0][1]:  # `same` compares the items of one tuple.
         return f"`{require}` does not hold: {_shown(compared[0][2])}"
     if not compared or any(isinstance(value, bool) for _, _, value in compared):
         compared = [(path, *_value(path, names)) for path in paths(require)]
@@ -195,12 +184,12 @@ def _shown(value: object) -> str:
 
 @lru_cache(maxsize=8192)
 def syntax_tree(source: str) -> ast.expr:
-    """Return the syntax tree of a valid expression; nobody may change it."""
+    """Return the syntax tree of a valid expression; it is cached and must not be changed."""
     return ast.parse(source.strip(), mode="eval").body
 
 
 def alternatives(expression: Expression) -> tuple[Expression, ...]:
-    """Return the operands of an `or`, in order; the expression alone if it is none."""
+    """Return the operands of an `or`, in order; of another expression, the expression itself."""
     body = syntax_tree(str(expression))
     if isinstance(body, ast.BoolOp) and isinstance(body.op, ast.Or):
         return tuple(_part(expression, operand) for operand in body.values)
@@ -208,7 +197,7 @@ def alternatives(expression: Expression) -> tuple[Expression, ...]:
 
 
 def sides(expression: Expression) -> tuple[Expression, ...]:
-    """Return the expressions that are compared, in order: the sides, or the argument of `same`."""
+    """Return the sides of a comparison, or the argument of `same`; empty for other expressions."""
     match syntax_tree(str(expression)):
         case ast.Compare(left=left, comparators=others):
             return tuple(_part(expression, side) for side in (left, *others))
@@ -224,7 +213,7 @@ def is_equation(expression: Expression) -> bool:
 
 
 def paths(expression: Expression) -> tuple[Expression, ...]:
-    """Return the fields, and properties of fields, that an expression reads, in order."""
+    """Return what an expression reads, such as `Axis` and `InputTensor.Sizes`, in order."""
     names = expression.names - FUNCTIONS.keys()
     found = _paths(syntax_tree(str(expression)), names)
     return tuple(dict.fromkeys(map(Expression, found)))

@@ -1,8 +1,6 @@
 """The entry of graphs, by which logs, reports and selections treat a graph like an operator.
 
-A graph takes and returns tensors, as an operator does. So each graph has an entry like an
-operator's, whose fields are its inputs, its outputs, and the facts about its nodes that conditions
-may name.
+Its fields are the graph's inputs and outputs, and facts about its nodes that conditions may name.
 """
 
 from __future__ import annotations

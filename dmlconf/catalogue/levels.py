@@ -1,8 +1,7 @@
-"""The feature level that a desc needs, and the parts of it that need it.
+"""Which feature level a desc needs, and which of its parts need it.
 
-A level is needed by the operator, by the tensors, all of which one support table must list, by
-attributes whose value a later level introduced, by the parts that `level_requirements` in the
-catalogue name, and by each of these in a nested operator.
+The parts are the operator, the tensors, attribute values that a later level introduced, and what
+`level_requirements` in the catalogue name; a nested operator has these parts as well.
 """
 
 from __future__ import annotations
@@ -43,12 +42,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LevelNeed:
-    """A part of a desc, and the feature level that it needs.
-
-    Attributes:
-        level: the level that introduced the part.
-        part: its readable name, such as `PaddingMode WRAP`.
-    """
+    """A part of a desc, such as `PaddingMode WRAP`, and the feature level that it needs."""
 
     level: FeatureLevel
     part: str
@@ -57,8 +51,9 @@ class LevelNeed:
 def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
     """Return the needs of the parts of a desc, the operator first.
 
-    Tensors are included if they need more than the operator. Tensors that no table lists need
-    nothing: no page says from which level they are supported.
+    The tensors, which one table must list together, are included if they need more than the
+    operator. Tensors that no table lists need nothing: no page says from which level they are
+    supported.
     """
     needs = tuple(_needs_of_attributes(operator, desc))
     listing = tables_that_list(operator, desc)

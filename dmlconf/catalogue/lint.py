@@ -23,7 +23,7 @@ LONGEST_EXPRESSION: Final = 200
 
 
 def lint_catalogue() -> list[Problem]:
-    """Return every problem of the catalogue, over all of its files."""
+    """Return every problem of the catalogue."""
     problems = lint_common(schemas_directory() / "common.yaml")
     names: Counter[str] = Counter()
     for path in loader.operator_files():
@@ -141,7 +141,6 @@ def _expression_error(text: str) -> str | None:
 
 
 def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
-    """Return the problems of a section's unreadable expressions."""
     problems = []
     for index, entry in enumerate(document.data.get(section, ())):
         error = _expression_error(entry.get(key, "True")) if isinstance(entry, dict) else None
@@ -151,7 +150,6 @@ def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
 
 
 def _unreadable_values(document: Document, section: tuple[str, ...]) -> Iterator[Problem]:
-    """Yield the problems of a mapping's unreadable expressions."""
     values = document.data
     for key in section:
         values = values.get(key, {})

@@ -63,16 +63,10 @@ _LONGEST_NAME: Final = 100
 
 
 class UnknownOperatorError(LookupError):
-    """The catalogue does not know a name.
-
-    Attributes:
-        name: the unknown name.
-        message: that the name is unknown.
-        hint: a hint at the nearest known name, or at the list of all.
-    """
+    """The catalogue has no operator of this name; `hint` names the nearest, or how to list all."""
 
     def __init__(self, name: str, others: Iterable[str] = ()) -> None:
-        """Take the unknown name, and other names than the catalogue's that it may resemble."""
+        """Take the name; `others` are names outside the catalogue that it may resemble."""
         self.name = name
         self.message = f"the catalogue has no operator {name}"
         near = _without_prefix(name) or nearest(name, operator_names()) or nearest(name, others)
@@ -119,9 +113,7 @@ def entry_of(name: str) -> Entry:
 
 @cache
 def operator_name(name: str) -> str:
-    """Return the name that the catalogue has for a name or alias, without loading the operator.
-
-    For `DML_OPERATOR_TILE` and `tile` that is `TILE`.
+    """Return the catalogue's name for a name or alias, such as `TILE` for `DML_OPERATOR_TILE`.
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
@@ -161,8 +153,7 @@ def _operator_file(name: str) -> Path:
 def operator_data(name: str) -> Mapping[str, Any]:
     """Return the content of an operator's file, in the form of operator.schema.json.
 
-    Raises:
-        UnknownOperatorError: the catalogue has no such operator.
+    An unknown name raises `UnknownOperatorError`.
     """
     data: Mapping[str, Any] = read_document(_operator_file(operator_name(name))).data
     return data
@@ -244,7 +235,6 @@ def _support_table(data: Mapping[str, Any]) -> SupportTable:
 
 
 def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
-    """Yield an operator's constraints, resolving those listed only by name."""
     fields = {field["name"] for field in data["fields"]}
     for constraint in data["constraints"]:
         if is_shared(constraint):
@@ -263,12 +253,8 @@ def shared_constraint(
 ) -> Constraint:
     """Return a constraint of `schemas/common.yaml` as one operator uses it.
 
+    `listed` is the constraint's name, perhaps with the tensors that it compares:
     `same-sizes: [InputTensor, OutputTensor]` becomes `InputTensor.Sizes == OutputTensor.Sizes`.
-
-    Args:
-        listed: what the operator lists: the constraint's name, or its name with the tensors that it
-            compares.
-        fields: the names of the operator's fields.
 
     Raises:
         LookupError: there is no such constraint, or the operator lacks a field that it needs.
@@ -354,11 +340,7 @@ def operator_sets() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def enumeration(name: str) -> Enumeration:
-    """Return an enum of the header.
-
-    Raises:
-        KeyError: the catalogue does not know it.
-    """
+    """Return an enum of the header; raise KeyError if the catalogue does not know it."""
     data = _common()["enums"][name]
     since = {value: FeatureLevel.parse(level) for value, level in data.get("since", {}).items()}
     return Enumeration(

@@ -115,14 +115,11 @@ class Field:
     """One member of an operator desc.
 
     Attributes:
-        name: the name, as the header spells it.
-        kind: input tensor, output tensor or attribute.
         c_type: the member's type in the header, such as `const UINT*`.
-        optional: whether it may be null.
         count: for an array, the field that holds its length.
         type_field: for a scalar union, the field that selects the member in use.
-        wraps: for a scalar union, whether an unsigned number may be written as a negative one,
-            which wraps around, as on the page of FILL_VALUE_SEQUENCE.
+        wraps: for a scalar union, whether an unsigned number may be written as a negative one, as
+            on the page of FILL_VALUE_SEQUENCE.
         without_effect: for an attribute that changes no result, what decides instead.
         bounds: for an input of indices or lengths, the values for which results are defined.
     """
@@ -160,12 +157,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The ranks and data types of one tensor that a table lists.
-
-    Attributes:
-        ranks: minimum and maximum DimensionCount, inclusive.
-        data_types: the data types, in the page's order.
-    """
+    """The ranks, lowest and highest, and the data types that a table lists for one tensor."""
 
     ranks: tuple[int, int]
     data_types: tuple[DataType, ...]
@@ -179,10 +171,8 @@ class Support:
 class SupportTable:
     """One table in the page's section on tensor support.
 
-    Attributes:
-        since: the feature level from which it applies.
-        tensors: support by tensor field.
-        when: the condition on the attributes under which it applies; None if it always does.
+    It applies from the feature level `since` on and, unless `when` is None, to descs that meet
+    `when`.
     """
 
     since: FeatureLevel
@@ -195,11 +185,8 @@ class LevelRequirement:
     """A part of a desc that needs a higher feature level than the support tables say.
 
     Attributes:
-        since: the feature level that introduced the part.
-        when: the condition on the desc's fields under which a desc has the part.
         part: its readable name, such as `a ScaleTensor without a BiasTensor`.
         source: `page`, `history` of the feature levels, or `measured` on a real DirectML.
-        note: further information, or None.
     """
 
     since: FeatureLevel
@@ -215,10 +202,8 @@ class Constraint:
 
     Attributes:
         name: the name that a case gives when it expects a rejection.
-        require: the condition on the desc's fields.
         source: `page`, `header`, or `measured` on a real DirectML.
         enforced: whether a real DirectML refuses descs that break it.
-        note: further information, or None.
         applies_to: for constraints on all tensors, the kinds of fields that they apply to.
     """
 
@@ -252,7 +237,6 @@ class Enumeration:
     """An enum of the header.
 
     Attributes:
-        name: the name, as the header spells it, such as `DML_AXIS_DIRECTION`.
         prefix: the prefix of its constants' names, such as `DML_AXIS_DIRECTION_`.
         values: the constants' numbers, by name without the prefix.
         since: the feature levels of constants introduced later than the enum, by name.
@@ -266,13 +250,9 @@ class Enumeration:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Cells of a support table that no case can cover.
+    """Cells of support tables that no case can cover: those of `tensor`, lowest to highest rank.
 
-    Attributes:
-        tensor: the tensor of the cells.
-        ranks: minimum and maximum DimensionCount, inclusive.
-        reason: why no case can cover them.
-        since: the level of the table; None for all tables.
+    If `since` is None, they are in all tables.
     """
 
     tensor: str
@@ -286,7 +266,6 @@ class Specialisation:
     """How a special case follows from another operator; fields of the same name have equal values.
 
     Attributes:
-        operator: the name of the more general operator.
         constants: values of fields that the special case lacks; None for an absent one.
         computed: fields that the special case has in another form, as expressions over its own.
         differs: what a real DirectML does differently, or None.
@@ -304,12 +283,7 @@ class Entry:
 
     Attributes:
         name: as in the header, without `DML_OPERATOR_`; `GRAPHS` for a graph.
-        aliases: older or other names of the same.
-        struct: the name of its desc structure.
-        since: the feature level that introduced it.
         page: the documentation page, without its ending.
-        summary: what it does, in one line.
-        fields: the desc's members, in struct order.
     """
 
     name: str
@@ -321,11 +295,7 @@ class Entry:
     fields: tuple[Field, ...]
 
     def field(self, name: str) -> Field:
-        """Return the field of this name.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """Return the field of this name; raise KeyError if there is none."""
         for field in self.fields:
             if field.name == name:
                 return field
@@ -340,7 +310,6 @@ class Entry:
 
     @cached_property
     def _fields_of_kinds(self) -> dict[tuple[FieldKind, ...], tuple[Field, ...]]:
-        """The cache of `of_kind`."""
         return {}
 
     @cached_property
@@ -353,11 +322,7 @@ class Entry:
         return counted
 
     def names(self, values: Mapping[str, Any]) -> Namespace:
-        """Return the namespace for expressions over a desc.
-
-        Args:
-            values: those of the desc's fields, and any others that expressions may name.
-        """
+        """Return the namespace for expressions over a desc; `values` may hold more than fields."""
         return namespace(values)
 
     @property
@@ -376,13 +341,8 @@ class Operator(Entry):
         support: tables of data types and ranks, newest level first.
         undocumented_data_types: those that DirectML takes but no table lists, by tensor.
         terms: named parts that expressions over the desc share; each may use those before it.
-        constraints: conditions on the desc.
-        in_place: which outputs may share a buffer with which inputs.
         precision: the rules of each output field; the first whose condition is met applies.
-        page_errors: what is wrong on the page.
         examples: how many worked examples the page has.
-        gaps: documented cells that no case can cover.
-        level_requirements: parts of a desc that need a higher feature level than its tables say.
         specialises: the operator that this one is a special case of; None if it has a function.
     """
 
@@ -403,11 +363,8 @@ class Operator(Entry):
     def names(self, values: Mapping[str, Any]) -> Namespace:
         """Return the namespace for expressions over a desc: its values and the terms.
 
-        A term that cannot be evaluated, such as the size of an axis that does not exist, has no
-        value, and neither do terms that need it.
-
-        Args:
-            values: those of the desc's fields, and any others that expressions may name.
+        A term that cannot be evaluated, such as the size of an axis that does not exist, is left
+        out.
         """
         names = namespace(values)
         for name, term in self.terms.items():
@@ -429,13 +386,7 @@ class Operator(Entry):
         return {name: term for name, term in self.terms.items() if name in used}
 
     def rule(self, output: str, data_type: DataType, names: Namespace) -> PrecisionRule:
-        """Return the precision rule of an output of one case.
-
-        Args:
-            output: the output's field.
-            data_type: the output's data type.
-            names: the values of the case's desc, from `names`.
-        """
+        """Return the precision rule of an output of a case; `names` has the values of its desc."""
         entries = self.precision[output]
         holding = (entry for entry in entries if entry.holds(names))
         return next(holding, entries[-1]).rule(names, data_type)

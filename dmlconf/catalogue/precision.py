@@ -38,7 +38,6 @@ class PrecisionRule:
             `dmlconf.permitted` computes; `one of`, near one of several such values.
         limit: the maximum permitted error in the kind's unit; 0 for `exact`, `interval` and
             `one of`; for `accumulate` a factor on the permitted error of additions.
-        source: the origin of the rule.
         products: for `accumulate`, how many terms are added up for one element.
         flushes: whether subnormal numbers may be treated as zero.
         typical: the largest share of the limit that measured devices use; None if it is unknown,
@@ -59,11 +58,10 @@ class PrecisionRule:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """How much of a rule's limit real devices use. It never decides a verdict.
+    """How much of a rule's limit real devices use; this never decides a verdict.
 
     Attributes:
         shares: the largest share of the limit, by data type of the output.
-        measured: the devices it was measured on.
         when: the condition on the desc; None if it applies whenever the rule does.
     """
 
@@ -82,17 +80,14 @@ class PrecisionEntry:
     """A rule as the catalogue states it, for all cases that meet a condition.
 
     Attributes:
-        kind: the kind of rule, as in `PrecisionRule.kind`.
-        source: the origin of the rule.
         limit: the limit of data types that `limits` does not name.
         limits: limits by data type of the output.
         when: the condition on the desc; None if the entry applies to all other descs.
         products: for `accumulate`, the number of terms, as an expression over the desc.
         flushed: data types whose subnormals may be treated as zero.
-        flushed_by: the input field whose data type decides that, if the output is, for example, an
-            index, which is never subnormal; None if the output's own data type decides.
+        flushed_by: for an output such as an index, the input whose data type is looked up in
+            `flushed`; None to look up the output's own.
         typical: how much of the limit real devices use, if that is far less than all.
-        signed_zeros: whether -0 and +0 are different numbers.
     """
 
     kind: RuleKind
@@ -111,12 +106,7 @@ class PrecisionEntry:
         return self.when is None or bool(self.when.evaluate(names))
 
     def rule(self, names: Namespace, data_type: DataType) -> PrecisionRule:
-        """Return the rule of an output of this data type.
-
-        Args:
-            names: the desc's values.
-            data_type: the output's data type.
-        """
+        """Return the rule of an output of this data type."""
         return PrecisionRule(
             kind=self.kind,
             limit=(self.limits or {}).get(data_type, self.limit),

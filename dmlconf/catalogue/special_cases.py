@@ -31,7 +31,7 @@ def special_case_problems(operator: Operator) -> Iterator[tuple[tuple[str | int,
 
 
 def _generalisations(of: Specialisation | None) -> list[str]:
-    """Return the operators that a special case specializes, directly and through others."""
+    """Return the operators that a special case specialises, directly and through others."""
     names: list[str] = []
     while of is not None and of.operator not in names:
         names.append(of.operator)

@@ -23,13 +23,7 @@ __all__ = [
 
 
 class Form(NamedTuple):
-    """The properties of a tensor that support tables list.
-
-    Attributes:
-        tensor: its field.
-        data_type: the type of its elements.
-        rank: its DimensionCount.
-    """
+    """The properties of a tensor that support tables list."""
 
     tensor: str
     data_type: DataType
@@ -59,10 +53,7 @@ def tables_that_hold(
 ) -> tuple[SupportTable, ...]:
     """Return the tables for the desc's attribute values, newest first.
 
-    Args:
-        operator: the operator.
-        desc: its desc.
-        names: the desc's values and the terms, if already known.
+    `names` are the desc's values and the terms, if already known.
     """
     if all(table.when is None for table in operator.support):
         return operator.support

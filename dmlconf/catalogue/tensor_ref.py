@@ -11,11 +11,9 @@ __all__ = ["TensorRef"]
 
 @dataclass(frozen=True, slots=True)
 class TensorRef:
-    """A tensor of a desc. Its text is the name that arrays, reports and logs have for it.
+    """A tensor of a desc: a field's only one, or the one at an index of an array.
 
-    Attributes:
-        field: the desc's field.
-        index: which of the field's tensors it is; None where the field is one tensor.
+    Its text, such as `InputTensors[2]`, is its name in reports and logs.
     """
 
     field: str
@@ -23,7 +21,7 @@ class TensorRef:
 
     @classmethod
     def of(cls, name: str) -> TensorRef:
-        """Return the reference that a name such as `InputTensors[2]` is."""
+        """Parse a name such as `InputTensors[2]`."""
         field, bracket, index = name.partition("[")
         return cls(field, int(index[:-1])) if bracket else cls(field)
 
