@@ -42,7 +42,7 @@ Namespace = dict[str, Any]
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read or evaluated; the message says why."""
+    """An expression cannot be parsed or evaluated; the message says why."""
 
 
 class BudgetError(ExpressionError):
@@ -52,20 +52,15 @@ class BudgetError(ExpressionError):
 class Budget:
     """The steps that one or more expressions may take together.
 
-    An evaluation takes one step, each item that a generator visits takes one, and every 16 items of
-    a tuple that is made take one: `any(a == 1 for a in range(4096))` takes up to 4,353 steps. If
-    names stand for tuples, the evaluation and each visit take one more per 16 items of the tuples.
+    One step is taken for an evaluation, one for each item that a generator visits, and one for
+    every 16 items of a tuple that is made: `any(a == 1 for a in range(4096))` takes up to 4,353
+    steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
 
     def __init__(self, steps: int = MOST_CONDITION_STEPS, whole: Budget | None = None) -> None:
-        """Allow this many steps.
-
-        Args:
-            steps: how many steps.
-            whole: another budget, from which the same steps are taken as well.
-        """
+        """`whole` is another budget, from which the same steps are taken as well."""
         self._limit = self._left = steps
         self._whole = whole
 
@@ -84,17 +79,12 @@ _NUMBER_BYTES: Final = 32
 
 
 class _Evaluation:
-    """One evaluation: counts its steps, and the memory of what it makes."""
+    """Counts the steps of one evaluation and the memory of the values that it makes."""
 
     __slots__ = ("_budget", "_bytes_left", "_ranges", "_weight")
 
     def __init__(self, budget: Budget, weight: int) -> None:
-        """Begin an evaluation.
-
-        Args:
-            budget: the steps that the evaluation may take.
-            weight: how many steps a generator takes to visit an item.
-        """
+        """A generator takes `weight` steps to visit an item."""
         self._budget, self._weight = budget, weight
         self._bytes_left = MOST_EXPRESSION_BYTES
         self._ranges: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -111,7 +101,6 @@ class _Evaluation:
         }
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
-        """Yield the values, and take steps for each."""
         for value in values:
             self._budget.take(self._weight)
             yield value
@@ -128,7 +117,7 @@ class _Evaluation:
         return value
 
     def range(self, *bounds: int) -> tuple[int, ...]:
-        """Return the numbers of `range(*bounds)`, for equal bounds the same tuple each time."""
+        """Return the numbers of `range(*bounds)`, the same tuple for equal bounds."""
         values = self._ranges.get(bounds)
         if values is None:
             values = self._ranges[bounds] = _range(*bounds)
@@ -243,17 +232,14 @@ def _present(*values: Any) -> tuple[Any, ...]:
 
 
 def _first_present(*values: Any) -> Any:
-    """Return the first value that is not None; None if there is none."""
     return next(iter(_present(*values)), None)
 
 
 def _exactly_one(*values: Any) -> bool:
-    """Return whether exactly one of the values is not None."""
     return len(_present(*values)) == 1
 
 
 def _same(values: Iterable[Any]) -> bool:
-    """Return whether all values are equal."""
     first, *others = tuple(values) or (None,)
     return all(value == first for value in others)
 
@@ -356,12 +342,12 @@ _NODES: Final = (
 )
 
 
-# On text and tuples these operators could exhaust memory, so calls of these functions replace them.
+# Operators that could exhaust memory on text and tuples, and the functions called instead.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
-# `_Evaluation.helpers` replaces the functions of `_COLLECTING` by some that count as they run; what
-# those of `_MAKING` return is counted afterwards.
+# Calls of the first are replaced by those of `_Evaluation.helpers`, which count as they run; what
+# calls of the second return is counted afterwards.
 _COLLECTING: Final = ("range", "same", "sorted", "tuple")
 _MAKING: Final = frozenset(
     {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
@@ -372,11 +358,9 @@ class _Checked(ast.NodeTransformer):
     """Reject what is not in the language, and guard operations whose results could grow."""
 
     def __init__(self, *, budgeted: bool) -> None:
-        """State whether the steps and the memory of the values that are made will be counted."""
         self._budgeted = budgeted
 
     def _charged(self, node: ast.expr) -> ast.expr:
-        """Return an expression with the same value; if budgeted, evaluating it counts the value."""
         if not self._budgeted:
             return node
         return ast.copy_location(ast.Call(ast.Name("_made", ast.Load()), [node], []), node)
@@ -434,12 +418,7 @@ _INSIDE_PARENTHESES: Final = re.compile(r"(?<=[(\[]) | (?=[)\]])")
 
 
 class Expression:
-    """One compiled expression.
-
-    Attributes:
-        source: the text, as written.
-        names: the names whose values it needs.
-    """
+    """One compiled expression; `names` are those whose values it needs."""
 
     __slots__ = ("_compiled", "names", "source")
 
@@ -468,7 +447,6 @@ class Expression:
         """Return the expression's value over named values from `namespace`.
 
         Args:
-            names: the values.
             budget: the steps that this and other expressions may take together; by default the
                 namespace's budget or, if it has none, `MOST_CONDITION_STEPS` for this evaluation.
 
@@ -500,7 +478,7 @@ class Expression:
         return value
 
     def holds(self, names: Namespace, budget: Budget | None = None) -> bool:
-        """Return whether the expression is true; the arguments are those of `evaluate`.
+        """Return whether the expression is true.
 
         An expression that cannot be evaluated counts as false: it may read the size of an absent
         optional tensor.
@@ -534,9 +512,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namespace:
     """Return the namespace for expressions: the values by name, and the functions.
 
-    Args:
-        values: the values, by name.
-        budget: the steps that all expressions over this namespace may take together.
+    All expressions over it together may take the steps of `budget`.
     """
     names = {**_GLOBALS, **values}
     if budget is not None:
@@ -545,12 +521,9 @@ def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namesp
 
 
 class _Compiled(NamedTuple):
-    """What an expression was compiled to.
+    """What an expression was compiled to, with how often it reads each name.
 
-    Attributes:
-        code: the code that Python evaluates.
-        uses: how often the expression reads each name, by name.
-        budgeted: whether what it makes is counted: it has a generator or a function of `_LONG`.
+    Its steps and memory are counted if it has a generator or a function of `_LONG`.
     """
 
     code: CodeType
@@ -558,7 +531,7 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many items the tuples behind names have, counted once for each use."""
+        """Return how many items the tuples that are read have, counted at each reading."""
         items = 0
         for name, count in self.uses.items():
             value = names.get(name)

@@ -16,7 +16,7 @@ def install_command(extra: str) -> str:
     It names the checkout or the wheel that dmlconf was installed from, never the name `dmlconf`
     alone: under that name an index may have somebody else's package.
     """
-    # Only messages need this, and it takes longer to import than a small run takes.
+    # Importing this takes longer than a small run, and only messages need it.
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -29,9 +29,7 @@ def install_command(extra: str) -> str:
 def install_command_from(origin: str | None, extra: str) -> str:
     """Return the command that adds an extra to an installation of dmlconf.
 
-    Args:
-        origin: the text of the installation's `direct_url.json` (PEP 610); None if it has none.
-        extra: the name of the extra.
+    `origin` is the text of the installation's `direct_url.json` (PEP 610), or None.
     """
     source = None if origin is None else _source(origin)
     if source is None:
@@ -42,9 +40,8 @@ def install_command_from(origin: str | None, extra: str) -> str:
 
 
 def _source(origin: str) -> tuple[Path, bool] | None:
-    """Return the path of the checkout or wheel, and whether the installation is editable.
-
-    None if `origin` names neither, or one that no longer exists.
+    """Return the path of the checkout or wheel, and whether the installation is editable; None if
+    the path is unknown or no longer exists.
     """
     from urllib.parse import urlsplit
     from urllib.request import url2pathname

@@ -1,8 +1,8 @@
 """The limits of every reader: how much of what comes from outside is read and computed.
 
-Files, logs, recordings, certificates and expressions may come from strangers. None of them may
-cost more than about a gigabyte or ten seconds, so each kind has limits, far above what real files
-need. What exceeds a limit is refused with a message that names the limit.
+Files, logs, recordings, certificates and expressions of strangers may cost at most about a gigabyte
+or ten seconds; the limits are far above what real files need. What exceeds a limit is refused with
+a message that names the limit.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
 """All inputs of an ONNX model for `capture --model`, whether they are read or made."""
 
 LARGEST_PARTITION: Final = 64 * _MIB
-"""A file with a graph of ONNX Runtime."""
+"""A file `Partition_N.bin`, with a graph that ONNX Runtime gave to DirectML."""
 
 LONGEST_LOG_LINE: Final = 16 * _MIB
 """A line of a run log; far more than any verdict needs."""

@@ -30,8 +30,7 @@ def _directory(name: str) -> Path:
 def sources(*names: str) -> list[Path]:
     """Return the source files of packages and modules in a fixed order.
 
-    Args:
-        names: their paths in the folder `dmlconf`, such as `precision` and `limits.py`.
+    Names are paths in the folder `dmlconf`, such as `precision` and `limits.py`.
     """
     paths = (_PACKAGE / name for name in names)
     return [file for path in paths for file in (_files(path) if path.is_dir() else [path])]
@@ -45,13 +44,9 @@ def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
 
 @cache
 def sources_digest(form: str, *names: str) -> bytes:
-    """Return a digest of these packages and modules of dmlconf, and of all schemas.
+    """Return a digest of these packages and modules of dmlconf, of all schemas, and of `form`.
 
-    An entry that is cached under this digest is not found again once any of them has changed.
-
-    Args:
-        form: what else the cached entries depend on, such as the version of their format.
-        names: as for `sources`; each must exist.
+    `form` is what else cached values depend on, such as the version of their format.
     """
     parts = [*map(_source_digest, names), _schemas_digest()]
     return sha256(form.encode() + b"".join(parts)).digest()
@@ -68,7 +63,6 @@ def _schemas_digest() -> bytes:
 
 
 def _digest_of(files: Iterable[Path]) -> bytes:
-    """Return a digest of the names and contents of files."""
     digest = sha256()
     for path in files:
         digest.update(f"\0{path.name}\0".encode() + path.read_bytes())

@@ -59,13 +59,7 @@ _HINT_OF_DISPUTES: Final = "leave `disputes` out"
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """A problem of an entry of a case file.
-
-    Attributes:
-        index: the index of the entry in the file, from 0.
-        message: what is wrong.
-        hint: what to do.
-    """
+    """A problem of the entry at `index`, from 0, of a case file."""
 
     index: int
     message: str
@@ -117,7 +111,6 @@ def _may_expect(template: CaseTemplate, recorded: bool) -> bool:
 def _findings(
     plan: Sequence[PlannedCase], recordings: Sequence[RecordingAgainst]
 ) -> Iterator[_Finding]:
-    """Yield the problems of the entries of one file."""
     for template, group in groupby(plan, lambda planned: planned.template):
         stated: list[tuple[str, Contradiction]] = []
         recorded: list[tuple[str, Contradiction]] = []
@@ -193,7 +186,7 @@ def fingerprint() -> bytes:
 
 
 def _kept(store: Entries | None, key: str | None) -> list[_Finding] | None:
-    """Return the result that is cached under a key; None if there is none, or it is damaged."""
+    """Return the cached result; None if there is none or it is damaged."""
     if store is None or key is None:
         return None
     try:

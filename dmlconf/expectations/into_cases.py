@@ -33,12 +33,7 @@ MOST_LISTED: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing is written into a case.
-
-    Attributes:
-        case: the case's identifier.
-        message: the reason, in one sentence.
-    """
+    """The reason, in one sentence, why nothing is written into a case."""
 
     case: str
     message: str
@@ -89,9 +84,8 @@ _REFUSED: Final = (
 
 
 def device_name(environment: Mapping[str, Any]) -> str:
-    """Return the name of what computed the outputs, for a case's field `recorded`.
-
-    An example is `DirectML 1.15.4`.
+    """Return the name of what computed the outputs, such as `DirectML 1.15.4`, for a case's field
+    `recorded`.
     """
     name = str(environment["backend"])
     shown = "DirectML" if name == "directml" else name
@@ -133,10 +127,10 @@ def changed_files(
     device: str,
     save: Callable[[Path, Array], None],
 ) -> Iterator[tuple[Path, str] | Refusal]:
-    """Yield the path and the new text of each case file; a refusal for each case that stays as is.
+    """Yield the path and new text of each case file, and a refusal for each case that stays as it
+    is.
 
     Args:
-        recorded: cases with their outputs.
         device: what computed the outputs, as `device_name` returns it.
         save: called with the path and the content of each array that is too large for a list, to
             write it.
@@ -165,8 +159,9 @@ def changed_files(
 
 @dataclass(slots=True)
 class _Additions:
-    """What is to be added to one case file: lines by the index of their entry, and arrays by the
-    names of the files, next to the case file, that will hold them."""
+    """Additions to one case file: lines by the index of their entry, and large arrays by the name
+    of the file, next to the case file, that will hold them.
+    """
 
     cases: list[PlannedCase] = field(default_factory=list)
     lines: dict[int, list[str]] = field(default_factory=dict)
@@ -176,7 +171,7 @@ class _Additions:
 def _by_field(
     planned: PlannedCase, path: Path, outputs: Mapping[str, Array], additions: _Additions
 ) -> dict[str, Array | Sequence[Array] | str]:
-    """Return the outputs by field. Large ones are names of files; `additions` gets their arrays."""
+    """Return the outputs by field; of a large one the file name, with its array in `additions`."""
     fields: dict[str, Array | Sequence[Array] | str] = {}
     members: dict[str, list[Array]] = {}
     for name, array in outputs.items():

@@ -28,11 +28,9 @@ class LeftOut:
     """A case that is not recorded.
 
     Attributes:
-        case: the case's identifier.
         broken: whether the backend broke down or misbehaved; false if the case is left out for
             another reason, such as a known fault or a missing feature level.
         reason: the kind of reason, one of a fixed set of texts.
-        message: the particulars.
     """
 
     case: str
@@ -80,10 +78,10 @@ def record(
 
 
 def recording_head(backend: OpenBackend) -> Recording:
-    """Return a recording of a backend that has no entries yet.
+    """Return an empty recording of a backend.
 
-    It has the feature level and the data types of the backend, as a recording in a file has, since
-    these decide which cases the recording can answer.
+    It has the backend's feature level and data types, which decide which cases a recording can
+    answer.
     """
     capabilities = backend.capabilities
     return Recording(

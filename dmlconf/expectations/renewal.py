@@ -20,11 +20,9 @@ __all__ = ["Part", "parts_kept", "renewed"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The recording of one operator's cases, as a file.
+    """The file with the recording of one operator's cases.
 
-    Attributes:
-        path: the path of the file.
-        content: its new content; None if it holds the same outcomes already and stays.
+    If `content` is None, the file has the same outcomes already and stays as it is.
     """
 
     path: Path
@@ -34,10 +32,7 @@ class Part:
 def parts_kept(
     path: Path, plan: Sequence[PlannedCase], source: Recording
 ) -> Mapping[str, Mapping[str, Entry]]:
-    """Return the entries to keep although their cases are not recorded now, by operator.
-
-    These are the entries of cases that were not selected. Entries whose case is in no case file are
-    dropped.
+    """Return, by operator, the entries to keep: those of cases that exist but are not in the plan.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
@@ -103,11 +98,7 @@ def _readable(path: Path) -> Recording | None:
 def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set[str]:
     """Return the identifiers of all cases of an operator, selected or not.
 
-    Args:
-        operator: the operator's name.
-        chosen: selected cases of the operator; the folders of their files are searched, and the
-            case files that operators in these folders share.
-        folder: another folder, which is searched as well if it has case files or shares some.
+    The folders of the chosen cases are searched, and `folder` if it has case files.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if any(folder.glob("*.yaml")) or shared_files([folder]):

@@ -1,6 +1,6 @@
 """Remember the case files in which `validate` has found nothing wrong.
 
-To check 50,000 cases takes a minute, and nearly all files are the same as the last time. A file is
+Checking 50,000 cases takes a minute, and few files have changed since the last time. A file is
 remembered by a digest of its name, its content and everything else that its check depends on.
 """
 
@@ -20,11 +20,7 @@ __all__ = ["ValidFiles"]
 
 @dataclass(frozen=True, slots=True)
 class ValidFiles:
-    """The files without problems and without warnings, in a store.
-
-    Attributes:
-        store: where the digests are kept; None to remember no file.
-    """
+    """The files without problems and without warnings; without a store, none is remembered."""
 
     store: Entries | None
 
@@ -42,8 +38,7 @@ class ValidFiles:
 def _key(path: Path, content: bytes) -> str:
     """Return the key of a file.
 
-    The file's name decides the tags of its cases; the limit of memory, an environment variable,
-    decides which cases can be judged.
+    The file's name decides the tags of its cases, and `LIMIT_VARIABLE` which cases can be judged.
     """
     path = path.absolute()
     about = f"valid\0{path.parent.name}/{path.name}\0{os.environ.get(LIMIT_VARIABLE)}\0"

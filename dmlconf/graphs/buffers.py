@@ -65,7 +65,7 @@ def _permits_owned(graph: Graph, slot: Slot) -> bool:
 
 
 def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
-    """Return the graph with these inputs owned by DirectML, and all others as they are."""
+    """Return the graph with these inputs owned by DirectML."""
     inputs = {
         name: flagged(tensor, owned=True) if name in names else tensor
         for name, tensor in graph.inputs.items()
@@ -81,12 +81,13 @@ def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
 def may_share_buffers(graph: Graph) -> bool:
     """Return whether outputs of a graph that CompileGraph compiles may share buffers of its inputs.
 
-    No page permits this for graphs. A graph of one operator whose tensors are packed may do what
-    the operator's own page permits. In other graphs, DirectML may write a copy of a tensor or an
-    intermediate to the memory of an output before all inputs are read. Measured on DirectML 1.15.4:
-    all 25 graphs of one operator with packed tensors were right in place. Of 56 graphs of several
-    operators 32 were wrong. Of 3,380 graphs of one operator with tensors of various strides 72 were
-    wrong, each of which had a transposed tensor.
+    No page permits it, and DirectML may write a copy of a tensor or an intermediate into the memory
+    of an output before all inputs are read. Only a graph of one operator with packed tensors may do
+    what the operator's own page permits.
+
+    Measured on DirectML 1.15.4, all 25 graphs of one operator with packed tensors were right in
+    place. Of 56 graphs of several operators 32 were wrong; of 3,380 graphs of one operator with
+    other strides 72 were, all with a transposed tensor.
     """
     nodes = graph.operator_nodes
     return len(nodes) == 1 and all(
@@ -100,8 +101,8 @@ def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
     """Return outputs of a graph of one operator, each with an input whose buffer it may share.
 
     These are the pairs that the operator's page permits and whose tensors have the same layout in
-    the graph's desc as in the operator's. This is for the operator compiled on its own; for graphs
-    that CompileGraph compiles, see also `may_share_buffers`.
+    the graph's desc as in the operator's. For graphs that CompileGraph compiles, see also
+    `may_share_buffers`.
     """
     [node] = graph.operator_nodes
     readers = Counter(edge.graph_input for edge in graph.input_edges)
@@ -122,5 +123,4 @@ def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
 
 
 def _same_layout(one: TensorDesc, other: TensorDesc) -> bool:
-    """Return whether both ends of an edge see its elements in the same layout."""
     return (one.DataType, one.Sizes, one.Strides) == (other.DataType, other.Sizes, other.Strides)

@@ -1,8 +1,7 @@
 """A graph: nodes, and the edges that join their tensors, as in `DML_GRAPH_DESC`.
 
-Tensors of nodes have their usual names: `OutputTensor`, `InputTensors[0]`. Both ends of an edge see
-the same buffer, each through its own desc: the two descs may differ in Sizes and Strides, as long
-as they have the same number of bytes.
+Both ends of an edge see the same buffer, each through its own desc: the two descs may differ in
+Sizes and Strides, as long as they have the same number of bytes.
 """
 
 from __future__ import annotations
@@ -35,18 +34,12 @@ CONSTANT_TENSOR: Final = "OutputTensor"
 """The name by which edges refer to the only tensor of a constant."""
 
 Slot = tuple[str, str]
-"""A tensor of a node: the node's name and the tensor's."""
+"""A tensor of a node: the node's name and the tensor's, such as `InputTensors[0]`."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """An operator: `DML_OPERATOR_GRAPH_NODE_DESC`.
-
-    Attributes:
-        name: the name, which is unique in its graph.
-        operator_name: the operator's name in the catalogue.
-        desc: the operator's desc.
-    """
+    """An operator as a node, with a name unique in its graph: `DML_OPERATOR_GRAPH_NODE_DESC`."""
 
     name: str
     operator_name: str
@@ -77,7 +70,6 @@ class Constant:
     """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, feature level 6_2.
 
     Attributes:
-        name: the name, which is unique in its graph.
         tensor: the layout of the data; if a case states none, that of its first consumer.
         data: the elements, shaped like the tensor's Sizes.
     """
@@ -130,15 +122,11 @@ class OutputEdge:
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph. It need not be valid: graphs that DirectML must refuse can be expressed as well.
+    """A graph, valid or not: graphs that DirectML must refuse can be expressed as well.
 
     Attributes:
-        inputs: the layout of each graph input's data, by name, in the order of their indices.
-        outputs: the same for the graph outputs.
+        inputs, outputs: the layout of each graph input and output, by name, in the desc's order.
         nodes: the nodes, in the order of their indices.
-        input_edges: edges from graph inputs.
-        intermediate_edges: edges between nodes.
-        output_edges: edges to graph outputs.
     """
 
     inputs: Mapping[str, TensorDesc]
@@ -171,7 +159,8 @@ class Graph:
     def sources(self) -> Mapping[Slot, str | Slot]:
         """Return the source of each input tensor: a graph input's name, or a node's output tensor.
 
-        If several edges feed a tensor, the first one counts, those from graph inputs before others.
+        If several edges feed a tensor, the first counts; edges from graph inputs come before
+        others.
         """
         return self._sources
 
@@ -187,7 +176,7 @@ class Graph:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[str, str | Slot]]]:
-        """For each node, by its name, the input tensors that edges feed, each with its source."""
+        """The input tensors that edges feed, each with its source, by the name of the node."""
         reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in self.nodes}
         for (name, tensor), source in self.sources().items():
             if name in reads:
@@ -205,25 +194,21 @@ class Graph:
         return producers
 
     def output_sources(self) -> dict[str, Slot]:
-        """Return, by the name of each graph output, the output tensor of a node that feeds it."""
+        """Return the output tensor of a node that feeds each graph output, by the output's name."""
         sources: dict[str, Slot] = {}
         for edge in self.output_edges:
             sources.setdefault(edge.graph_output, (edge.node, edge.tensor))
         return sources
 
     def neighbours(self) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of operators that an edge joins, each once."""
+        """Return the pairs of operators whose nodes an edge joins, each pair once."""
         names = {node.name: node.operator_name for node in self.operator_nodes}
         edges = ((edge.from_node, edge.to_node) for edge in self.intermediate_edges)
         pairs = ((names[a], names[b]) for a, b in edges if a in names and b in names)
         return tuple(dict.fromkeys(pairs))
 
     def in_order(self) -> tuple[GraphNode, ...]:
-        """Return the nodes in an order in which each comes after those that feed it.
-
-        Raises:
-            CycleError: the edges form a cycle.
-        """
+        """Return the nodes, each after those that feed it; a cycle raises `CycleError`."""
         return self._in_order
 
     @cached_property
@@ -277,11 +262,7 @@ class Graph:
 
 
 class CycleError(ValueError):
-    """Nodes that feed each other in a cycle.
-
-    Attributes:
-        nodes: the cycle's nodes, and those downstream of it.
-    """
+    """Nodes that feed each other in a cycle; `nodes` has those downstream of the cycle as well."""
 
     def __init__(self, nodes: tuple[str, ...]) -> None:
         self.nodes = nodes

@@ -1,7 +1,7 @@
 """Relations: other forms of a graph that must give the same outputs.
 
-A graph is run in two forms, such as whole and cut in two, and the outputs are compared with each
-other. That needs no expected values.
+A graph is run in two forms, such as whole and cut in two, and their outputs are compared, so no
+expected values are needed.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
 def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
     """Yield each way to swap what feeds two adjacent inputs of a node, if their descs are equal.
 
-    Each is the node, the names of the two inputs, and the graph with the swap. That graph gives
-    other outputs, unless the operator takes its inputs in any order.
+    Each item has the node, the names of the two inputs, and the graph with the swap.
     """
     for node in graph.operator_nodes:
         for first, second in pairwise(node.inputs):
@@ -150,7 +149,6 @@ class Part:
     """Some nodes of a graph as a separate graph.
 
     Attributes:
-        graph: the nodes, with the constants that feed them.
         fed: for each input of this graph that another part computes, that part's node and its
             output tensor.
         gives: for each output of this graph, the node and its output tensor that feed it.
@@ -162,12 +160,7 @@ class Part:
 
 
 def part(graph: Graph, names: Collection[str]) -> Part:
-    """Return a part of a graph.
-
-    Args:
-        graph: the graph.
-        names: the operator nodes of the part.
-    """
+    """Return the named operator nodes as a separate graph, with the constants that feed them."""
     nodes = graph.by_name
     constants = {node.name for node in graph.constants}
     inputs: dict[str, TensorDesc] = {}

@@ -42,8 +42,6 @@ class WiringProblem:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
         node: the node that it concerns; empty for the graph as a whole.
         tensor: the tensor of the node, or the output of the graph; empty if no single one is wrong.
-        message: what is wrong.
-        hint: what to do, or None.
     """
 
     rule: str
@@ -59,7 +57,7 @@ def graph_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 
 
 def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
-    """Return the violations of `WIRING_RULES`, whatever the nodes' descs are."""
+    """Return the violations of `WIRING_RULES`; the constraints of operators are not checked."""
     return (
         *_ends(graph),
         *_outputs(graph),
@@ -75,9 +73,7 @@ def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 def edge_problems(graph: Graph) -> tuple[WiringProblem, ...]:
     """Return the problems of a graph that was valid before some of its edges were moved.
 
-    Args:
-        graph: the graph. Its nodes are those of the valid one, and what feeds each input has the
-            same desc as what feeds it in the valid one, apart from Flags.
+    Each input must be fed by a tensor with the same desc as before, apart from Flags.
     """
     return (*_owned(graph), *_order(graph), *_idle(graph))
 
