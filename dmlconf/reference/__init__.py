@@ -1,12 +1,10 @@
 """The reference: a pure function for each operator, which reads like the formula on its page.
 
-An operator's catalogue entry names its module as `family`. A function is named as its operator, in
-lower case, and takes the operator's fields by their names in the header: input tensors as arrays,
-output tensors as `TensorDesc`, attributes as plain values; an absent optional field is None, and
-count fields are left out. It returns the output's array, or a tuple of them in struct order, as if
-no step before the last were ever rounded; what rounding may change is in `dmlconf.permitted`. Where
-functions have many fields in common, a dataclass names them once, and the decorator `of_fields`
-lets callers pass them one by one.
+An operator's catalogue entry names its module as `family`. A function has its operator's name in
+lower case and takes the fields of its desc: input tensors as arrays, output tensors as
+`TensorDesc`, attributes as plain values, None for absent fields, and no count fields. It returns
+the output, or a tuple of outputs in struct order, rounded only in the last step; what rounding may
+change is in `dmlconf.permitted`.
 
 Docstrings begin with shapes and data types: `InputTensor {N, C, D0, ...}, [BiasTensor {1, C, 1,
 ...}] -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16`. Equal letters are equal sizes;

@@ -20,14 +20,9 @@ __all__ = ["MissingFunction", "arguments", "evaluate", "operator_function", "ref
 
 
 class MissingFunction(LookupError):
-    """An operator has no reference function, or no function for what its rule permits.
-
-    Attributes:
-        name: the operator without a function, such as GEMM.
-    """
+    """An operator has no reference function, or no function for what its rule permits."""
 
     def __init__(self, name: str) -> None:
-        """Take the operator's name."""
         self.name = name
         super().__init__(f"the reference has no function of {name}")
 
@@ -35,9 +30,7 @@ class MissingFunction(LookupError):
 def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str, Array]:
     """Return the array of each output by name, for a case that breaks no constraint.
 
-    Args:
-        case: the case.
-        inputs: arrays by the names of input tensors, instead of the case's own.
+    `inputs` are arrays by the names of input tensors, instead of the case's own.
     """
     if case.nodes:
         # Imported here, since few cases are graphs.
@@ -80,29 +73,20 @@ def _with_bits(array: Array, data_type: DataType) -> Array:
 
 
 def reference_function(name: str) -> Callable[..., Any]:
-    """Return the reference's function of an operator.
-
-    Args:
-        name: the operator's name.
-
-    Raises:
-        MissingFunction: the reference has none.
-    """
+    """Return the reference's function of an operator; raise `MissingFunction` if there is none."""
     return operator_function("dmlconf.reference", name)
 
 
 @cache
 def operator_function(package: str, name: str, ending: str = "") -> Callable[..., Any]:
-    """Return a function of an operator's fields.
+    """Return a package's function of an operator's fields.
 
-    It is in the module that the operator's catalogue entry names as its `family`. If the entry says
-    that the operator `specialises` another one, the function calls that one's with the fields given
-    and those that the entry fixes.
+    The `family` of the operator's catalogue entry names the module. If the entry `specialises`
+    another operator, the result calls that one's function with the fields given and those that the
+    entry fixes.
 
-    Args:
-        package: the package that has the module, such as `dmlconf.reference`.
-        name: the operator's name; the function's name is the same in lower case.
-        ending: the end of the function's name, such as `_error_scale`.
+    The function's name is the operator's in lower case, followed by `ending`, such as
+    `_error_scale`.
 
     Raises:
         MissingFunction: the package has no such function.
@@ -122,7 +106,6 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
 def _special_case(
     entry: Operator, of: Specialisation, general: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the function of a special case, which calls the general operator's function."""
     counts = entry.count_fields
     names = [field.name for field in entry.fields if field.name not in counts]
     shared = {field.name for field in operator(of.operator).fields}

@@ -1,8 +1,8 @@
 """A decorator for functions that take all fields of an operator as one dataclass.
 
-GEMM has nine fields, and both its reference function and its error scale need them. So a dataclass,
-`GemmDesc`, names them once, as the header does, and each function takes a `GemmDesc`. `of_fields`
-lets callers pass the fields one by one, as they do to functions of operators with few fields.
+The nine fields of GEMM, for example, are named once, in `GemmDesc`, which both its reference
+function and its error scale take. With `of_fields`, callers pass the fields one by one, as to every
+operator's function.
 """
 
 from __future__ import annotations
@@ -22,11 +22,7 @@ _Result = TypeVar("_Result")
 def of_fields(
     desc: Callable[_Fields, _Desc],
 ) -> Callable[[Callable[[_Desc], _Result]], Callable[_Fields, _Result]]:
-    """Return a decorator: a function of a desc becomes a function of the desc's fields.
-
-    Args:
-        desc: the dataclass of the fields.
-    """
+    """Return a decorator: a function of the dataclass `desc` becomes a function of its fields."""
 
     def decorator(function: Callable[[_Desc], _Result]) -> Callable[_Fields, _Result]:
         @wraps(function)

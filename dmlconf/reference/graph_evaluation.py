@@ -61,7 +61,6 @@ def evaluate_nodes(
 
     Args:
         case: a graph case that breaks no rule of wiring.
-        evaluate: computes one operator.
         inputs: arrays by graph input instead of the case's own.
         store: returns what an edge holds of a node's output; None if that is the output itself.
         known: an earlier evaluation of the same nodes from the case's own inputs, perhaps with
@@ -113,7 +112,6 @@ def _same(values: Array, known: Array | None) -> bool:
 def _inputs_of(
     node: Node, graph: Graph, arrays: Mapping[str, Array], held: Mapping[Slot, Array]
 ) -> dict[str, Array]:
-    """Return the arrays that a node reads, by input tensor."""
     data = {}
     for name, tensor in node.inputs.items():
         source = graph.sources()[node.name, name]
@@ -149,7 +147,6 @@ def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Ar
 
 
 def _read(buffer: Array, tensor: TensorDesc) -> Array:
-    """Return a tensor's elements from a buffer that holds them all."""
     if tensor.Strides is None:
         return buffer[: tensor.ElementCount].reshape(tensor.Sizes)
     strides = [stride * buffer.itemsize for stride in tensor.Strides]

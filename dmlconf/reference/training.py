@@ -54,10 +54,10 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
         Alpha = sqrt(1 - Beta2^T) / (1 - Beta1^T), or 1 in step 0
         X = X - LearningRate Alpha M / (sqrt(V) + Epsilon)
 
-    X is computed with M and V as they are before FLOAT16 rounds them. Infinite moments become NaN.
+    X is computed from M and V before FLOAT16 rounds them. Infinite moments become NaN.
 
-    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC, by whose formula Alpha is NaN in step 0;
-    the 1 in step 0, and what becomes of infinities, were measured.
+    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; Alpha in step 0, NaN on the page, and
+    infinities were measured.
     """
 
     def updated_m(m: Array, g: Array) -> Array:
@@ -85,9 +85,9 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
 def moving_average(old: Array, new: Array, decay: float) -> Array:
     """Return `decay * old + (1 - decay) * new`, but DirectML's results if `old` is infinite.
 
-    Measured: DirectML computes `old + (1 - decay) * (new - old)`. An infinite `old` becomes NaN,
-    unless the decay exceeds 1. With finite values, the two formulas round differently: with decay
-    0, `old` 1 and `new` 2^-54, the first gives 2^-54 and the second 0 in FLOAT64.
+    Measured: DirectML computes `old + (1 - decay) * (new - old)`, which is NaN if `old` is infinite
+    and the decay at most 1. That formula loses a small `new`: with decay 0, `old` 1 and `new` 2^-54
+    it gives 0 in FLOAT64.
     """
     if not np.isfinite(decay):
         # The page's formula may be infinity minus infinity where DirectML's is infinite.

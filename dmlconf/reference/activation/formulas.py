@@ -27,7 +27,7 @@ def _celu(x: Array, Alpha: float) -> Array:
 
 def _elu(x: Array, Alpha: float) -> Array:
     if 0 < Alpha < np.inf:
-        # Without `where`, this takes half the time. The result has the sign of x, also for zeros.
+        # Without `where`, this takes half the time; `copysign` keeps the sign of zeros.
         above, below = np.clip(x, 0, np.inf), np.clip(x, -np.inf, 0)
         value: Array = np.copysign(above + Alpha * np.expm1(below), x)
         return value
@@ -66,7 +66,6 @@ def _leaky_relu(x: Array, Alpha: float) -> Array:
 
 def _log_1_and_exp(x: Array) -> Array:
     """Return `log(1 + exp(x))`, several times as fast as `logaddexp`."""
-    # The exponent is never positive, so nothing overflows.
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -151,9 +150,7 @@ If the activation rounds at most once, FLOAT32 numbers give the same results.
 def attributes_of(activation: Mapping[str, Any]) -> dict[str, float]:
     """Return an activation's attributes by name, as the FLOAT32 numbers that DirectML takes.
 
-    Args:
-        activation: the fields of an operator, perhaps with its name as `operator`; those that are
-            None, such as the tensors of a nested operator, are left out.
+    Its name, under `operator`, and fields that are None, such as its tensors, are left out.
     """
     return {
         name: single(value)

@@ -1,7 +1,4 @@
-"""The functions of activations that are fused into other operators, such as RELU into GEMM.
-
-Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities were measured.
-"""
+"""The functions of activations that are fused into other operators, such as RELU into GEMM."""
 
 from __future__ import annotations
 
@@ -26,12 +23,8 @@ __all__ = [
 class Activation:
     """An activation of gates or states of recurrent layers.
 
-    Measured in GRU and LSTM: RELU of NaN and of negative infinity is 0, as in the operator
-    ACTIVATION_RELU. A fused RELU, such as that of GEMM, gives NaN instead.
-
-    Attributes:
-        desc: a nested operator: its name as `operator`, and its attributes.
-        formula: the activation as a function of FLOAT64 values.
+    Measured in GRU and LSTM: RELU of NaN and of negative infinity is 0. RELU fused into other
+    operators, such as GEMM, gives NaN.
     """
 
     desc: Mapping[str, Any]
@@ -68,11 +61,9 @@ _OF_LAYERS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
-    """Return FLOAT64 values after a fused activation; the values themselves if there is none.
+    """Return FLOAT64 values after a fused activation, if there is one.
 
-    Args:
-        values: values of any shape.
-        activation: a nested operator: its name as `operator`, and its attributes.
+    `activation` is a nested operator: its name as `operator`, and its attributes.
     """
     if activation is None:
         return values

@@ -18,11 +18,10 @@ def activation_relu_grad(
     """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
     FLOAT32, FLOAT16, INT32 to INT8
 
-    Return the gradient where the input is greater than zero, and zero elsewhere.
+    Return the gradient where the input is greater than zero. Elsewhere, also where the input is
+    NaN, return zero, even if the gradient is infinite or NaN.
 
-    Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC. Measured: the result is zero where
-    the input is NaN, and also where an input that is not positive meets an infinite or NaN
-    gradient.
+    Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC; NaN and infinities were measured.
     """
     zero = InputGradientTensor.dtype.type(0)
     gradient: Array = np.where(InputTensor > 0, InputGradientTensor, zero)

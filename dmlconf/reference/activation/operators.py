@@ -1,8 +1,4 @@
-"""Activations as operators of their own.
-
-Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN, infinities and integers were
-measured.
-"""
+"""Activations as operators of their own."""
 
 from __future__ import annotations
 
@@ -119,7 +115,7 @@ def activation_shrink(
     Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
 
     For integer tensors the result is computed in FLOAT32, rounded to the nearest integer, halves to
-    even, and clamped to the type. A NaN, which a Bias of NaN gives, becomes 0 there.
+    even, and clamped to the type; NaN, from a Bias of NaN, becomes 0.
 
     Source: the page of DML_ACTIVATION_SHRINK_OPERATOR_DESC; integers and NaN were measured.
     """
@@ -151,7 +147,7 @@ def activation_parameterized_relu(
 
 
 def activated(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
-    """Return what an activation computes of a tensor as an operator, not fused; FLOAT64."""
+    """Return a tensor after an activation that is an operator of its own, not fused; FLOAT64."""
     with np.errstate(all="ignore"):
         output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
     return output

@@ -40,7 +40,7 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
-    """Return the shares of FLOAT64 values, as a SOFTMAX fused into an operator computes them."""
+    """Return the shares of FLOAT64 values, for a SOFTMAX that is fused into an operator."""
     return in_slices(
         lambda tensor: row_shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
     )
@@ -72,8 +72,7 @@ def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
     Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
 
-    A comparison with NaN is false: a NaN is never found larger than an earlier element, and no
-    later element is found larger than a NaN that is the row's first element.
+    NaN counts as the largest element if it is the row's first, and is ignored elsewhere.
 
     Source: the page of DML_ACTIVATION_HARDMAX1_OPERATOR_DESC; NaN was measured.
     """
@@ -94,7 +93,7 @@ def distinct_axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def row_powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return `x - max`, with the largest element of the row, and `exp(x - max)`; both FLOAT64."""
+    """Return `x - max`, where max is that of the row of x, and `exp(x - max)`; FLOAT64."""
     below = tensor.astype(np.float64)
     below -= below.max(distinct_axes(axes), keepdims=True)
     return below, np.exp(below)

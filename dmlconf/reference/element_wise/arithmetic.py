@@ -33,10 +33,9 @@ def element_wise_add1(
 ) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return `a + b`, or its activation. Sums of integers, which only ELEMENT_WISE_ADD takes, wrap
-    around.
+    Return `a + b`, or its activation; integers, which only ELEMENT_WISE_ADD takes, wrap around.
 
-    A sum beyond the range of its data type becomes infinite before the activation is applied.
+    Sums beyond the range of the data type are infinite before the activation is applied.
 
     Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; wrapping and overflow were measured.
     """
@@ -95,9 +94,9 @@ def element_wise_mean(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) 
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32,
     UINT32
 
-    Return half of `a + b`. The sum is a FLOAT32 number, and may overflow.
+    Return half of `a + b`, where the sum may overflow in FLOAT32.
 
-    Sums of integers wrap around, and their halves are truncated toward zero.
+    Sums of integers wrap around, and their halves are truncated.
 
     Source: the page of DML_ELEMENT_WISE_MEAN_OPERATOR_DESC; overflow, wrapping and truncation were
     measured.
@@ -136,8 +135,8 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 
     Return `a / b`; quotients of integers are truncated.
 
-    An integer divided by zero gives the greatest number of an unsigned type; -1 in a signed type,
-    or 1 if the dividend is negative; but 0 in INT64. The lowest integer divided by -1 is itself.
+    An integer divided by zero gives the greatest number of an unsigned type, 0 in INT64, and in the
+    other signed types 1 if it is negative, else -1. The lowest integer divided by -1 is itself.
 
     Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC; undefined quotients were measured.
     """
@@ -153,8 +152,8 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 def computed(operation: np.ufunc, a: Array, b: Array) -> Array:
     """Return the result of a NumPy operation on two tensors, in their type.
 
-    NumPy computes FLOAT16 in FLOAT32. For the four basic operations this gives the same as rounding
-    the exact result once.
+    NumPy computes FLOAT16 in FLOAT32, which for the four basic operations gives the same as
+    rounding the exact result once.
     """
     with np.errstate(all="ignore"):
         result: Array = operation(a, b)

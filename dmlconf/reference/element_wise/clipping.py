@@ -1,9 +1,8 @@
 """Operators that keep each element within bounds, and their gradients.
 
-Bounds are converted to the tensor's type. For an integer type they are truncated and clamped. For a
-narrower floating-point type they are rounded to nearest, and those beyond its range, including
-infinities, become its lowest or largest number. A bound of the tensor's own type stays as it is,
-and so does the FLOAT32 bound of THRESHOLD for a floating-point tensor.
+Bounds are converted to the tensor's type: truncated and clamped for integers, rounded to nearest
+and clamped to finite numbers for a narrower floating-point type. Only for THRESHOLD on a
+floating-point tensor, the bound remains a FLOAT32 number.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
@@ -95,10 +94,7 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
     """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
     FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return the gradient where the element is between the bounds, and 0 elsewhere.
-
-    It is 0 at the bounds themselves, for NaN, and for all floating-point elements if a bound is
-    NaN.
+    Return the gradient where the element is strictly between the bounds; 0 elsewhere, also for NaN.
 
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
     """
@@ -158,15 +154,10 @@ def clip_below(low: Any) -> Callable[[Array], Array]:
 def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
-    The operators' pages require a bound of the tensor's type. DirectML takes bounds of other types
-    as well; what it makes of them was measured.
+    The operators' pages require bounds of that type; what DirectML makes of others was measured.
 
-    Args:
-        value: the bound.
-        tensor: the tensor, of any type of at least 8 bits.
-        data_type: the bound's own type. If it has 4 bits, the bits of the value's lowest byte are
-            read as a number of the tensor's type. If it is no type, such as UNKNOWN, the bound is
-            0.
+    `data_type` is the bound's own type. Of a 4-bit type, the bits of the value's lowest byte are
+    read as a number of the tensor's type. Without a type, as UNKNOWN, the bound is 0.
     """
     dtype = tensor.DataType.dtype
     if data_type not in DataType.__members__:

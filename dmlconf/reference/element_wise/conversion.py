@@ -23,11 +23,10 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Return each element in the output's data type.
 
-    Floating-point numbers that become integers lose their fraction, those out of range become
-    the nearest integer of the type, and NaN becomes 0. Integers that become floating-point numbers
-    are rounded to nearest, halves to even. Integers that become integers of 32 or 64 bits wrap
-    around. If they become integers of 8 or 16 bits, their low 32 bits are read as INT32 for a
-    signed output, as UINT32 for an unsigned one, and clamped.
+    Floating-point numbers become integers by truncation and clamping, and NaN becomes 0. Integers
+    become the nearest floating-point numbers, halves to even. Integers wrap around in outputs of 32
+    or 64 bits; for 8 or 16 bits they wrap around to INT32 or UINT32, signed like the output, and
+    are then clamped.
 
     Source: measured, since the page of DML_CAST_OPERATOR_DESC does not say it.
     """

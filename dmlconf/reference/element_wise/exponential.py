@@ -1,7 +1,4 @@
-"""Roots, reciprocals, exponentials, logarithms, hyperbolic functions and the error function.
-
-Source: the operators' pages.
-"""
+"""Roots, reciprocals, exponentials, logarithms, hyperbolic functions and the error function."""
 
 from __future__ import annotations
 

@@ -74,12 +74,7 @@ def _float_remainder(
     Measured on DirectML 1.8.0 and 1.15.4: a quotient too small for FLOAT32 counts as 0, so the
     remainder is the dividend.
 
-    Args:
-        dividend: `a`.
-        divisor: `b`.
-        operation: NumPy's function for the remainder, which is exact but slower; it is used where
-            the quotient is large.
-        rounding: how the quotient becomes whole.
+    `operation` is NumPy's exact but slower remainder, for large quotients.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
 """Powers, and the inverse tangent of two tensors.
 
-DirectML computes powers of real numbers as `exp2(y * log2(|x|))`, with the sign changed for a
-negative base and an odd exponent, and as 0 for the base 0 and any exponent. If base and exponent
-are integers, it multiplies repeatedly.
+DirectML multiplies repeatedly if base and exponent are integers. It computes other powers as
+`exp2(y * log2(|x|))`, negated for a negative base and an odd exponent; the base 0 gives 0 for any
+exponent.
 
 Source: the operators' pages; special numbers, overflow of integers and the truncation of scaled
 integers were measured.
@@ -40,8 +40,7 @@ def element_wise_pow(
     """InputTensor {D0, ...}, ExponentTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16,
     INT32 to INT8, UINT32 to UINT8
 
-    Return `x ^ y`; ScaleBias applies to both tensors. Scaled integers are truncated before the
-    power is computed.
+    Return `x ^ y`; ScaleBias applies to both tensors, and scaled integers are truncated.
 
     Source: the page of DML_ELEMENT_WISE_POW_OPERATOR_DESC; that exponents are scaled was measured.
     """
@@ -117,8 +116,7 @@ def real_power(base: Array, exponent: Array) -> Array:
     """Return the power of FLOAT64 numbers, with DirectML's results for special numbers.
 
     DirectML's formula gives NaN where `pow` of C gives 1: for 1 or -1 to an infinite power, 1 to
-    the power NaN, and an infinity or NaN to the power 0. A negative base gives NaN unless the
-    exponent is whole.
+    the power NaN, and an infinity or NaN to the power 0.
     """
     with np.errstate(all="ignore"):
         absolute = np.abs(base)

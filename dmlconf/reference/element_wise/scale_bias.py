@@ -1,10 +1,9 @@
 """The optional ScaleBias of operators: `x * Scale + Bias` replaces each element x.
 
-Floating-point and integer tensors are scaled in FLOAT32. Scale 1 with Bias 0 changes nothing, not
-even numbers that FLOAT32 cannot hold.
+Tensors of all types are scaled in FLOAT32; Scale 1 with Bias 0 changes no number.
 
-Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. DirectML 1.15.4 on the
-software adapter of the lab rounds the product and then the sum, in IDENTITY and in EXP.
+Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. On the software adapter of
+the lab, DirectML 1.15.4 rounds the product and then the sum.
 """
 
 from __future__ import annotations
@@ -68,16 +67,13 @@ def scaled_function(
 ) -> Array:
     """Return what a function gives for the scaled elements, in the output's type.
 
+    Scaled integers are truncated first; results of an integer type are clamped.
+
     Args:
         function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the
             tensor's own type.
-        tensor: the elements.
-        scale_bias: the Scale and Bias of the elements; None for none.
-        output: the output's sizes and type. Integer elements are truncated after scaling, and the
-            results clamped to the output's type.
-        rounds_once: whether the function gives the exact result, rounded once to the type of its
-            argument. Then floating-point elements are not converted to FLOAT64, which would give
-            the same.
+        rounds_once: whether the function rounds the exact result once, to the type of its argument.
+            Floating-point elements are then not converted to FLOAT64.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype
@@ -105,11 +101,8 @@ def unary(
     """Return the reference function of an operator with one floating-point input and a ScaleBias.
 
     Args:
-        name: the operator's name, as in `element_wise_exp`.
-        function: a function of FLOAT64 numbers.
         words: the formula, for the docstring.
         measured: facts that were measured, since the operator's page lacks them.
-        rounds_once: as for `scaled_function`.
     """
 
     def reference(

@@ -1,7 +1,4 @@
-"""Trigonometric functions and their inverses.
-
-Source: the operators' pages.
-"""
+"""Trigonometric functions and their inverses."""
 
 from __future__ import annotations
 

@@ -35,8 +35,7 @@ def diagonal_matrix1(
     before DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its right.
 
     If begin is greater than end, Value is on all diagonals except those from end to the one before
-    begin. For an integer tensor a FLOAT32 value is truncated; one that the type does not hold is
-    converted as x86-64 converts it.
+    begin. How a FLOAT32 value becomes an integer is in `dmlconf.reference.numbers.attributes`.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
@@ -76,8 +75,8 @@ def fill_value_sequence(
 
     Return `start + i * delta` for the i-th element; integers wrap around.
 
-    Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; that it multiplies instead of adding
-    repeatedly, and that integers wrap around, was measured.
+    Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; multiplication, instead of repeated
+    addition, and wrapping were measured.
     """
     dtype = OutputTensor.DataType.dtype
     count = math.prod(OutputTensor.Sizes)
@@ -140,13 +139,7 @@ def _counters(first: int, count: int) -> Array:
 
 
 def _philox(counters: Array, key0: int, key1: int) -> Array:
-    """Return what ten rounds of Philox 4x32, with the paper's constants, make of counters.
-
-    Args:
-        counters: the words of each counter, {4, count}.
-        key0: the low word of the key.
-        key1: the high word of the key.
-    """
+    """Return the random words for counters {4, count}: ten rounds of Philox 4x32, by the paper."""
     mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
     a, b, c, d = counters
     for _ in range(10):

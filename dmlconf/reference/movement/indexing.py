@@ -40,18 +40,17 @@ def gather(
     OutputTensor {D, ..., I, ..., E, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return `output[d, ..., i, ..., e, ...] = input[d, ..., indices[i, ...], e, ...]`, where the last
-    IndexDimensions coordinates of the indices are i, ...
+    Return `output[d, ..., i, ..., e, ...] = input[d, ..., indices[i, ...], e, ...]`, where i, ...
+    are the last IndexDimensions coordinates of the indices.
 
-    The leading dimensions of the indices, which IndexDimensions does not count, have size 1. If
-    they have the sizes of the input's first dimensions instead, each coordinate along these has
-    indices of its own. The result fills the last dimensions of the output; the output's other
-    dimensions have size 1. If the output has fewer dimensions than the result, it gets what is at
-    coordinate 0 of the result's first dimensions. Reads outside of the input read its last element.
-    With an IndexDimensions of 0, the output may have more elements than the result; the others get
-    the input's last element, too.
+    The leading dimensions of the indices, which IndexDimensions does not count, have size 1, or the
+    sizes of the input's first dimensions: then each coordinate along these has indices of its own.
+    The result fills the last dimensions of the output; the output's other dimensions have size 1.
+    An output with fewer dimensions gets what is at coordinate 0 of the result's first ones. Reads
+    outside of the input give its last element; so do elements of the output beyond the result,
+    which are possible if IndexDimensions is 0.
 
-    Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
+    Source: the page of DML_GATHER_OPERATOR_DESC; leading dimensions other than of size 1,
     dimensions that do not fit, and reads out of range were measured.
     """
     first_used = IndicesTensor.ndim - IndexDimensions
@@ -80,8 +79,6 @@ def _gathered_offsets(
     """Return the offset of each element that GATHER reads, as UINT32.
 
     Args:
-        sizes: the sizes of the input.
-        axis: the axis of the input that the indices refer to.
         indices: the indices, counted from the start of the axis.
         batch: sizes of the leading dimensions that have indices of their own.
         used: sizes of the other dimensions of the indices.
@@ -180,10 +177,8 @@ def scatter_nd(
 def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
     """Return the offset of each element of the blocks that tuples of indices name, UINT32.
 
-    Args:
-        sizes: the indexed tensor's sizes.
-        tuples: indices; those of one tuple lie along the last dimension.
-        batch: how many leading dimensions the tensor and the indices have in common.
+    A tuple lies along the last dimension of `tuples`; the first `batch` dimensions of the tensor
+    and of the indices are the same.
     """
     count = tuples.shape[-1]
     strides = packed_strides(sizes)
@@ -222,9 +217,9 @@ def one_hot(
 
     Return the second value where the coordinate along the axis is the index, else the first.
 
-    A negative index counts from the end. An index out of range selects nothing: along an axis of 2
-    elements, 4294967297 does not select element 1, although its low 32 bits are 1. Unsigned indices
-    are never negative here, not even UINT64 from 2^63 on.
+    A negative index counts from the end; unsigned indices are never negative here. An index out of
+    range selects nothing: along an axis of 2 elements, 4294967297 does not select element 1,
+    although its low 32 bits are 1.
 
     Source: the page of DML_ONE_HOT_OPERATOR_DESC: "If an index value for a sequence exceeds the
     number of elements along the Axis dimension in the OutputTensor, then that index value is
@@ -308,11 +303,7 @@ def _without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _right_aligned(tensor: Array, dimension_count: int) -> Array:
-    """Return the tensor with `dimension_count` dimensions.
-
-    If it has fewer, dimensions of size 1 are added in front. If it has more, coordinate 0 of the
-    first ones is kept.
-    """
+    """Return a tensor of this rank: sizes 1 in front, or coordinate 0 of its first dimensions."""
     surplus = tensor.ndim - dimension_count
     if surplus <= 0:
         return tensor.reshape((1,) * -surplus + tensor.shape)

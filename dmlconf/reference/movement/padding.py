@@ -50,7 +50,7 @@ def padded(
     output[inner] = tensor
     for axis in reversed(range(tensor.ndim)):
         before, size = start[axis], tensor.shape[axis]
-        # Later axes are padded already. Of earlier axes, only the input's part is filled so far.
+        # Later axes are padded already; of earlier axes, only the input's part is filled so far.
         around = output[inner[:axis]]
         for begin, stop in ((-before, 0), (size, size + end[axis])):
             if begin == stop:

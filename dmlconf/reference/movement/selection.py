@@ -33,7 +33,8 @@ def nonzero_coordinates(
     Return how many elements are not zero, and their coordinates in row-major order.
 
     If R, the number of columns, is less than the input's number of dimensions, each row holds the
-    last R coordinates. Rows after the last element that is not zero are undefined, and zero here.
+    last R coordinates. Rows after the last element that is not zero are undefined; here they are
+    zero.
 
     Source: the page of DML_NONZERO_COORDINATES_OPERATOR_DESC.
     """
@@ -65,9 +66,9 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
     OutputIndexTensor {D0, ..., K, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndexTensor: UINT64, UINT32
 
-    Return the K largest elements along the axis, or the smallest, and their indices.
+    Return the K largest elements along the axis in decreasing order, or with the direction
+    INCREASING the smallest in increasing order, and their indices.
 
-    DECREASING gives the largest in decreasing order, INCREASING the smallest in increasing order.
     Of equal elements the one with the lower index comes first.
 
     Source: the page of DML_TOP_K1_OPERATOR_DESC.
@@ -101,8 +102,7 @@ def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
 
         return in_slices(indices_of, tensor, dtype=np.dtype(np.int64), together=(axis,))
     if decreasing:
-        # A stable sort of the flipped tensor puts the last of equal elements first. The sorted
-        # indices are flipped back, so that it comes last.
+        # Flipping before the stable sort and after it keeps equal elements in order.
         backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
         indices = np.flip(size - 1 - backward, axis)
     else:

@@ -73,14 +73,7 @@ def slice_grad(
 def _picked(
     sizes: Sequence[int], offsets: Sequence[int], extents: Sequence[int], strides: Sequence[int]
 ) -> list[Array]:
-    """Return the coordinates that a window picks along each dimension, as many as `sizes` says.
-
-    Args:
-        sizes: how many elements to pick along each dimension.
-        offsets: InputWindowOffsets.
-        extents: InputWindowSizes.
-        strides: InputWindowStrides.
-    """
+    """Return the coordinates that a window picks along each dimension, as many as `sizes` says."""
     return [
         np.arange(size, dtype=np.int64) * stride + _start(offset, extent, stride)
         for size, offset, extent, stride in zip(sizes, offsets, extents, strides, strict=True)
@@ -125,8 +118,8 @@ def reverse_subsequences(
     Return the input, with as many of the first elements of each row along the axis in reverse order
     as the row's sequence length says.
 
-    Where a length exceeds the size of the axis, reads beyond the last element read that one. Only
-    the low 32 bits of a length count.
+    Where a length exceeds the size of the axis, reads beyond the last element give that element.
+    Only the low 32 bits of a length count.
 
     Source: the page of DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; lengths beyond the axis and of more
     than 32 bits were measured.

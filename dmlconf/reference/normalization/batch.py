@@ -47,7 +47,7 @@ def batch_normalization(desc: BatchNormalizationDesc) -> Array:
 
     Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`.
 
-    All tensors but the input are broadcast along dimensions of size 1. Spatial has no effect.
+    All tensors but the input are broadcast along dimensions of size 1; Spatial has no effect.
 
     Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC.
     """
@@ -96,8 +96,8 @@ def batch_normalization_training(
 
     Return the normalised input, and the input's mean and variance.
 
-    Mean and variance are those of the elements along the dimensions in which the scale has size 1.
-    The variance is that of a population: the mean of the squares of `x - mean`. The first output
+    Mean and variance are those of the elements along the dimensions in which the scale has size 1;
+    the variance is that of a population, the mean of the squares of `x - mean`. The first output
     is, with 0 for an absent FusedAddTensor,
 
         FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias + FusedAddTensor)

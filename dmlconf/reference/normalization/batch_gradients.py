@@ -47,9 +47,8 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
 
     Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
 
-    With `d` for `sqrt(variance + Epsilon)`, the gradient for the input is `gradient * scale / d`.
-    The gradient for the scale is the sum of `gradient * (x - mean) / d`, and that for the bias the
-    sum of `gradient`. The sums are along the dimensions in which the scale has size 1.
+    With `d` for `sqrt(variance + Epsilon)` and sums along the dimensions in which the scale has
+    size 1, these are `gradient * scale / d`, `sum(gradient * (x - mean) / d)` and `sum(gradient)`.
 
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
     """
@@ -83,10 +82,8 @@ def batch_normalization_training_grad(
 
     The others are those of BATCH_NORMALIZATION_GRAD.
 
-    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. The page subtracts the
-    mean of the input, which MeanTensor usually holds. Measured: if the two differ, DirectML
-    subtracts MeanTensor. The page also defines InputCentered by itself; it means the input minus
-    its mean.
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC, which has the mean of
+    the input instead of MeanTensor; that MeanTensor is used was measured.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):
@@ -106,12 +103,7 @@ def _gradients(
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of the input, the scale and the bias in their data types.
 
-    Args:
-        desc: the desc.
-        gradient: the gradient of the input, before it is scaled and divided by the deviation.
-        scale: the gradient of the scale, before it is divided by the deviation.
-        bias: the gradient of the bias.
-        deviation: the square root of the variance plus Epsilon, FLOAT64.
+    `gradient` still lacks the factor ScaleTensor / deviation, and `scale` the factor 1 / deviation.
     """
     gradient = gradient * (wide(desc.ScaleTensor) / deviation)
     return (

@@ -67,9 +67,8 @@ def local_response_normalization(desc: LocalResponseDesc) -> Array:
 
     The sum is over a window around x: of LocalSize channels if CrossChannel, else of LocalSize rows
     and LocalSize columns. Along each of these axes the window goes from `(LocalSize - 1) // 2`
-    elements before x to `LocalSize // 2` after it, as far as there are elements. Alpha is divided
-    by LocalSize, not by the number of elements in the window. The power of a negative number is
-    NaN.
+    elements before x to `LocalSize // 2` after it, as far as there are elements. The power of a
+    negative number is NaN.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
     numbers give were measured.
@@ -93,11 +92,14 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
 
     Return a gradient of LOCAL_RESPONSE_NORMALIZATION for its input.
 
-    It is, with `n` for the base of the power and a sum over the window,
-    `gradient / n ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(gradient * x / n ** (Beta + 1))`.
+    With `n` for the base of the power and a sum over the window:
+
+        factor = 2 * Alpha * Beta / LocalSize
+        gradient / n ** Beta - factor * x * sum(gradient * x / n ** (Beta + 1))
+
     The true gradient would sum over the mirrored window, which differs where LocalSize is even. An
-    element's own gradient is in both terms. Here it is multiplied once, by the difference of its
-    two factors, since an infinite gradient would otherwise give infinity minus infinity.
+    element's own gradient is in both terms; here it is multiplied once, by the difference of its
+    factors, since an infinite one would otherwise give infinity minus infinity.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; this one
     was found by measurements.
@@ -110,10 +112,7 @@ def local_response_gradients(
 ) -> Array:
     """Return the result of `local_response_normalization_grad` in a data type.
 
-    Args:
-        desc: the operator's fields.
-        dtype: the result's type.
-        store: rounds squares, their sums and the base to FLOAT16; None to keep FLOAT64.
+    `store` rounds squares, their sums and the base to FLOAT16; without it they stay FLOAT64.
     """
     factor = 2 * single(desc.Alpha) * single(desc.Beta) / desc.LocalSize
 
@@ -131,10 +130,7 @@ def local_response_gradients(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return the base to the power of the exponent.
-
-    Measured: a negative base gives NaN, as if a logarithm were taken; but the exponent 0 gives 1.
-    """
+    """Return a power; measured: that of a negative base is NaN, but 1 for the exponent 0."""
     power: Array = np.power(base, single(exponent))
     return power if single(exponent) == 0 else np.where(base < 0, np.nan, power)
 
@@ -183,5 +179,4 @@ def _neighbours(values: Array, axis: int, local_size: int) -> Array:
 
 
 def _axes(desc: AnyLocalResponseDesc) -> tuple[int, ...]:
-    """Return the axes along which there are windows."""
     return _CHANNELS if desc.CrossChannel else _IMAGE

@@ -45,10 +45,10 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
 
     Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`.
 
-    Mean and variance are those of the elements along Axes. The variance is that of a population:
-    the mean of the squares of `x - mean`. Without UseMean the mean counts as 0. Without UseVariance
-    there is no division. Scale and bias are broadcast along dimensions of size 1; an absent scale
-    is 1, and an absent bias 0.
+    Mean and variance are those of the elements along Axes; the variance is that of a population,
+    the mean of the squares of `x - mean`. Without UseMean the mean counts as 0, and without
+    UseVariance there is no division. Scale and bias are broadcast along dimensions of size 1; an
+    absent scale is 1, and an absent bias 0.
 
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC only names the fields; what
     the operator computes was measured.

@@ -2,8 +2,7 @@
 
 C does not define the result for a number beyond the integer type, such as 300 for UINT8, so
 processors differ. Measured: DirectML 1.15.4, 1.13.1 and 1.8.0 on x86-64 convert attributes of
-PADDING and of DIAGONAL_MATRIX as a C program does on x86-64. The pages do not mention the
-conversion.
+PADDING and of DIAGONAL_MATRIX as a C program does on x86-64.
 
 Sources: ISO C 6.3.1.4; Intel 64 manual, CVTTSS2SI and, with AVX-512, VCVTTSS2USI; Arm architecture
 reference manual, FCVTZS and FCVTZU.
@@ -26,12 +25,9 @@ __all__ = [
 
 
 def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
-    """Return an attribute in a tensor's data type, as x86-64 converts it, without dimensions.
+    """Return an attribute in a tensor's data type, without dimensions, converted as on x86-64.
 
-    Args:
-        value: the attribute.
-        data_type: the attribute's own type: FLOAT32, or else that of the tensor.
-        dtype: the tensor's type.
+    `data_type` is the attribute's own type: FLOAT32, or else that of the tensor.
     """
     if data_type == "FLOAT32":
         value = single(value)
@@ -42,11 +38,10 @@ def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
 
 
 def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
-    """Return the integer to which x86-64 converts a real number before it takes the low bits.
+    """Return the integer to which x86-64 converts a real number, and whose low bits are then taken.
 
-    This integer has 64 bits for UINT32, INT64 and UINT64, and 32 bits for the other types. Numbers
-    beyond its range, infinity and NaN become its lowest number; for UINT64, numbers up to 2^64 are
-    within the range.
+    The integer has 64 bits for UINT32, INT64 and UINT64, else 32. Numbers beyond its range,
+    infinity and NaN become its lowest number.
     """
     limit = 1 << (63 if dtype.itemsize == 8 or dtype == np.uint32 else 31)
     whole = math.trunc(value) if math.isfinite(value) else -limit

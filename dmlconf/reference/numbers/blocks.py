@@ -26,7 +26,7 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
         function: takes a flat array for each tensor, all of one length, and returns another one of
             that length. For a tensor that repeats a single element, the array may have length 1.
         tensors: one or more, of the same sizes.
-        dtype: the type of the result; what the function returns is converted to it.
+        dtype: the type to which the function's results are converted.
     """
     first = tensors[0]
     if first.size <= _BLOCK:
@@ -58,7 +58,7 @@ def in_slices(
             slice, except perhaps along the axes `together`.
         tensors: the first one has the full sizes; each other one has size 1 along the axes in which
             it is broadcast, or is None.
-        dtype: the type of the result; what the function returns is converted to it.
+        dtype: the type to which the function's results are converted.
         together: the axes along which the function needs all elements at once; negative ones count
             from the end.
     """

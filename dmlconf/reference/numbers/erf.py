@@ -46,12 +46,7 @@ def erfc(values: Array) -> Array:
 
 
 def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
-    """Return the sum of each value's Taylor series at the nearest node.
-
-    Args:
-        values: FLOAT64 numbers.
-        coefficients: those of each node, the highest power first.
-    """
+    """Return each value's Taylor series at the nearest node; `coefficients` descend in power."""
     with np.errstate(all="ignore"):
         if not np.vdot(values, values) < _FAR**2:
             values = np.clip(values, -_FAR, _FAR)

@@ -25,8 +25,5 @@ def wide(tensor: Array) -> Array:
 
 @np.errstate(all="ignore")
 def narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return results in the type of an output.
-
-    Kernels compute in FLOAT32, so a FLOAT16 result is rounded to FLOAT32 first.
-    """
+    """Return results in an output's type, FLOAT16 by way of FLOAT32, in which kernels compute."""
     return values.astype(np.float32).astype(dtype, copy=False)

@@ -52,9 +52,8 @@ def to_float16(values: Array) -> Array:
     rounded -= (_OTHER_BIAS << 23) - (1 << _OMITTED - 1) + 1
     rounded >>= _OMITTED
     if has_subnormal:
-        # Where the element is subnormal, `rounded` is the least normal number; where it is normal,
-        # `subnormal` is. The sum of both has this number too often, so its bits, `1 << 10`, are
-        # subtracted.
+        # Of `rounded` and `subnormal`, one holds the element and the other the least normal number,
+        # whose bits, `1 << 10`, are subtracted from the sum.
         subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
         rounded += subnormal
         rounded -= _BITS_OF_HALF + (1 << 10)

@@ -1,4 +1,4 @@
-"""Sine and cosine of arrays, from the tangent of half the angle.
+"""Sine and cosine of arrays, from t, the tangent of half the angle.
 
 NumPy computes sines and cosines of FLOAT64 numbers one after another, but many tangents at once.
 
@@ -20,10 +20,7 @@ _NEAR_ZERO: Final = 2.0**-12
 
 
 def sine(values: Array) -> Array:
-    """Return the sine as `2 t / (1 + t^2)`, where t is the tangent of half the angle.
-
-    Its relative error is at most 2^-50.
-    """
+    """Return the sine, `2 t / (1 + t^2)`, with a relative error of at most 2^-50."""
     with np.errstate(all="ignore"):
         half = values * 0.5
         np.tan(half, out=half)
@@ -35,10 +32,7 @@ def sine(values: Array) -> Array:
 
 
 def cosine(values: Array) -> Array:
-    """Return the cosine as `(1 - t^2) / (1 + t^2)`, where t is the tangent of half the angle.
-
-    Its relative error is at most 2^-40.
-    """
+    """Return the cosine, `(1 - t^2) / (1 + t^2)`, with a relative error of at most 2^-40."""
     with np.errstate(all="ignore"):
         square = values * 0.5
         np.tan(square, out=square)

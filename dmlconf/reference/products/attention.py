@@ -48,16 +48,17 @@ def multihead_attention1(
 
     Return the attention of each head, and the present keys and values: past ones, then new ones.
 
-    There are B batches of S queries, L keys and P past keys, with N heads of queries and M of keys
-    and values; H and V are the sizes of a head of keys and of values. For each batch and head, with
-    its queries q, keys k and values v, which include their parts of BiasTensor:
+    There are B batches of S queries, L keys and P past keys, with N heads of queries
+    (QueryHeadCount) and M of keys and values (KeyValueHeadCount); H and V are the sizes of a head
+    of keys and of values. For each batch and head, with its queries q, keys k and values v, which
+    include their parts of BiasTensor:
 
         softmax(q @ k^T * Scale + RelativePositionBias + Mask) @ v
 
-    N / M heads of queries after one another share a head of keys and values. Mask is
-    MaskFilterValue for a key that a query does not see, else 0. Mask is added to the score, though
-    for masks of lengths the page says that it replaces the score. MaskType decides the sizes of
-    MaskTensor, and which keys are seen:
+    Each N / M consecutive heads of queries share a head of keys and values. Mask is MaskFilterValue
+    for a key that a query does not see, else 0. Mask is added to the score, though for masks of
+    lengths the page says that it replaces the score. MaskType decides the sizes of MaskTensor, and
+    which keys are seen:
 
         BOOLEAN: those whose element is 1
         KEY_SEQUENCE_LENGTH: those before the batch's length
@@ -68,17 +69,12 @@ def multihead_attention1(
         queries none. Queries and keys are numbered through all batches
 
     With PastSequenceLengthsTensor the present tensors hold at least L keys. New keys and values are
-    written from the position on that this tensor gives for the batch. The elements before that
+    written from the position that this tensor gives for the batch. The elements before that
     position count as 0 here, and a query sees no key after its own position.
 
     Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. The page of
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC does not explain the head counts and
     PastSequenceLengthsTensor; these, and what masks do (`_added`), were measured.
-
-    Args:
-        QueryHeadCount: how many heads of queries there are.
-        KeyValueHeadCount: how many heads of keys and values there are, a divisor of QueryHeadCount.
-        fields: the other fields of the desc.
     """
     with np.errstate(all="ignore"):
         parts = heads_of(fields, QueryHeadCount, KeyValueHeadCount)
@@ -129,7 +125,7 @@ def new_keys(fields: Mapping[str, Any]) -> int:
 
 
 def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values with three dimensions, FLOAT64: batches, positions, elements.
+    """Return queries, keys and values with three dimensions: batches, positions, elements; FLOAT64.
 
     The elements of all heads follow each other.
     """
@@ -190,9 +186,8 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
 
     Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well. With masks
     KEY_SEQUENCE_LENGTH and KEY_SEQUENCE_END_START, MaskFilterValue replaces the bias of an excluded
-    key. If these masks would exclude every key of a batch, they exclude none, which shows only if
-    MaskFilterValue is infinite or outweighs the scores. The other two masks multiply
-    MaskFilterValue by 0 for a key that is seen, so an infinite one gives NaN.
+    key. If these masks would exclude every key of a batch, they exclude none. The other two masks
+    multiply MaskFilterValue by 0 for a key that is seen, so an infinite one gives NaN.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)

@@ -1,7 +1,4 @@
-"""Products of matrices.
-
-Source: the page of DML_GEMM_OPERATOR_DESC.
-"""
+"""Products of matrices."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def gemm(desc: GemmDesc) -> Array:
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
     These sizes are for TransA and TransB NONE; a matrix to be transposed has its last two sizes
-    exchanged. Numbers are also multiplied by an Alpha or Beta of 0, so an infinity becomes NaN.
+    exchanged. Numbers are also multiplied by an Alpha or Beta of 0, which makes NaN of an infinity.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """

@@ -51,10 +51,7 @@ class QuantizedPair:
 
 @dataclass(frozen=True, slots=True)
 class QuantizedLinearDesc(QuantizedPair):
-    """The fields of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC.
-
-    They are those of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC as well.
-    """
+    """The fields of ELEMENT_WISE_QUANTIZED_LINEAR_ADD and QUANTIZED_LINEAR_MATRIX_MULTIPLY."""
 
     OutputScaleTensor: Array
     OutputZeroPointTensor: Array | None
@@ -174,16 +171,9 @@ def quantized_sum(
     zero_point: Array | None,
     output: TensorDesc,
 ) -> Array:
-    """Return quantized sums of products of integers; a NaN becomes the zero point.
+    """Return quantized sums of products of integers; measured: NaN becomes the zero point.
 
-    Source: measured.
-
-    Args:
-        sums: the sums of products, before any scale is applied, FLOAT64.
-        scales: the scales of the first factor, of the second one and of the output, which broadcast
-            to the sums.
-        zero_point: the zero point of the output, or None for 0.
-        output: the tensor that is returned.
+    `sums` lack all scales; `scales` are those of both factors and of the output.
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)
@@ -201,7 +191,6 @@ def centred(values: Array, zero_point: Array | None) -> Array:
 def _dequantized(
     values: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[np.floating]
 ) -> Array:
-    """Return `(values - zero_point) * scale`, computed in a floating-point type."""
     numbers = values.astype(dtype)
     if zero_point is not None:
         numbers -= zero_point

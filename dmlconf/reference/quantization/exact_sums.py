@@ -1,8 +1,8 @@
 """Sums of products of centred bytes, exact although they are computed in FLOAT32.
 
-Centred bytes are 8-bit integers minus their zero point. FLOAT32 has every whole number up to 2^24.
-So a sum of few enough products is exact, and takes half the time of a FLOAT64 one. A longer sum is
-divided into parts, which are added up in FLOAT64.
+Centred bytes are 8-bit integers minus their zero point. Sums of their products are exact in FLOAT32
+up to 2^24, and take half the time of FLOAT64 ones; longer sums are divided into parts, which are
+added up in FLOAT64.
 """
 
 from __future__ import annotations
@@ -26,12 +26,7 @@ _TERMS: Final = 2**24 // _LARGEST**2
 
 
 def exact_product(a: Array, b: Array) -> Array:
-    """Return the product of matrices of centred bytes, FLOAT64.
-
-    Args:
-        a: sizes {..., M, K}, FLOAT64.
-        b: sizes {..., K, N}, FLOAT64.
-    """
+    """Return the product of matrices of centred bytes, {..., M, K} x {..., K, N}; FLOAT64."""
     a, b = a.astype(np.float32), b.astype(np.float32)
     first, *others = _parts(a.shape[-1], _TERMS)
     sums: Array = np.matmul(a[..., first], b[..., first, :]).astype(np.float64)

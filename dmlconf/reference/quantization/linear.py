@@ -37,9 +37,8 @@ def element_wise_quantize_linear(
 
     Return `clamp(round(x / scale) + zero_point)`.
 
-    The quotient is a FLOAT32 number, also of integers; halves are rounded to even. The zero point
-    is added after rounding, and is 0 where the tensor is absent. A NaN becomes 0 with any
-    zero point.
+    The quotient is a FLOAT32 number, also of integers; halves are rounded to even. The zero point,
+    0 if absent, is added after rounding; NaN becomes 0 with any zero point.
 
     Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; the order, halves and NaN
     were measured.
@@ -112,9 +111,7 @@ def dequantize(
     OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16; InputTensor: INT8, INT4, UINT8, UINT4;
     QuantizationTensors: FLOAT32, FLOAT16, INT8, INT4, UINT8, UINT4
 
-    Return `(x - zero_point) * scale`, with a scale for each block of the input.
-
-    For the quantization tensors see `quantize`.
+    Return `(x - zero_point) * scale`, with a scale for each block of the input, as in `quantize`.
 
     Source: measured, since the page of DML_DEQUANTIZE_OPERATOR_DESC does not describe the operator.
     """
@@ -143,12 +140,11 @@ def dynamic_quantize_linear(
         output = clamp(round(x / scale) + zero_point)
 
     Quotients are FLOAT32 numbers, and halves are rounded to even. The range from `min(x, 0)` to
-    `max(x, 0)` ignores NaN. A quotient of NaN gives the least number. The quotient is NaN for a
-    NaN, for every element if the scale is 0, and for an infinity, which makes the scale infinite.
+    `max(x, 0)` ignores NaN. A NaN quotient becomes the least number: that of NaN, that of an
+    infinity, which makes the scale infinite, and all if the scale is 0.
 
-    Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range is that of the input
-    alone, and whose zero point is neither rounded nor clamped; that 0 is in the range, that the
-    zero point is rounded, and NaN were measured.
+    Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range need not have 0, and
+    whose zero point is neither rounded nor clamped; these differences and NaN were measured.
     """
     data_type = OutputTensor.DataType
     lowest = np.float32(data_type.minimum)
@@ -162,10 +158,7 @@ def dynamic_quantize_linear(
 
 
 def less_zero_point(values: Array, zero_point: Array | None) -> Array:
-    """Return `values - zero_point`, FLOAT32 for 8-bit integers, else FLOAT64.
-
-    FLOAT32 holds a difference of 8-bit integers exactly, so only the product with a scale rounds.
-    """
+    """Return `values - zero_point`, exact: FLOAT32 for 8-bit integers, else FLOAT64."""
     wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
     return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
 
@@ -186,10 +179,7 @@ def range_with_zero(values: Array) -> tuple[Array, Array]:
 def by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
     """Return the scale and the zero point of each element, in shapes that broadcast to `sizes`.
 
-    Args:
-        tensors: the scales and perhaps the zero points of blocks.
-        sizes: the sizes of the tensor that is divided into blocks.
-        middle: the zero point if there is no tensor of them.
+    Without zero points among the tensors, `middle` is the zero point.
     """
     scale, *zero_points = (_repeated(tensor, sizes) for tensor in tensors)
     return scale, zero_points[0] if zero_points else np.full(1, middle, np.uint8)

@@ -15,13 +15,10 @@ __all__ = [
 def quantized(
     quotient: Array, zero_point: Array | None, data_type: DataType, nan: int | None = None
 ) -> Array:
-    """Return `clamp(round(quotient) + zero_point)`; halves are rounded to even.
+    """Return `clamp(round(quotient) + zero_point)` of FLOAT32 quotients, halves rounded to even.
 
-    Args:
-        quotient: FLOAT32.
-        zero_point: a zero point whose shape broadcasts to the quotient's; None for 0.
-        data_type: an integer type of at most 8 bits.
-        nan: the result for NaN, whatever the zero point is; None for the type's least number.
+    `zero_point` broadcasts to the quotients; `nan` is the result for NaN, by default the type's
+    least number.
     """
     rounded = np.rint(quotient)
     if zero_point is not None:

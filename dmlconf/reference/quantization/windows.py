@@ -2,8 +2,6 @@
 
 Padding counts as the zero point. EndPadding only affects the size of the output: all elements that
 a window reaches beyond the input are padding.
-
-Source: the operators' pages.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
     [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
-    Return the hidden nodes after every step, and those after the last step of each sequence. An
-    output that the desc leaves out is not returned.
+    Return the hidden nodes after every step, and those after the last step of each sequence.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
@@ -51,18 +50,17 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
             or with LinearBeforeReset g(Xt @ Wh^T + rt * (Ht-1 @ Rh^T + Rbh) + Wbh)
         Ht = (1 - zt) * ht + zt * Ht-1
 
-    Biases and initial hidden nodes that are absent are 0. BiasTensor holds Wb, then Rb.
+    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0.
 
-    If ht or Ht-1 is infinite, the last equation gives an infinity, or NaN from 0 times infinity.
-    DirectML 1.8.0 replaces infinities there by finite numbers, and 1.15.4 does not, so any value is
-    right for these elements.
+    Where an infinite ht or Ht-1 makes Ht infinite or NaN, any value is right: DirectML 1.8.0 gives
+    finite numbers there, and 1.15.4 does not.
 
-    The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
-    from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0, and
-    a backward one returns those of HiddenInitTensor.
+    A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
+    a sequence of length 0 a forward direction returns hidden nodes of 0, and a backward one returns
+    those of HiddenInitTensor.
 
-    Source: the page of DML_GRU_OPERATOR_DESC has the order of gates and biases; its equations are
-    pictures, so these are those of the ONNX operator GRU. The effect of lengths was measured.
+    Source: the page of DML_GRU_OPERATOR_DESC for the order of gates and biases; the ONNX operator
+    GRU for the equations, of which the page has pictures; measurements for lengths.
     """
     return values(desc, gru_direction)
 
@@ -109,7 +107,7 @@ def gru_direction(
 def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
     """Return the biases that are added to the products of the input.
 
-    With LinearBeforeReset the bias Rbh is not among them, since rt is multiplied by it as well.
+    With LinearBeforeReset Rbh is not among them, since rt multiplies it.
     """
     if desc.BiasTensor is None:
         return []

@@ -61,12 +61,7 @@ the direction reads them, and whether they are reversed.
 
 
 def values(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Array, ...]:
-    """Return the outputs that a desc asks for, converted to their data types.
-
-    Args:
-        desc: the desc.
-        direction: the equations of one direction.
-    """
+    """Return the outputs that a desc asks for, converted to their data types."""
     outputs = layer_outputs(desc, direction, EXACT)
     return in_data_types([output.value for output in outputs], desc.outputs)
 
@@ -76,10 +71,7 @@ def layer_outputs(
 ) -> tuple[Values, ...]:
     """Return all outputs that a desc may ask for, before the conversion to their data types.
 
-    Args:
-        desc: the desc.
-        direction: the equations of one direction.
-        arithmetic: evaluates the equations, exactly or with rounding errors.
+    `arithmetic` evaluates the equations, exactly or with rounding errors.
     """
     lengths = desc.SequenceLengthsTensor
     sequences = Sequences.of(desc.InputTensor, lengths, arithmetic.copies)

@@ -61,7 +61,7 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     SequenceLengthsTensor: UINT32
 
     Return the hidden nodes after every step, and those and the cell after the last step of each
-    sequence. An output that the desc leaves out is not returned.
+    sequence.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
@@ -79,20 +79,19 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
         ot = f(Xt @ Wo^T + Ht-1 @ Ro^T + Wbo + Rbo + Po * Ct)
         Ht = ot * h(Ct)
 
-    Biases, peepholes, and initial hidden nodes and cells that are absent are 0. BiasTensor holds
-    Wb, then Rb. ClipThreshold bounds the arguments of f and g; without UseClipThreshold the bound
-    is the largest FLOAT32 number. NaN becomes the lower bound. The argument of h is not clipped.
+    BiasTensor holds Wb, then Rb; biases, peepholes and initial states that are absent are 0.
+    ClipThreshold bounds the arguments of f and g; without UseClipThreshold the bound is the largest
+    FLOAT32 number. NaN becomes the lower bound; the argument of h is not clipped.
 
-    The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
-    from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0 and a
-    cell that has changed once; a backward one returns both initial states. If there is only one
-    step, a forward direction returns its hidden nodes for every length; otherwise it returns 0 for
-    lengths beyond the last step.
+    A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
+    a sequence of length 0 a forward direction returns hidden nodes of 0 and a cell that has changed
+    once; a backward one returns both initial states. If there is only one step, a forward direction
+    returns its hidden nodes for every length; otherwise it returns 0 for lengths beyond the last
+    step.
 
-    Source: the page of DML_LSTM_OPERATOR_DESC has the order of gates, biases and peepholes, and
-    that arguments of activations are clipped; its equations are pictures, so these are those of the
-    ONNX operator LSTM. That the argument of h is not clipped, what NaN becomes, and the effect of
-    lengths were measured.
+    Source: the page of DML_LSTM_OPERATOR_DESC for clipping and the order of gates, biases and
+    peepholes; the ONNX operator LSTM for the equations, of which the page has pictures;
+    measurements for the argument of h, NaN and lengths.
     """
     return values(desc, lstm_direction)
 

@@ -50,8 +50,7 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
     [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
-    Return the hidden nodes after every step, and those after the last step of each sequence. An
-    output that the desc leaves out is not returned.
+    Return the hidden nodes after every step, and those after the last step of each sequence.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
@@ -61,15 +60,15 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
         Ht = f(Xt @ W^T + Ht-1 @ R^T + Wb + Rb)
 
-    Biases and initial hidden nodes that are absent are 0. BiasTensor holds Wb, then Rb. The
+    BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0. The
     argument of f is clipped to the finite FLOAT32 numbers; NaN becomes the lowest of them.
 
-    The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
-    from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0, and
-    a backward one returns those of HiddenInitTensor.
+    A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
+    a sequence of length 0 a forward direction returns hidden nodes of 0, and a backward one returns
+    those of HiddenInitTensor.
 
-    Source: the page of DML_RNN_OPERATOR_DESC has the order of biases; its equations are pictures,
-    so this is that of the ONNX operator RNN. Clipping and the effect of lengths were measured.
+    Source: the page of DML_RNN_OPERATOR_DESC for the order of biases; the ONNX operator RNN for the
+    equation, of which the page has a picture; measurements for clipping and lengths.
     """
     return values(desc, rnn_direction)
 

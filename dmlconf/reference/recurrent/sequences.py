@@ -108,7 +108,6 @@ class Sequences:
             sums: for every step, the products of its input with the weights, plus biases.
             state: the state before the first step: the hidden nodes, and the cell if there is one.
             backward: whether the sequences are reversed.
-            arithmetic: computes the equations.
         """
         nothing = state[0].nothing()
         all_run_to_the_end = bool((self.lengths >= len(self.values)).all())
@@ -132,13 +131,8 @@ class Sequences:
     def _changing(self, number: int, part: int, backward: bool) -> Array:
         """Return in which sequences a step changes a part of the state, sizes {batch, 1}.
 
-        Measured: in a forward direction, a sequence of length 0 changes its cell in the first step,
-        and also its hidden nodes if the layer has only one step.
-
-        Args:
-            number: the number of the step, from 0.
-            part: 0 for the hidden nodes, 1 for the cell.
-            backward: whether the sequences are reversed.
+        Measured: in a forward direction, a sequence of length 0 changes its cell (part 1) in the
+        first step, and also its hidden nodes (part 0) if the layer has only one step.
         """
         even_if_empty = not backward and (part == 1 or len(self.values) == 1)
         return _have_step(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
@@ -152,20 +146,11 @@ def initial(
     backward: bool,
     arithmetic: Arithmetic,
 ) -> Values:
-    """Return the hidden nodes or the cell before the first step: the tensor's, or zeros.
+    """Return the hidden nodes or the cell before the first step: those of `tensor`, or zeros.
 
-    Measured: without a tensor, the first computed step leaves out the product of the hidden nodes
-    and the recurrence, so that an infinite recurrence does not give 0 times infinity, NaN. In a
-    backward direction the step that is computed first is the last one of the input. Sequences that
-    are shorter lack it; for them, zeros are multiplied in the first step that they have.
-
-    Args:
-        tensor: the initial state, sizes {1, R, N, H}; or None.
-        direction: the index of the direction, below R.
-        sequences: the input, with N sequences.
-        hidden: the number of hidden nodes, H.
-        backward: whether the sequences are reversed.
-        arithmetic: computes the equations.
+    Measured: without a tensor, the first computed step leaves out the product with the recurrence,
+    so that an infinite recurrence does not give NaN. In a backward direction that step is the last
+    one of the input; shorter sequences lack it, and multiply zeros in their first step.
     """
     if tensor is not None:
         value = np.tile(tensor[0, direction].astype(np.float64), (sequences.copies, 1))
@@ -183,16 +168,11 @@ def in_directions(
 ) -> tuple[Values, ...]:
     """Return the hidden nodes after every step, and the last state, of every direction.
 
-    Args:
-        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
-        sequences: the input of the layer.
-        layer: computes one direction, given its index, the sequences in the order in which it
-            reads them, and whether these are reversed.
-        arithmetic: computes the equations.
+    The sizes are {steps, directions, batch, hidden} for the hidden nodes, and {1, directions,
+    batch, hidden} for each part of the state.
 
-    Returns:
-        The hidden nodes after every step, sizes {steps, directions, batch, hidden}, and each part
-        of the last state, sizes {1, directions, batch, hidden}.
+    `layer` computes one direction, given its index, the sequences in the order in which it reads
+    them, and whether these are reversed.
     """
     directions: list[tuple[Values, ...]] = []
     for index in range(2 if direction == "BIDIRECTIONAL" else 1):

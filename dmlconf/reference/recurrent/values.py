@@ -1,9 +1,8 @@
 """The arithmetic of a recurrent layer's equations: FLOAT64 here, with errors in `permitted`.
 
-The equations are written once, on `Values`. They name the values that a kernel might store in
-FLOAT16, such as "gate". Here values are FLOAT64 numbers and nothing is rounded.
-`dmlconf.permitted.recurrent` passes another arithmetic to the equations: its values carry their
-errors, and some are rounded to FLOAT16.
+The equations are written once, on `Values`, and name the values that a kernel might store in
+FLOAT16, such as "gate". Here nothing is rounded; with the arithmetic of
+`dmlconf.permitted.recurrent`, values carry their errors, and some are rounded to FLOAT16.
 """
 
 from __future__ import annotations
@@ -22,12 +21,10 @@ __all__ = ["EXACT", "Arithmetic", "ExactArithmetic", "State", "Values"]
 
 @dataclass(slots=True)
 class Values:
-    """FLOAT64 values.
+    """FLOAT64 values, of which some rows may be absent.
 
-    Attributes:
-        value: the values.
-        absent: which rows are zeros whose product with a matrix is left out, as `initial` explains,
-            sizes {rows, 1}; None if no row is.
+    Absent rows, sizes {rows, 1}, are zeros whose product with a matrix is left out, as `initial`
+    explains.
     """
 
     value: Array
@@ -47,10 +44,7 @@ class Values:
         return Values(1 - self.value)
 
     def clipped(self, threshold: float) -> Values:
-        """Return the values between -threshold and threshold, NaN as -threshold.
-
-        Measured: NaN becomes -threshold, as max(NaN, -threshold) does.
-        """
+        """Return the values between -threshold and threshold; measured: NaN becomes -threshold."""
         return Values(np.minimum(np.fmax(self.value, -threshold), threshold))
 
     def times_matrix(self, matrix: Array) -> Values:
@@ -67,11 +61,11 @@ class Values:
         return Values(np.zeros_like(self.value))
 
     def common(self) -> Values:
-        """Return the values, marked as ones from which several others get the same error."""
+        """Return the values; in `permitted`, results computed from them share their errors."""
         return self
 
     def settled(self) -> Values:
-        """Return the values, marked as those of an output: no others are computed from them."""
+        """Return the values for an output; no others are computed from them."""
         return self
 
     def stacked(self, others: Sequence[Values], axis: int = 0) -> Values:

@@ -28,9 +28,8 @@ def argmin(
 
     Return the index of the smallest element along the axes, in row-major order over them.
 
-    Among equal elements the direction INCREASING gives the first and DECREASING the last. A
-    comparison with NaN is false: the index is 0 if the first element is NaN, and other NaN are
-    ignored.
+    Among equal elements the direction INCREASING gives the first and DECREASING the last. The index
+    is 0 if the first element is NaN; other NaN are ignored.
 
     Source: the page of DML_ARGMIN_OPERATOR_DESC; NaN was measured.
     """
@@ -120,13 +119,9 @@ def reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
 
 
 def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direction: str) -> Array:
-    """Return the index of each row's extremum, the first or the last of equal ones.
+    """Return the index of each row's extremum; of equal ones the first, or the last if DECREASING.
 
-    Args:
-        rows: a tensor whose last axis is reduced.
-        find: argmin or argmax.
-        worst: what replaces NaN, so that it is not found: infinity for argmin, else -infinity.
-        direction: INCREASING for the first, DECREASING for the last.
+    `worst` replaces NaN, so that it is not found: infinity for argmin, -infinity for argmax.
     """
     indices = _index(rows, find, direction)
     # NumPy gives NaN as the extremum of a row with NaN.
@@ -147,5 +142,4 @@ def _index(rows: Array, find: Callable[..., Array], direction: str) -> Array:
 
 
 def _at(rows: Array, indices: Array) -> Array:
-    """Return the element of each row at an index, in an axis of size 1."""
     return np.take_along_axis(rows, indices[..., np.newaxis], -1)

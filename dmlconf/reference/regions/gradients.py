@@ -1,8 +1,4 @@
-"""The gradients of ROI_ALIGN and ROI_ALIGN1, of their input and of their regions.
-
-Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; the coordinates of samples and the formula of
-a region's gradient were measured.
-"""
+"""The gradients of ROI_ALIGN and ROI_ALIGN1, of their input and of their regions."""
 
 from __future__ import annotations
 
@@ -62,12 +58,11 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     BatchIndicesTensor {1, ..., R} -> [OutputGradientTensor {N, C, H, W}],
     [OutputROIGradientTensor {1, ..., R, 4}]; FLOAT32, FLOAT16; BatchIndicesTensor: UINT32
 
-    Return the gradient of the input and that of the regions. An output that the desc leaves out is
-    not returned.
+    Return the gradient of the input and that of the regions.
 
     The gradient of an output is distributed to the elements from which its samples are
-    interpolated; with MAX only the first of the greatest samples gets it. Samples outside the input
-    get nothing, and count as 0 for MAX.
+    interpolated; with MAX, only to those of the first of its greatest samples. Samples outside the
+    input get nothing, and count as 0 for MAX.
 
     A sample's share in the gradient of its region is the slope of the image between the four
     elements around the sample, times the size of the input, whatever the interpolation mode. An
@@ -75,7 +70,8 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     this to the gradient of the start, and one quarter to the gradient of the end. Scales and
     offsets have no effect on these shares.
 
-    Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, and measurements.
+    Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; the coordinates of samples and the formula
+    of a region's gradient were measured.
     """
     outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     with np.errstate(all="ignore"):
@@ -134,7 +130,7 @@ class RoiGradients:
     greatest: bool
 
     def parts(self) -> Iterator[Part]:
-        """Yield the samples of all outputs, with those of some outputs in each part."""
+        """Yield the samples of all outputs, some outputs in each part."""
         for block in sample_blocks(self.y, self.x, self.gradients.shape[-1]):
             reading = self.reading.of(block)
             gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
@@ -169,10 +165,10 @@ class RoiGradients:
         return total
 
     def slope_terms(self, part: Part, axis: int, y: Array, x: Array) -> Array:
-        """Return the slopes at these coordinates times the samples' gradients.
+        """Return the slopes along x (axis 0) or y (axis 1), times the samples' gradients.
 
-        They are added up over all channels, and have the sizes {regions, samples, samples, rows,
-        columns}. Axis 0 is x, and 1 is y.
+        The products are added up over all channels; sizes {regions, samples, samples, rows,
+        columns}.
         """
         slope = slopes(part.reading, y, x)[axis]
         inside = part.reading.inside(y, x)
@@ -182,15 +178,9 @@ class RoiGradients:
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
         """Return the shares of the samples' values that the start and the end of regions get.
 
-        For the x axis the shares in each row are summed, and for the y axis those in each column.
-
-        Args:
-            part: the samples.
-            axis: 0 for x, 1 for y.
-            values: sizes {regions, samples, samples, rows, columns}.
-
-        Returns:
-            Sizes {regions, samples, rows, 2} for x, and {regions, samples, columns, 2} for y.
+        For x (axis 0) the shares in each row are summed, and for y (axis 1) those in each column.
+        `values` has the sizes {regions, samples, samples, rows, columns}, and the result {regions,
+        samples, rows, 2} for x and {regions, samples, columns, 2} for y.
         """
         regions, rows, columns = part.block.outputs
         size = self.reading.values.shape[2 - axis] - int(self.reading.edges)

@@ -1,7 +1,4 @@
-"""ROI_POOLING and ROI_ALIGN1, which read regions of interest, and resize all to one size.
-
-Source: the operators' pages.
-"""
+"""ROI_POOLING and ROI_ALIGN1, which read regions of interest, and resize all to one size."""
 
 from __future__ import annotations
 
@@ -63,9 +60,9 @@ def roi_pooling(
     number. A part that lies outside the input gives 0, and indices of batches are truncated and
     clamped. Coordinates and indices become INT32: those beyond its range are clamped, and NaN is 0.
 
-    Source: the page of DML_ROI_POOLING_OPERATOR_DESC. Measured: that end is not included, the
-    extent of a region whose corners are exchanged, halves, NaN, parts outside the input, and
-    indices of batches.
+    Source: the page of DML_ROI_POOLING_OPERATOR_DESC; that end is not included, the extent of a
+    region whose corners are exchanged, halves, NaN, parts outside the input, and indices of batches
+    were measured.
     """
     pooled = greatest_of_parts(InputTensor, ROITensor, SpatialScale, PooledSize, LOWEST)
     dtype = OutputTensor.DataType.dtype
@@ -92,15 +89,8 @@ def greatest_of_parts(
 ) -> Array:
     """Return the greatest number in each part, FLOAT32, which is not below `lowest`.
 
-    Args:
-        tensor: InputTensor.
-        regions: ROITensor.
-        scale: SpatialScale.
-        pooled: PooledSize.
-        lowest: the lowest finite number, which replaces numbers below it.
-        parts_of: returns where the parts along an axis begin, and how many elements they have,
-            given the first and the last element of each region, the number of parts, and the size
-            of the axis.
+    `parts_of` returns where the parts along an axis begin, and how many elements they have, given
+    the first and the last element of each region, the number of parts, and the size of the axis.
     """
     batches, _, height, width = tensor.shape
     batch, corners = integer_regions(regions, scale)
@@ -139,8 +129,7 @@ def _of_parts(
 ) -> Array:
     """Return the greatest element of each part, found along y first and then along x.
 
-    The result has the sizes {regions, rows, columns, channels}, and `values` has {batches, height,
-    width, channels}.
+    `values` has {batches, height, width, channels}, the result {regions, rows, columns, channels}.
     """
     height, width = values.shape[1:3]
     region = np.arange(len(batch))[:, np.newaxis, np.newaxis]
@@ -153,14 +142,10 @@ def _of_parts(
 def _greatest(
     read: Callable[[Array], Array], parts: Sequence[Array], size: int, lowest: np.float32
 ) -> Array:
-    """Return the greatest element of each part.
+    """Return the greatest element of each part; `lowest` for parts without elements.
 
-    Args:
-        read: returns the elements at coordinates along an axis, with all other axes as further
-            dimensions.
-        parts: where each part begins along this axis, and how many elements it has.
-        size: the size of the axis.
-        lowest: the result of parts without elements.
+    `read` returns the elements at coordinates along an axis; `parts` has where each part begins
+    along it, and how many elements the part has.
     """
     first, count = parts
     best = np.full_like(read(np.zeros_like(first)), lowest)
@@ -205,9 +190,8 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
         x = (i n + k - OutputPixelOffset) / (outputs n) extent + x1 SpatialScaleX - InputPixelOffset
 
     With AlignRegionsToCorners the divisor is outputs n - 1, and a single sample lies in the middle.
-    Samples outside of the input have the value OutOfBoundsInputValue: x <= -1 or x >= the size of
-    the input, but with AlignRegionsToCorners x < 0 or x > size - 1. NEAREST_NEIGHBOR reads the
-    element floor(x + 1/2).
+    Outside are samples with x <= -1 or x >= size, with AlignRegionsToCorners x < 0 or x > size - 1;
+    they have the value OutOfBoundsInputValue. NEAREST_NEIGHBOR reads the element floor(x + 1/2).
 
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; the formulas were
     measured.
@@ -244,13 +228,8 @@ def axes(
 ) -> tuple[Placement, Placement]:
     """Return where the rows and the columns of the samples of each region lie.
 
-    Args:
-        regions: the tensor of regions, whose last dimension is x1, y1, x2 and y2.
-        sizes: how many rows and columns of outputs a region has.
-        scales: the factors of y and x.
-        counts: the least and the greatest number of samples of an output along an axis.
-        offsets: the offset of the input's pixels, and the offset of the output's.
-        corners: whether samples reach from one end of a region to the other.
+    `regions` ends with the dimension x1, y1, x2, y2; `sizes` and `scales` are for y and then x. The
+    other arguments are those of `placed`.
     """
     ends = regions.reshape(-1, 4)
     y, x = (

@@ -1,7 +1,4 @@
-"""Parts of ROI_ALIGN_GRAD's work: the samples of some outputs, with their shares of gradients.
-
-Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, and measurements.
-"""
+"""Parts of ROI_ALIGN_GRAD's work: the samples of some outputs, with their shares of gradients."""
 
 from __future__ import annotations
 
@@ -19,13 +16,10 @@ __all__ = ["Part", "elements_of", "first_greatest", "touched"]
 
 @dataclass(frozen=True)
 class Part:
-    """The samples of some outputs, with their shares of the gradients.
+    """The samples of some outputs, with their shares of the outputs' gradients.
 
-    Attributes:
-        block: the samples' coordinates.
-        reading: how the samples are read from the tensor.
-        gradient: each sample's share of its output's gradient, also of a sample that lies outside
-            the tensor; sizes {regions, samples, samples, rows, columns, channels}.
+    `gradient` holds the shares, also of samples outside the tensor; sizes {regions, samples,
+    samples, rows, columns, channels}.
     """
 
     block: Block

@@ -88,16 +88,13 @@ class Samples:
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
         """Return the samples of some regions and outputs.
 
-        All regions are padded to the largest number of samples among them.
+        All are padded to the largest number of samples among these regions.
         """
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 
     def used(self) -> Array:
-        """Return which samples belong to a region, as others only pad the array.
-
-        The result has the sizes {regions, samples, 1}.
-        """
+        """Return which samples are not mere padding of the array, sizes {regions, samples, 1}."""
         sample = np.arange(self.values.shape[1])[:, np.newaxis]
         return sample < self.counts[:, np.newaxis, np.newaxis]
 
@@ -126,8 +123,8 @@ class Block:
 class Reading:
     """How a tensor is read.
 
-    Methods take coordinates: rows y and columns x, whose sizes broadcast together. Their results
-    have one dimension more, that of the channels.
+    Methods take rows y and columns x, whose sizes broadcast together; samples and elements have the
+    channels as a further dimension.
 
     Attributes:
         values: the tensor, FLOAT64, sizes {batches, height, width, channels}.
@@ -167,7 +164,6 @@ class Reading:
         return lower
 
     def _between(self, row: Array, left: Array, right: Array, across: Array) -> Array:
-        """Return the interpolation between two elements of a row."""
         first, result = self.elements(row, left), self.elements(row, right)
         result -= first
         result *= across
@@ -218,8 +214,6 @@ def placed(
 
     Args:
         ends: where each region begins and ends, sizes {regions, 2}.
-        scale: the factor of these.
-        outputs: how many outputs each region has.
         counts: the least and the greatest number of samples of an output.
         offsets: the offset of the input's pixels, and the offset of the output's.
         corners: whether the first and the last sample of a region lie at its ends; a single one is
@@ -240,8 +234,8 @@ def placed(
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     """Return the mean or the greatest of each output's samples, FLOAT64.
 
-    The result has the sizes {regions, rows, columns, channels}. The greatest ignores NaN; if all
-    samples are NaN, it is negative infinity.
+    The sizes are {regions, rows, columns, channels}. The greatest ignores NaN; of NaN alone, it is
+    negative infinity.
     """
     result = np.empty(output_sizes(reading, y, x))
     for block in sample_blocks(y, x, result.shape[-1]):
@@ -282,7 +276,7 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
 
 
 def slices(count: int, sizes: int) -> Iterator[slice]:
-    """Yield slices that cover `count` items, which have `sizes` elements each.
+    """Yield slices that cover `count` items of `sizes` elements each.
 
     A slice has as many items as fit into the processor's cache, but at least one.
     """

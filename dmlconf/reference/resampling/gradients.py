@@ -1,9 +1,4 @@
-"""Gradients of the operators that stretch and shrink a tensor along its axes.
-
-Source: the operators' pages. Measured: InputPixelOffsets belong to InputGradientTensor, which is
-the gradient of RESAMPLE1's output. So they have the values of RESAMPLE1's OutputPixelOffsets, and
-OutputPixelOffsets have the values of RESAMPLE1's InputPixelOffsets.
-"""
+"""Gradients of the operators that stretch and shrink a tensor along its axes."""
 
 from __future__ import annotations
 
@@ -59,9 +54,8 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     contribution beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
-    RESAMPLE2. Measured: the two are exchanged, so that the gradient of a RESAMPLE2 with the
-    InputPixelOffset 0.5 and the OutputPixelOffset -0.5 takes an InputPixelOffset of -0.5 and an
-    OutputPixelOffset of 0.5.
+    RESAMPLE2. Measured: they are exchanged, so the gradient of a RESAMPLE2 with the
+    InputPixelOffset 0.5 and the OutputPixelOffset -0.5 takes -0.5 and 0.5.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
     along = element_coordinates(desc)

@@ -67,10 +67,7 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 def nearest(values: Array, size: int, rounding: str) -> Array:
     """Return the index of the element at each coordinate; beyond an end, of the outermost element.
 
-    Args:
-        values: the coordinates.
-        size: the number of elements along the axis.
-        rounding: a key of `ROUNDING`.
+    `rounding` is a key of `ROUNDING`.
     """
     indices: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
     return indices
@@ -100,10 +97,7 @@ def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
 
 
 def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
-    """Return a FLOAT64 tensor that is interpolated along one axis.
-
-    An element is `first + weight * (second - first)`, of the elements before and after it.
-    """
+    """Return a FLOAT64 tensor interpolated along an axis: `first + weight * (second - first)`."""
     if at.is_whole(tensor.shape[axis]):
         return tensor
     first, second, weight = neighbours(at.values, tensor.shape[axis])
@@ -120,12 +114,8 @@ def in_leading_blocks(
 ) -> Array:
     """Apply a function to a tensor in blocks that stay in the processor's cache.
 
-    Args:
-        function: a function of FLOAT64 tensors, in which one axis stands for all the axes before
-            `leading`.
-        tensor: the whole tensor.
-        leading: the first axis that the function changes.
-        output: the result's sizes and type.
+    `function` takes FLOAT64 tensors in which one axis stands for all the axes before `leading`, the
+    first axis that it changes.
     """
     whole = tensor.reshape(-1, *tensor.shape[leading:])
     result = np.empty((len(whole), *output.Sizes[leading:]), output.DataType.dtype)

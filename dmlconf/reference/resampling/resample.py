@@ -1,8 +1,4 @@
-"""Operators that stretch and shrink a tensor along its axes.
-
-Source: the operators' pages. Measured: coordinates outside the input, the nearest neighbour at
-halves and in integer tensors, and Antialiased.
-"""
+"""Operators that stretch and shrink a tensor along its axes."""
 
 from __future__ import annotations
 
@@ -53,16 +49,17 @@ def resample3(desc: Resample3Desc) -> Array:
     Return the input at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
     NEAREST_NEIGHBOR takes an element by the RoundingDirection: INCREASING the next one, DECREASING
-    the one before, and HALF_UP the nearest one, or the next one at halves, as RESAMPLE1 does.
-    LINEAR interpolates; the first and last elements continue beyond the ends, and interpolated
-    integers lose their fraction.
+    the one before, and HALF_UP, which stands for RESAMPLE1, the nearest, at halves the next. LINEAR
+    interpolates; the first and last elements continue beyond the ends, and interpolated integers
+    lose their fraction.
 
     If Antialiased is true and a scale is below 1/2, the tensor is resampled in several steps. In
     each step but the last, an axis that is more than twice as long as the output's shrinks to the
     greatest power of two below its size, and every other axis gets the output's size. The scale of
     a step is the ratio of the sizes after and before it.
 
-    Source: the page of DML_RESAMPLE3_OPERATOR_DESC; halves, integers and the steps were measured.
+    Source: the page of DML_RESAMPLE3_OPERATOR_DESC; coordinates outside the input, halves, integers
+    and the steps were measured.
     """
     if desc.InterpolationMode == "LINEAR":
         return _linear(desc.InputTensor, desc.OutputTensor, steps_of_axes(desc))

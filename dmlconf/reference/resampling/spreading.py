@@ -19,12 +19,8 @@ def spread(
 ) -> Array:
     """Return sums: each element, weighted, is added to the sums before and after its coordinate.
 
-    Args:
-        values: the tensor.
-        axis: the axis along which elements are added up; the result has `size` sums along it.
-        at: the coordinate of each element along the axis of the result.
-        size: how many sums there are.
-        more: what is added to each weight of LINEAR interpolation.
+    `at` has the coordinate of each element along the axis, and `size` is how many sums there are.
+    `more` is added to each weight of LINEAR interpolation.
     """
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first, second])
@@ -42,15 +38,10 @@ def summed(values: Array, axis: int, indices: Array, size: int) -> Array:
 def weighted(
     values: Array, axis: int, elements: Array, weights: Array, indices: Array, size: int
 ) -> Array:
-    """Return sums of elements times weights.
+    """Return sums of elements times weights, `size` of them along the axis.
 
-    Args:
-        values: the tensor.
-        axis: the axis along which elements are added up; the result has `size` sums along it.
-        elements: for each term, the index of its element.
-        weights: for each term, the weight of its element.
-        indices: for each term, the index of its sum; these ascend.
-        size: how many sums there are.
+    For each term, `elements` has the index of its element, `weights` the weight, and `indices` the
+    index of its sum; these ascend.
     """
     starts = np.flatnonzero(np.diff(indices, prepend=-1))
     counts = np.diff(starts, append=len(indices))
@@ -62,7 +53,8 @@ def weighted(
         sums[indices[starts]] = np.add.reduceat(terms, starts, 0)
     else:
         for number in range(counts.max()):
-            # The first term of each sum, then the second one of those that have two, ...
+            # First the first term of each sum, then the second one of those that have two, and so
+            # on.
             chosen = starts[counts > number] + number
             terms = rows.take(elements[chosen], 0)
             terms *= along(weights[chosen], 0, values.ndim)

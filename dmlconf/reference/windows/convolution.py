@@ -1,7 +1,4 @@
-"""Convolutions in one, two and three spatial dimensions.
-
-Source: the page of DML_CONVOLUTION_OPERATOR_DESC.
-"""
+"""Convolutions in one, two and three spatial dimensions."""
 
 from __future__ import annotations
 
@@ -44,11 +41,7 @@ _AT_ONCE: Final = 1 << 17
 class FilterGeometry:
     """How the filter moves over a tensor, in each spatial dimension.
 
-    Args:
-        strides: how far from one position to the next.
-        dilations: how far apart neighbouring elements of the filter are.
-        start: how far before the first element the first position begins.
-        groups: how many parts the channels are divided into.
+    The first position begins `start` elements before the tensor's first one.
     """
 
     strides: Sequence[int]
@@ -70,10 +63,7 @@ class FilterGeometry:
         return cls(*attributes, _completed(start, rank, 0), groups)
 
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
-        """Return the same geometry, with steps limited to the tensor's spatial sizes.
-
-        A step beyond the end of the tensor reaches zeros, however long it is.
-        """
+        """Return the geometry with steps limited to the tensor; longer ones reach zeros as well."""
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
             [min(step, most) for step, most in zip(steps, far, strict=True)]
@@ -128,11 +118,12 @@ def convolution(desc: ConvolutionDesc) -> Array:
 
     Return the activation of the convolution plus each channel's bias.
 
-    FORWARD adds up the window of the input that an element of the output looks at, times the
-    filter. BACKWARD is its transposition: each element of the input adds the filter, times itself,
-    to its window of the output. CONVOLUTION flips the filter in every spatial dimension. The last
-    OutputPadding elements of each spatial dimension are the activation of 0, without the bias. The
-    sizes above are those of FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
+    In FORWARD, each element of the output is the sum of the products of its window of the input
+    with the filter. In BACKWARD, the transposition, each element of the input adds the filter,
+    times itself, to its window of the output. CONVOLUTION flips the filter in every spatial
+    dimension. The last OutputPadding elements of each spatial dimension are the activation of 0,
+    without the bias. The sizes above are those of FORWARD; the filter of BACKWARD is {C, O / G, F0,
+    ...}.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
@@ -151,7 +142,6 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
         values: sizes {batches, channels, ...}; beyond its edges there are zeros.
         filter_: sizes {output channels, channels of a group, ...}; its type is that of the sums.
         sizes: the sizes of the result: {batches, output channels, ...}.
-        window: how the filter moves over the values.
     """
     window = window.within(values.shape[2:])
     parts = by_group(filter_, window.groups)
@@ -182,7 +172,6 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
         filter_: sizes {channels, output channels of a group, ...}, FLOAT64.
         sizes: the sizes of the result: {batches, output channels, ...}; what a window adds beyond
             them is dropped.
-        window: how the filter moves over the result.
     """
     window = window.within(sizes[2:])
     parts = by_group(filter_, window.groups)
@@ -220,18 +209,14 @@ def convolution_sums(
 def reached_input(values: Array, start: Sequence[int]) -> Array:
     """Return the input, or zeros if a second StartPadding moves the filter out of a 3D tensor.
 
-    Measured: DirectML adds a second spatial dimension of size 1 to a tensor of three dimensions.
-    Along it there is one output element, and with padding before it, that one lies outside of the
-    input.
+    Measured: DirectML gives such a tensor a second spatial dimension of size 1, along which padding
+    moves the only output element out of the input.
     """
     return np.zeros_like(values) if values.ndim == 3 and any(start[1:2]) else values
 
 
 def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ...]:
-    """Return a number for each spatial dimension; neutral ones are appended to a short array.
-
-    Measured: DirectML does so.
-    """
+    """Return a number for each spatial dimension; measured: `neutral` completes a short array."""
     return (*numbers, *(neutral,) * rank)[:rank]
 
 
@@ -255,10 +240,7 @@ def _overlap(
 ) -> tuple[_Index, _Index]:
     """Return the slices of a padded tensor and of the tensor itself that hold the same elements.
 
-    Args:
-        padded: the spatial sizes of the padded tensor.
-        sizes: the spatial sizes of the tensor.
-        start: how many elements of padding there are before the first one.
+    All arguments are spatial; `start` is the padding before the first element.
     """
     extents = [
         (before, max(0, min(size, whole - before)))

@@ -2,8 +2,6 @@
 
 EndPadding only affects the size of the output: all elements that a window reaches beyond the input
 are padding.
-
-Source: the operators' pages.
 """
 
 from __future__ import annotations
@@ -42,12 +40,12 @@ def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     [OutputIndicesTensor {N, C, E0, ...}]; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndicesTensor: UINT64, UINT32
 
-    Return the greatest number in each window, and its index in the whole input.
+    Return the greatest number in each window, whose elements are Dilations apart, and its index in
+    the whole input.
 
-    The elements of a window are Dilations apart. NaN is ignored, and no result is below the lowest
-    finite number. A window of nothing but padding gives that number, and the index 0. Of equal
-    elements the first counts. The index of a window of nothing but NaN is that of its first
-    element.
+    NaN is ignored, and no result is below the lowest finite number, which a window of nothing but
+    padding gives, with the index 0. The index is that of the first of equal elements, or of a
+    window's first element if all are NaN.
 
     Source: the page of DML_MAX_POOLING2_OPERATOR_DESC; infinity, NaN and padding were measured.
     """

@@ -1,9 +1,7 @@
 """Operators that return a mean or a norm of each window, and the gradient of the mean.
 
-EndPadding only affects the size of the output: all elements that a window reaches beyond the input
-are padding.
-
-Source: the operators' pages.
+Except in AVERAGE_POOLING_GRAD, EndPadding only affects the size of the output: all elements that a
+window reaches beyond the input are padding.
 """
 
 from __future__ import annotations
@@ -67,9 +65,7 @@ class LpPooling1Desc(DilatedPoolingDesc):
 def average_pooling1(desc: AveragePooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
-    Return the mean of each window, whose elements are Dilations apart. It is computed in FLOAT64
-    and rounded once, to the output's type; the rule `accumulate` (`dmlconf.precision.accumulation`)
-    decides which other results are right.
+    Return the mean of each window, whose elements are Dilations apart.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
@@ -98,10 +94,9 @@ def average_pooling_grad(
 
     Return zeros, with an equal share of each gradient added to all elements of its window.
 
-    With IncludePadding, padding gets a share as well, but not elements after the padding.
+    With IncludePadding, padding gets a share as well, but nothing beyond the EndPadding does.
 
-    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; that elements after the padding have
-    no share was measured.
+    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; the shares were measured.
     """
     sizes = OutputGradientTensor.Sizes, InputGradientTensor.shape
     over = windows(*sizes, Strides, WindowSize, StartPadding)

@@ -40,13 +40,9 @@ _NOWHERE: Final = np.int64(np.iinfo(np.int64).max)
 class Window:
     """The window along one axis.
 
-    Args:
-        axis: the axis.
-        extent: how many elements the tensor has along it.
+    Attributes:
+        extent: how many elements the tensor has along the axis.
         positions: how many positions the window takes.
-        size: how many elements the window has.
-        stride: how far from one position to the next.
-        dilation: how far from one of its elements to the next.
         start: how far before the first element the first position begins.
     """
 
@@ -66,7 +62,7 @@ class Window:
     def parts(self) -> Iterator[tuple[slice, ...]]:
         """Yield for each element of the window where it lies at all positions.
 
-        The slices are those of a tensor that has `reach` elements along the axis.
+        The slices are for a tensor that has `reach` elements along the axis.
         """
         before = (slice(None),) * self.axis
         for element in range(self.size):
@@ -75,8 +71,9 @@ class Window:
             yield (*before, slice(first, behind, self.stride or 1))
 
     def view(self, tensor: Array) -> Array:
-        """Return a view of a tensor that has `reach` elements along the axis: in place of the axis
-        there are two, one of the window's elements, and one of positions.
+        """Return a view of a tensor that has `reach` elements along the axis.
+
+        Two axes replace the axis: one of the window's elements, and one of positions.
         """
         counts, steps = ((self.size,), (self.positions,)), ((self.dilation,), (self.stride,))
         return strided_view(tensor, self.axis, *counts, *steps)
@@ -110,15 +107,9 @@ def windows(
 ) -> list[Window]:
     """Return the window along each spatial axis.
 
-    Args:
-        extents: sizes of the tensor that the window slides over.
-        positions: sizes of the operator's output, with one element for each position.
-        strides: how far from one position to the next.
-        sizes: how many elements the window has.
-        start: how far before the first element the first position begins.
-        dilations: how far from one of its elements to the next; 1 if left out.
-
-    The attributes may have more numbers than there are spatial axes; the first ones count.
+    `extents` are the sizes of the tensor that the window slides over, and `positions` those of the
+    operator's output. Of attributes with more numbers than there are spatial axes, the first ones
+    count.
     """
     axes = range(_FIRST_SPATIAL, len(extents))
     spatial = sizes, strides, dilations or (1,) * len(sizes), start
@@ -143,13 +134,7 @@ def strided_view(
 ) -> Array:
     """Return a view with axes for the elements of a window, and then for its positions.
 
-    Args:
-        tensor: a tensor of any rank, which has all elements that the window reaches.
-        first: the first of the axes that the window slides over; the new axes replace them.
-        sizes: how many elements the window has along each of them.
-        positions: how many positions it has.
-        dilations: how far from one of its elements to the next.
-        strides: how far from one position to the next.
+    `tensor` has all elements that the window reaches; the new axes replace those from `first` on.
     """
     behind = first + len(sizes)
     steps = tensor.strides[first:behind]
@@ -249,11 +234,8 @@ def _first_greatest(
 ) -> tuple[Array, Array]:
     """Return the window's greatest number, and the least index of the elements equal to it.
 
-    Args:
-        numbers: the tensor, without NaN and nothing less than the lowest number.
-        indices: the indices of its elements, broadcast to it.
-        over: the window along each axis.
-        lowest: what padding counts as; the index of padding is beyond all others.
+    Nothing in `numbers` is NaN or below `lowest`, as which padding counts; the index of padding is
+    beyond all others.
     """
     for window in over:
         padded, padded_indices = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
