@@ -1,7 +1,7 @@
-"""Conditions over cases that people write: read, and checked for names that no case has.
+"""Read conditions over cases, and find names in them that no case has.
 
-`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take the same conditions. One
-with an unknown name would hold for no case, so it is a mistake, not a condition.
+`--where`, waivers, limits of a substrate and `faulty:zeros,where=...` take such conditions. A
+condition with an unknown name would hold for no case, so it is reported as a mistake.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ class UnknownName:
     """A name in a condition that no case has.
 
     Attributes:
-        name: the name.
-        hint: which one may have been meant, or where the names are listed.
+        hint: which name may have been meant, or where names are listed.
     """
 
     name: str
@@ -40,8 +39,7 @@ def read_condition(text: str) -> Expression:
     """Return the condition that a text states.
 
     Raises:
-        ExpressionError: the text is not an expression; the message says why, and suggests `==`
-            where it has `=`.
+        ExpressionError: the text is not an expression; the message suggests `==` for a single `=`.
     """
     try:
         return Expression(text)
@@ -55,7 +53,6 @@ def unknown_names(condition: Expression, operators: Collection[str] = ()) -> lis
     """Return the names in a condition that cases of none of these operators have.
 
     Args:
-        condition: the condition.
         operators: names of operators, or of `GRAPHS`; all of them if empty.
     """
     among = operators or (GRAPHS, *operator_names())
@@ -67,9 +64,9 @@ def unknown_names(condition: Expression, operators: Collection[str] = ()) -> lis
 
 
 def hint_at_name(name: str, known: Iterable[str]) -> str:
-    """Return which of the known names an unknown one may be for, or where they are listed.
+    """Suggest known names for an unknown one, or say where names are listed.
 
-    Constants are in capitals, fields are not, and nobody writes one for the other.
+    Constants (in capitals) are not suggested for fields, nor fields for constants.
     """
     alike = [each for each in known if each.isupper() == name.isupper()]
     return name_hint(name, alike, "`dmlconf operators NAME` lists the fields of an operator")

@@ -26,17 +26,17 @@ DATA_WORDS: Final[Mapping[str, str]] = {
     "SUBNORMAL": "a subnormal number",
     "BEYOND_HALF": "a finite number beyond half of the largest one of its data type",
 }
-"""The words that `Data` may hold, each with what at least one input then contains."""
+"""Each word that `Data` may hold, with what at least one input then contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
-"""The largest tensor, in elements, that is examined: larger ones belong to layers of networks,
-whose data are ordinary."""
+"""Larger tensors are not examined: they belong to layers of networks, whose data are ordinary."""
 
 
 def data_words(case: Case) -> tuple[str, ...]:
     """Return the words of `DATA_WORDS` that hold for an input of the case, in their order.
 
-    Cases that must be rejected have none, nor do inputs of more than `MOST_ELEMENTS`.
+    Cases that expect a rejection have none; inputs of more than `MOST_ELEMENTS` elements are
+    skipped.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return ()
@@ -73,13 +73,7 @@ def _words_of_fill(
 
 
 def words_of(array: Array, data_type: DataType, *, index: bool = False) -> frozenset[str]:
-    """Return the words that hold for an array.
-
-    Args:
-        array: the elements.
-        data_type: their data type.
-        index: whether they are indices.
-    """
+    """Return the words of `DATA_WORDS` that hold for an array; with `index` it holds indices."""
     if not array.size:
         return frozenset()
     half = data_type.maximum / 2
@@ -91,7 +85,7 @@ def words_of(array: Array, data_type: DataType, *, index: bool = False) -> froze
         return frozenset(words)
     size = np.abs(array)
     least, most = float(size.min()), float(size.max())
-    if least >= np.finfo(array.dtype).tiny and most <= half:  # True of most tensors.
+    if least >= np.finfo(array.dtype).tiny and most <= half:
         return frozenset({"NEGATIVE"} if (array < 0).any() else ())
     finite = np.isfinite(size)
     zero = size == 0

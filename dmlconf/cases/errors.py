@@ -15,7 +15,6 @@ class CaseError(ValueError):
 
     Attributes:
         where: keys and indices that lead to the error, from the case's entry.
-        message: what was found and expected.
         hint: what to do, or None.
         others: further errors of the same case.
     """
@@ -32,7 +31,7 @@ class CaseError(ValueError):
         super().__init__(message)
 
     def all(self) -> list[CaseError]:
-        """Return this error and the further ones."""
+        """Return this error and the others."""
         return [self, *(error for other in self.others for error in other.all())]
 
 
@@ -52,7 +51,6 @@ class CaseErrors:
         self._errors: list[CaseError] = []
 
     def __len__(self) -> int:
-        """Return how many errors are kept."""
         return len(self._errors)
 
     @contextmanager
@@ -68,24 +66,16 @@ class CaseErrors:
         self._errors.append(error)
 
     def raise_any(self) -> None:
-        """Raise the errors as one, if there are any.
-
-        Raises:
-            CaseError: the first error, with the others.
-        """
+        """Raise the first `CaseError` with the others in its `others`, if there are any."""
         if self._errors:
             first, *others = self._errors
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])
 
     def raise_causes(self, consequence: type[CaseError]) -> None:
-        """Raise the errors as one, without those that only follow from errors reported elsewhere.
+        """Raise the errors as `raise_any` does, but without those of the class `consequence`.
 
-        Args:
-            consequence: the class of the errors that only follow. If all are of this class, the
-                first is raised.
-
-        Raises:
-            CaseError: the first error, with the others.
+        Those follow from errors that are reported elsewhere. If all errors are of that class, the
+        first is raised.
         """
         causes = [error for error in self._errors if not isinstance(error, consequence)]
         if self._errors and not causes:

@@ -1,8 +1,7 @@
 """Facts of a case's desc, which the run log keeps and conditions may name.
 
-The log keeps the desc itself, in few bytes; everything else, such as ranks and whether strides are
-packed, follows from it. Conditions are expressions of the catalogue's language, such as
-`FLOAT16 in DataTypes and GroupCount > 1`.
+The log keeps the desc in few bytes; the rest, such as ranks, is computed from it. Conditions are
+expressions such as `FLOAT16 in DataTypes and GroupCount > 1`.
 """
 
 from __future__ import annotations
@@ -144,12 +143,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     """Return the names, with their values, that a condition over a case may use.
 
-    These are what `names` returns, and `FeatureLevel`: the lowest level that must support the desc,
-    as 41 for 4_1, so that `FeatureLevel >= 4_1` is valid Python.
+    The names are those of `names` and `FeatureLevel`: the lowest level that must support the desc,
+    41 for 4_1, since Python reads `4_1` as 41.
 
     Args:
-        case: the case.
-        condition: the condition; `Data` is left empty if it does not use that name.
+        condition: if it does not use `Data`, that name may be left empty.
     """
     level = case.required_level
     number = None if level is None else int(str(level).replace("_", ""))
@@ -171,14 +169,12 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
     operator's entry; constants such as `FLOAT16` and `BACKWARD`; `DataType`, of the first tensor;
     `DataTypes`, of all tensors; `Rank`, the largest number of dimensions; `ElementCount`, of the
     largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are summed
-    for an element of an output, 1 if none; `Packed`, whether all tensors are; `Broadcast`, whether
-    one is; `InPlace`, whether an output shares an input's buffer; `Flags` of all tensors; `Data`,
-    the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
+    for an element of an output, 1 if none; `Packed`, whether all tensors are packed; `Broadcast`,
+    whether any is broadcast; `InPlace`, whether an output shares an input's buffer; `Flags` of all
+    tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
 
     Args:
-        entry: the operator, or the entry of a graph.
-        facts: the facts, as `facts_of` returns them.
-        tags: the case's tags.
+        facts: as `facts_of` returns them.
     """
     desc = desc_of(entry, facts)
     tensors = list(_tensors(desc.values()))

@@ -33,20 +33,18 @@ class GraphCase(Case):
     """One graph, with its input data and the expected outputs.
 
     `operator_name` is `GRAPHS`; `desc` holds the graph's inputs and outputs by name, and `data` the
-    inputs' data. Code that asks a case for its tensors, rules and levels need not know about
-    graphs.
+    inputs' data.
 
     Attributes:
-        graph: the nodes and edges.
-        relation: the other form of the graph that must give the same outputs, if the case asks
-            for that instead of values; None for other cases.
+        relation: the other form of the graph that must give the same outputs; None if the case
+            names none.
     """
 
     graph: Graph = field()  # Without field(), the property of `Case` would be its default.
     relation: Relation | None = None
 
     most_variations: ClassVar[int] = 2
-    """Only one set of inputs besides its own, since computing what a graph permits takes long."""
+    """The case's own inputs and one other set, since computing what a graph permits takes long."""
 
     is_compiled_as_graph: ClassVar[bool] = True
     forms: ClassVar[tuple[Relation, ...]] = tuple(Relation)
@@ -83,13 +81,13 @@ class GraphCase(Case):
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """Lowest feature level that must support all nodes; None if the page of any names none."""
+        """The lowest feature level that supports all nodes; None if a node's page names none."""
         levels = [required_level(node.operator, node.desc) for node in self.graph.operator_nodes]
         return None if None in levels else highest_level(self.level_needs)
 
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
-        """The feature levels that the nodes need, and those that graphs and constants need."""
+        """The feature levels that the nodes, CompileGraph and constant nodes need."""
         needs: tuple[LevelNeed, ...] = self.once("levels", self._level_needs)
         return needs
 
@@ -104,7 +102,6 @@ class GraphCase(Case):
         return tuple(needs)
 
     def _data_types(self) -> frozenset[DataType]:
-        """Return the data types of all tensors, including those of the nodes."""
         graph = self.graph
         tensors: list[TensorDesc] = [*graph.inputs.values(), *graph.outputs.values()]
         for node in graph.nodes:
@@ -112,7 +109,7 @@ class GraphCase(Case):
         return frozenset(tensor.DataType for tensor in tensors)
 
     def violations(self) -> tuple[str, ...]:
-        """Return the names of the rules of wiring and the nodes' constraints that are broken."""
+        """Return the names of the broken rules of wiring and broken constraints of nodes."""
         broken: tuple[str, ...] = self.once(
             "violations",
             lambda: tuple(dict.fromkeys(problem.rule for problem in graph_problems(self.graph))),
@@ -151,9 +148,7 @@ def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
     """Return a case with another graph, and everything else as in the given case.
 
     Args:
-        case: the case.
-        graph: the graph that replaces the case's operator or graph.
-        changes: changes of other attributes, such as the data of other inputs.
+        changes: other attributes to change, such as `data`.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}
     of_graph = {
@@ -169,9 +164,8 @@ def node_case(case: Case, node: Node, data: Mapping[str, Array | Fill]) -> Case:
     """Return a node as a separate case: the operator, with these inputs.
 
     Args:
-        case: the graph; if an output and an input of the graph share a buffer, so do the tensors of
-            the node that are connected to them.
-        node: one of its nodes.
+        case: the graph. If the node reads a graph input and writes a graph output in the same
+            buffer, those two tensors of the node share a buffer.
         data: the node's inputs by tensor, shaped like its own descs.
     """
     return Case(

@@ -1,8 +1,8 @@
 """Handles: short names of cases, the same in every run.
 
-`gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `k3f9a`: the beginning of a digest of the
-identifier, at least five characters, and as many as it needs to differ from the other cases'
-handles. It begins with a letter and has no character that a shell takes for its own.
+`gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `k3f9a`. A handle is the beginning of a
+digest of the identifier: as many characters as tell it from all other handles, at least five. It
+begins with a letter and has no character that is special in a shell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def longest_handle(identifier: str) -> str:
     """Return the digest of which a case's handle is the beginning."""
     number = int.from_bytes(sha256(identifier.encode("utf-8", "surrogatepass")).digest())
     number, first = divmod(number, len(_LETTERS))
-    number %= len(_CHARACTERS) ** (_LONGEST - 1)  # Enough for the other 12 characters.
+    number %= len(_CHARACTERS) ** (_LONGEST - 1)
     text = _LETTERS[first]
     while len(text) < _LONGEST:
         number, at = divmod(number, len(_CHARACTERS))

@@ -43,7 +43,7 @@ def cases_digest(identifiers: Iterable[str]) -> str:
 
 
 def unique_name(text: str, used: set[str]) -> str:
-    """Return a text as a name that is not in `used` yet, if need be as `text-2`, and add it."""
+    """Return `text`, or `text-2` and so on if it is in `used`, and add the name to `used`."""
     name, count = text, 1
     while name in used:
         count += 1
@@ -64,8 +64,8 @@ def fits(pattern: str, text: str) -> bool:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they are literal. Wildcards do not backtrack, so that
-    # patterns with many of them take no longer than others.
+    # Brackets are part of identifiers, so they are literal. Wildcards do not backtrack, or patterns
+    # with many of them would take long.
     first, *others = (re.escape(part).replace(r"\?", ".") for part in name.split("*"))
     if not others:
         return re.compile(first, re.DOTALL)
@@ -75,7 +75,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a predicate: whether an identifier is one of the names or fits a pattern.
+    """Return a predicate: whether an identifier is one of the names or fits one that is a pattern.
 
     The name of a matrix, such as `gather/matrix`, stands for all its cases.
     """
@@ -96,10 +96,6 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
     A name that is no identifier is tried as the end of one, as `example-1` of
     `gather/documented/example-1`, and then as a handle, such as `k3f9a`. Patterns are returned as
     they are if a case fits them.
-
-    Args:
-        names: the names, as users write them.
-        identifiers: those of the existing cases.
 
     Raises:
         AmbiguousNameError: several identifiers end with a name, or several cases have a handle.

@@ -24,8 +24,7 @@ def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
     Fields that this version does not know may have any plain value.
 
     Args:
-        operator_name: the name of the verdict's operator.
-        facts: the facts, as `facts_of` returns them.
+        facts: as `facts_of` returns them.
     """
     fields = _fields(operator_name)
     for name, value in facts.items():

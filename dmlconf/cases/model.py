@@ -95,7 +95,6 @@ class _Inputs(dict[str, Array]):
 
 
 REJECTION_HINT: Final = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
-"""Advice for a case that breaks constraints."""
 
 _ZEROS = Fill("constant", {"value": 0})
 
@@ -105,7 +104,6 @@ class ExpectedOutputs:
     """The expected outputs of a case.
 
     Attributes:
-        outputs: arrays by output tensor.
         provenance: where the outputs come from: a page, another source that the case states, a real
             DirectML, the reference, or a relation.
         others: where the remaining outputs come from, if the case states only some.
@@ -134,7 +132,6 @@ class ExpectedRejection:
     Attributes:
         hresult: name of the HRESULT, such as `E_INVALIDARG`.
         constraint: name of the constraint that is broken, or None if the case does not name it.
-        provenance: whether a page says so, a real DirectML did so, or the case names its origin.
     """
 
     hresult: str
@@ -147,12 +144,10 @@ class About:
     """What a case says about itself, for people.
 
     Attributes:
-        location: where it is.
         page: the documentation page, without its extension.
         example: the number or name of the page's example, or None.
-        note: free text, or None.
         recorded: the real DirectML that the expectation comes from, or None.
-        documented: if the page is wrong, what it says and why that is wrong, or None.
+        documented: what the page says and why that is wrong, or None if it is right.
         origin: where the expectation comes from, if neither from the page nor recorded, or None.
     """
 
@@ -169,19 +164,14 @@ class About:
 class Case:
     """One use of an operator, with its input data and the expected result.
 
-    A `GraphCase` is a case of several operators. Both have a `graph`, the `forms` in which it can
-    run, and a `relation`: an operator is a graph of one node, without other forms and without a
-    relation. So code that runs, judges or reduces a case need not ask which one it is.
+    A `GraphCase` has several operators. Both classes have a `graph`, `forms` and a `relation`, so
+    that code that runs, judges or reduces a case need not ask for its class.
 
     Attributes:
         identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
-        operator_name: the operator's name in the catalogue.
-        desc: the operator's desc.
-        data: the inputs' data by tensor; arrays of tensors as `InputTensors[0]`.
+        data: the inputs' data by tensor, such as `InputTensors[0]` for the first of an array.
         expectation: what the case itself expects; None leaves it to the reference.
-        in_place: the inputs whose buffers are also those of outputs, by output.
-        tags: the tags for selection.
-        about: information for people.
+        in_place: for each output that shares the buffer of an input, the name of that input.
         tolerances: limits that replace the operator's rules, or apply together with them, by
             output.
         files: SHA-256 in hexadecimal of its data files, by name.
@@ -201,14 +191,14 @@ class Case:
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
     source: str | None = field(default=None, init=False, repr=False, compare=False)
-    """A digest of what the case was built from; None for one that has been changed since."""
+    """A digest of what the case was built from; None for a case that was changed afterwards."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
     """How many sets of inputs the case runs with under circumstances, its own included."""
 
     is_compiled_as_graph: ClassVar[bool] = False
-    """Whether CompileGraph compiles the case, whatever a backend does with operators."""
+    """Whether the case must be compiled with CompileGraph."""
 
     forms: ClassVar[tuple[Relation, ...]] = ()
     """The other forms in which the case can run, and must give the same outputs."""
@@ -229,7 +219,7 @@ class Case:
 
     @property
     def graph(self) -> Graph:
-        """The case as a graph; that of an operator has one node, without a name."""
+        """The case as a graph; an operator is a graph of one node without a name."""
         from dmlconf.graphs.model import Node, graph_of
 
         graph: Graph = self.once("graph", lambda: graph_of(Node("", self.operator_name, self.desc)))
@@ -242,10 +232,7 @@ class Case:
 
     @property
     def relation(self) -> Relation | None:
-        """The form that must give the same outputs, if the case asks for that and not for values.
-
-        An operator has no other form.
-        """
+        """The other form that must give the same outputs; None for an operator."""
         return None
 
     @property
@@ -294,12 +281,10 @@ class Case:
         return self._own_rule(output)
 
     def _own_rule(self, output: str) -> PrecisionRule:
-        """Return the rule that applies if the case gives no reason for another."""
         rule: PrecisionRule = self.once(f"rule of {output}", lambda: self._operator_rule(output))
         return rule
 
     def _operator_rule(self, output: str) -> PrecisionRule:
-        """Return the rule that the catalogue has for an output of such a desc."""
         field = TensorRef.of(output).field
         data_type = self.outputs()[output].DataType
         names = self.once("names", lambda: self.operator.names(self.desc))
@@ -320,7 +305,8 @@ class Case:
         """Return the case with changed tensors; a graph is returned unchanged.
 
         Args:
-            change: returns a tensor's replacement, given its name (in arrays `InputTensors[0]`).
+            change: returns the new desc, given a tensor's name, such as `InputTensors[0]`, and
+                desc.
         """
         desc = dict(self.desc)
         for each in self.entry.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
@@ -347,7 +333,7 @@ class Case:
         return CaseError(first.where, first.message, first.hint, others)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
-        """Return the rule that applies in addition to that of `rule`; None if there is none."""
+        """Return the rule that applies in addition to `rule`; None if there is none."""
         tolerance = self.tolerances.get(output)
         return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 
@@ -429,15 +415,13 @@ class CaseTemplate:
 
     Attributes:
         identifier: the identifier of its cases, without their parameters.
-        operator_name: the operator's name in the catalogue.
         index: the index of its entry among the file's cases, from 0.
         data: the entry in the file, which fits the schema.
         tags: the tags for selection; the first is the name of the case's file, which is the kind of
             case.
-        about: information for people.
         challenge: the number that changes the seeds of generated data; None for the file's own
             seeds.
-        shared: whether other operators may have the entry too.
+        shared: whether the entry is of a shared file, so that other operators may have it too.
     """
 
     identifier: str
@@ -464,7 +448,7 @@ class CaseTemplate:
 
     @property
     def keeps_data(self) -> bool:
-        """Whether a challenge keeps the data: a page gives it, or outputs follow from it."""
+        """Whether a challenge keeps the data: a page gives it, or the case states its outputs."""
         expect = self.data.get("expect") or {}
         return DOCUMENTED_TAG in self.tags or ("expect" in self.data and "rejected" not in expect)
 
@@ -474,8 +458,6 @@ class PlannedCase:
     """A case that is not built yet: its template and its row of the matrix.
 
     Attributes:
-        identifier: the case's identifier, as `Case.identifier`.
-        template: the entry of the file.
         parameters: the values of the matrix's parameters; empty if there is no matrix.
     """
 

@@ -31,7 +31,6 @@ class Binding:
     Attributes:
         name: the name of an operator's tensor, such as `InputTensors[0]`, or of a graph's input or
             output.
-        desc: its desc.
     """
 
     name: str
@@ -39,7 +38,7 @@ class Binding:
 
 
 Bindings = tuple[Binding | None, ...]
-"""Tensors in the order of their bindings; None for one that is absent and bound to nothing."""
+"""Tensors in the order of their bindings; None for an absent tensor, to which nothing is bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,7 @@ class OperatorPlan:
 
     Attributes:
         node: the operator with its desc; it has no name.
-        inputs: the bound inputs.
-        outputs: the bound outputs.
-        in_place: the inputs whose buffers are also those of outputs, by output.
+        in_place: for each output that shares the buffer of an input, the name of that input.
     """
 
     node: Node
@@ -72,10 +69,7 @@ class GraphPlan:
     """A graph for CompileGraph; edges have the indices of inputs, outputs, nodes and their tensors.
 
     Attributes:
-        nodes: operators and constants.
         inputs: the bound inputs; None for an input without edges.
-        outputs: the bound outputs.
-        in_place: the inputs whose buffers are also those of outputs, by output.
         input_edges: each an input of the graph, a node and the node's input.
         output_edges: each a node, the node's output and an output of the graph.
         intermediate_edges: each a node, its output, another node and that node's input.
@@ -104,7 +98,6 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
     A graph writes its outputs in place only where `may_share_buffers` says so.
 
     Args:
-        case: an operator's case or a graph's.
         as_graph: whether an operator is compiled as a graph of one node.
     """
     if as_graph or case.is_compiled_as_graph:
@@ -116,7 +109,7 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
-    """Return the plan of a graph; names in edges that it lacks get an index out of range."""
+    """Return the plan of a graph; an unknown name in an edge gets an index out of range."""
     by_name = graph.by_name
     nodes = tuple(by_name)
     inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)
@@ -150,12 +143,10 @@ def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
 
 
 def _number(names: Sequence[str], name: str) -> int:
-    """Return the index of a name; if it is missing, the one after the last."""
     return names.index(name) if name in names else len(names)
 
 
 def _tensor_names(node: GraphNode | None, kind: FieldKind) -> tuple[str, ...]:
-    """Return the names of a node's tensors of a kind in order, absent ones included."""
     if node is None:
         return ()
     if isinstance(node, Constant):

@@ -1,4 +1,4 @@
-"""Tolerances: how far an output may be from what its case expects, as the case itself states."""
+"""Read how far an output may be from what its case expects, as the case's `tolerance` states."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ class Tolerance:
     """What a case permits for one output.
 
     Attributes:
-        rule: the limit.
-        reason: why it replaces the operator's rule; None if both apply, so that it can only
-            permit less.
+        reason: why the limit replaces the operator's rule; if None, both apply.
     """
 
     rule: PrecisionRule
@@ -36,10 +34,6 @@ def read_tolerances(
     """Return the tolerances by output tensor.
 
     `absolute` and `relative` together permit the sum of both, as numpy.allclose does.
-
-    Args:
-        written: the case's `tolerance`, which fits the schema.
-        tensors: the outputs.
 
     Raises:
         CaseError: there is no such output, or the limits cannot be combined.

@@ -13,15 +13,11 @@ __all__ = ["is_judged", "varied"]
 
 
 def varied(case: Case, number: int) -> Case:
-    """Return the case with other inputs; number 0 is the case itself.
+    """Return the case with other inputs; `number` is below `most_variations`, and 0 gives its own.
 
     Generated data gets another seed, as in `challenged`, and the expectation is left to the
-    reference. If no data is generated, each input has its elements in another order; the outputs
-    are then not judged (`is_judged`), since indices, for example, may be invalid in another order.
-
-    Args:
-        case: the case.
-        number: below `most_variations` of the case.
+    reference. If no data is generated, the elements of each input are rotated; the outputs are then
+    not judged (`is_judged`), since rotated indices, for example, may be invalid.
     """
     if number == 0:
         return case

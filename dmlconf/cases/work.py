@@ -18,7 +18,7 @@ _LITTLE: Final = 1 << 20
 def work_of(case: Case) -> int:
     """Return about how many terms are computed: output elements times the terms summed for each.
 
-    The result may be too high for small cases, but by no more than about a million terms.
+    For a small operator the result may be too high, by a million terms at most.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

@@ -20,19 +20,18 @@ _WHOLE: Final[Mapping[AttributeKind, DataType]] = {
     AttributeKind.UINT: DataType.UINT32,
     AttributeKind.INT: DataType.INT32,
 }
-"""The kinds of attribute that are whole numbers, and the data types that hold them."""
 
 _PARTS: Final[Mapping[AttributeKind, DataType]] = {
     AttributeKind.SIZE_2D: DataType.UINT32,
     AttributeKind.SCALE_BIAS: DataType.FLOAT32,
 }
-"""The kinds of attribute that are structs, and the data types of their members."""
+"""The data type of the members of each kind of attribute that is a struct."""
 
 
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
-    """Return an attribute as a desc holds it, from what a case file says.
+    """Return an attribute as a desc holds it, from its value in a case file.
 
-    Arrays become tuples, and constants of enums their names without the prefix.
+    Arrays become tuples; a constant of an enum becomes its name without the prefix.
 
     Raises:
         CaseError: the attribute cannot have this value.
@@ -46,9 +45,9 @@ def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def array_length(
     count: str, desc: Desc, arrays: Sequence[str], where: Sequence[str | int] = ("desc",)
 ) -> int:
-    """Return the value of a count field: the length that its arrays share.
+    """Return the value of a count field: the length of its arrays.
 
-    Without arrays it is the count that the case gives, else 0.
+    Without arrays it is the count that the case gives, or 0.
 
     Raises:
         CaseError: the arrays differ in length, or the count field has another value.
@@ -93,11 +92,7 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 
 
 def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
-    """Raise `CaseError` for scalars that do not fit the data type given by another field.
-
-    Raises:
-        CaseError: at least one does not fit.
-    """
+    """Raise `CaseError` for scalars that do not fit the data type given by another field."""
     errors = CaseErrors()
     for field in operator.fields:
         name = None if field.type_field is None else desc.get(field.type_field)
@@ -137,7 +132,7 @@ def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str, Any]:
     """Return a nested operator: its name as `operator`, and all of its fields by name.
 
-    Its tensors are null, because the enclosing operator supplies its data.
+    Its tensors are null: the enclosing operator supplies the data.
 
     Source: the page "Using fused operators to improve performance".
     """

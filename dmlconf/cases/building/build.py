@@ -14,7 +14,7 @@ __all__ = ["build"]
 
 
 def build(planned: PlannedCase) -> Case:
-    """Return the case of a planned case, whether of an operator or of a graph.
+    """Build a planned case of an operator or of a graph.
 
     Raises:
         CaseError: the entry is not a valid case with these parameters.
@@ -33,10 +33,7 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 def _source_of(planned: PlannedCase) -> str | None:
-    """Return a digest of everything that determines a case, apart from its data files.
-
-    Return None if the entry cannot be written as JSON.
-    """
+    """Return a digest of what determines a case, except data files; None if it cannot be JSON."""
     entry = _entry_digest(planned.template)
     if entry is None:
         return None

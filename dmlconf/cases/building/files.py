@@ -31,18 +31,13 @@ Where = Sequence[str | int]
 
 
 class CaseFiles:
-    """Reads the files that one case names, and keeps their digests.
+    """Reads the files that a case names, in its file's folder or below, and keeps their digests.
 
     Attributes:
         digests: SHA-256 in hexadecimal of each file that was read, by its name in the case.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder that files are read from.
-
-        Args:
-            folder: the case file's folder.
-        """
         self._folder = folder
         self.digests: dict[str, str] = {}
 
@@ -50,8 +45,8 @@ class CaseFiles:
         """Return the elements of a file, shaped like the tensor's Sizes, in its data type.
 
         Args:
-            name: the file's name, relative to the folder.
-            tensor: the tensor of these elements; 4-bit types have one element per byte.
+            name: the file's path from the folder.
+            tensor: what the file is for; elements of 4-bit types have a byte each.
             where: the keys and indices that lead to the name in the case's entry.
 
         Raises:
@@ -82,7 +77,6 @@ class CaseFiles:
 
 
 def _read(stream: BufferedReader, tensor: TensorDesc, where: Where) -> tuple[Array, str]:
-    """Return the file's array and digest; the header is checked before the array is read."""
     shape, fortran_order, dtype = _header(stream, where)
     dtype_of_tensor = tensor.DataType.dtype
     if dtype.newbyteorder("=") != dtype_of_tensor:
@@ -126,7 +120,7 @@ def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool
 
 
 def _require_range(array: Array, tensor: TensorDesc, where: Where) -> None:
-    """Raise `CaseError` if the tensor's type has 4 bits and some number does not fit it."""
+    """Raise `CaseError` if a number does not fit a tensor of a 4-bit type."""
     if tensor.DataType.bits >= 8 or not array.size:
         return
     least, most = int(array.min()), int(array.max())

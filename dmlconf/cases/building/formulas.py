@@ -1,7 +1,7 @@
 """Read the expressions of a matrix's entry once, and evaluate them for each of its cases.
 
 Text that begins with `=` is an expression. `prepared` replaces it with a `Formula` and wraps values
-without one in `Fixed`, so that `evaluated` computes only what differs from case to case.
+without expressions in `Fixed`; `evaluated` then computes only the formulas.
 """
 
 from __future__ import annotations

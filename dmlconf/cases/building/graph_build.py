@@ -43,12 +43,11 @@ _Entries = dict[tuple[str, str], Any]
 
 
 def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
-    """Return the graph case.
+    """Build a graph case.
 
     Args:
-        planned: the graph's entry and its row of the matrix.
-        wired: require that each node feeds something, and everything else that a device requires
-            of the edges.
+        wired: whether to require what devices require of the edges, such as that each node feeds
+            something.
 
     Raises:
         CaseError: the entry is not a valid graph with these parameters.
@@ -107,7 +106,7 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
 
 
 def read_relation(written: Any) -> Relation | None:
-    """Return the relation that an entry names; None if it names none.
+    """Return the relation that an entry names, or None.
 
     Raises:
         CaseError: there is no such relation.
@@ -119,7 +118,7 @@ def read_relation(written: Any) -> Relation | None:
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
-    """Return the parts of an entry that may contain a matrix's expressions, read once."""
+    """Return the parts of an entry that may contain expressions, prepared for `evaluated`."""
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
 
@@ -154,9 +153,8 @@ def _by_holder(
 ) -> tuple[_Entries, _Entries]:
     """Return the entries of the graph's inputs, and those of its constants.
 
-    An input with `held: constant` is a constant, and one with `held: owned` has the flag
-    OWNED_BY_DML, so that cases of one matrix can have the same graph with its data held in
-    different ways.
+    `held: constant` makes an input a constant, and `held: owned` gives it the flag OWNED_BY_DML. A
+    matrix can then hold the same data in different ways.
     """
     given: _Entries = {}
     constants: _Entries = {}
@@ -331,10 +329,9 @@ def _known_constraint(constraint: str | None, graph: Graph) -> None:
 
 
 def operators_in(planned: PlannedCase) -> frozenset[str]:
-    """Return the names of the operators of a planned graph's nodes, without building it.
+    """Return the names of the operators in a planned graph, without building it.
 
-    The set is empty for a case of one operator. An operator that an expression names is left out if
-    the catalogue lacks it.
+    A case of one operator has none. Names that the catalogue lacks are left out.
     """
     if "nodes" not in planned.template.data:
         return frozenset()
@@ -344,14 +341,14 @@ def operators_in(planned: PlannedCase) -> frozenset[str]:
     return operators
 
 
-@lru_cache(maxsize=256)  # Cases of one template follow each other.
+@lru_cache(maxsize=256)
 def _written_operators(
     template: CaseTemplate,
 ) -> tuple[Mapping[str, Any], frozenset[str] | Sequence[Any]]:
-    """Return the operators of an entry's nodes, and the named values that they depend on.
+    """Return the `let` of an entry and the operators of its nodes, not yet evaluated.
 
-    Nearly all entries name operators without an expression. The operators are then the same for
-    each case and depend on no named value.
+    If no operator is an expression, as in nearly all entries, `let` is empty and the operators are
+    a set of names.
     """
     entry = template.data
     nodes = entry["nodes"].items()

@@ -24,10 +24,9 @@ from dmlconf.limits import MOST_NODES
 __all__ = ["NodeEntry", "NodeReader", "Source", "UnreadSourceError", "node_entries"]
 
 _MOST_COPIES: Final = 1024
-"""The most copies of one repeated entry."""
 
 _MOST_NAMED: Final = 8
-"""How many nodes of a cycle its message names."""
+"""The most nodes of a cycle that an error message names."""
 
 Where = tuple[str | int, ...]
 
@@ -45,13 +44,11 @@ class NodeEntry:
     """A node as a case file describes it; if the node is repeated, one of its copies.
 
     Attributes:
-        name: the name of the node.
-        key: the key of its entry.
-        operator: the operator.
+        key: the key of its entry: `conv` for the copy `conv[1]`.
         desc: the values of the fields by name, as `prepared` returns them.
         names: the named values that its expressions may use.
-        previous: the name of the copy before it; None for the first copy, and for a node that is
-            not repeated.
+        previous: the name of the copy before it; None for the first copy, and for a node without
+            copies.
     """
 
     name: str
@@ -66,8 +63,7 @@ def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntr
     """Return the nodes of an entry, in order.
 
     Args:
-        written: their entries, each with its parts prepared.
-        names: the named values that expressions may use.
+        written: the entry of each node, with its parts prepared.
 
     Raises:
         CaseError: there is no such operator, or it has no such field.
@@ -147,15 +143,7 @@ class NodeReader:
         *,
         faulty: bool,
     ) -> None:
-        """Prepare to read nodes.
-
-        Args:
-            entries: the nodes.
-            inputs: the graph's inputs.
-            constants: its constants.
-            files: reads the files that entries name.
-            faulty: whether the case expects a rejection, so that sources need not exist.
-        """
+        """`faulty` says that the case expects a rejection, so that sources need not exist."""
         self._entries = {entry.name: entry for entry in entries}
         self._last = {entry.key: entry.name for entry in entries}
         self._inputs, self._constants, self._files = inputs, constants, files
@@ -169,7 +157,7 @@ class NodeReader:
         """Read all nodes.
 
         Raises:
-            CaseError: with everything that is wrong with them.
+            CaseError: with the errors of all nodes.
         """
         errors = CaseErrors()
         for name in self._entries:
@@ -178,7 +166,6 @@ class NodeReader:
         errors.raise_causes(UnreadSourceError)
 
     def _read_with_feeders(self, name: str, errors: CaseErrors) -> None:
-        """Read a node after those that feed it, directly or through others."""
         waiting = [name]
         while waiting:
             name = waiting[-1]
@@ -196,7 +183,7 @@ class NodeReader:
                 errors.add(error)
 
     def _unread_feeders(self, entry: NodeEntry) -> Iterator[str]:
-        """Yield the nodes that feed a node and that are neither read nor being read."""
+        """Yield the nodes that feed a node, except those that are read or being read."""
         for field in entry.operator.of_kind(FieldKind.INPUT):
             value = (
                 evaluated(entry.desc[field.name], entry.names) if field.name in entry.desc else None
@@ -222,7 +209,7 @@ class NodeReader:
         """Return the source that a text in a case file names.
 
         Raises:
-            CaseError: there is none of that name, or the name is malformed.
+            CaseError: there is no source of that name, or the name is malformed.
         """
         match = _REFERENCE.match(text) if isinstance(text, str) else None
         if match is None:
@@ -246,8 +233,7 @@ class NodeReader:
         """Return the desc of a source's tensor.
 
         Raises:
-            CaseError: there is no such tensor, or its node cannot be read before the one that it
-                feeds, since the nodes form a cycle.
+            CaseError: there is no such tensor, its node cannot be read, or the nodes form a cycle.
         """
         if isinstance(source, str):
             if source not in self._inputs:
@@ -266,7 +252,6 @@ class NodeReader:
         if name in self.nodes:
             return self.nodes[name]
         if name in self._failed:
-            # What is wrong with that node is reported at its own entry.
             raise UnreadSourceError(where, f"the node {name} cannot be read")
         if name not in self._entries:
             raise CaseError(where, f"there is no node {name}")
@@ -284,7 +269,7 @@ class NodeReader:
         desc: dict[str, Any] = {}
         errors = CaseErrors()
         kinds = FieldKind.INPUT, FieldKind.ATTRIBUTE, FieldKind.OUTPUT
-        for kind in kinds:  # Inputs first: outputs without Sizes have those of one.
+        for kind in kinds:  # Inputs first: an output without Sizes has those of an input.
             for field in entry.operator.of_kind(kind):
                 try:
                     desc[field.name] = self._field(entry, field, desc)
@@ -350,7 +335,7 @@ class NodeReader:
         sources: Sequence[Source],
         where: Where,
     ) -> TensorDesc:
-        """Return the desc of an input: its source's, except for what the entry itself says."""
+        """Return the desc of an input: that of its source, except for what the entry states."""
         own = {key: value for key, value in written.items() if key not in ("from", "chain")}
         if source is None:
             return read_tensor(own, name, {}, self._files, where)
@@ -382,11 +367,11 @@ class NodeReader:
 
 
 class _NotYetReadError(Exception):
-    """A node is fed by one that must be read first."""
+    """A node is fed by a node that is not read yet."""
 
 
 class UnreadSourceError(CaseError):
-    """A node is fed by one that cannot be read, whose errors are reported at its own entry."""
+    """A node is fed by a faulty node, whose errors are reported at that node's own entry."""
 
 
 def _first_output(entry: NodeEntry) -> str:

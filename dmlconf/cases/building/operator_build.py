@@ -1,4 +1,4 @@
-"""Build an operator's case; what reads expectations and changes seeds serves graphs as well."""
+"""Build an operator's case; read expectations and change seeds, also for graph cases."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MOST_REPEATS: Final = 1024
 
 
 def build_operator_case(planned: PlannedCase) -> Case:
-    """Return the case of an operator.
+    """Build the case of an operator.
 
     Raises:
         CaseError: the entry is not a valid case with these parameters.
@@ -94,9 +94,9 @@ def build_operator_case(planned: PlannedCase) -> Case:
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
-    """Return the parts of an entry that may contain a matrix's expressions, read once.
+    """Return the parts of an entry that may contain expressions, prepared for `evaluated`.
 
-    `known` is empty at first; `_known_field` puts into it the fields that have no expressions.
+    `known` starts empty and is filled by `_known_field`.
     """
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
@@ -112,12 +112,7 @@ _Data = dict[str, Array | Fill]
 
 
 def challenged_data(data: _Data, challenge: int) -> _Data:
-    """Return a case's data with other seeds for the generated part.
-
-    Args:
-        data: the data, by tensor.
-        challenge: the number that changes the seeds.
-    """
+    """Return a case's data by tensor, with the seeds of its fills changed by `challenge`."""
     return {
         name: replace(part, arguments=challenged(part.name, part.arguments, challenge))
         if isinstance(part, Fill)
@@ -154,7 +149,7 @@ def _known_field(
 ) -> Any:
     """Return a field without expressions, which is read once for all cases of the template.
 
-    Only a field that names files is read for each case, so that each case has the files' digests.
+    A field that names files is read for each case, so that each case has the files' digests.
     """
     if field.name not in known:
         own: _Data = {}
@@ -243,11 +238,8 @@ def read_expectation(
 
     Args:
         operator: the operator, or the entry whose fields are a graph's outputs.
-        entry: the case's entry.
         expect: the entry's `expect` with its expressions evaluated; outputs are fields of
             `operator`.
-        desc: the desc.
-        files: reads the files that the entry names.
 
     Raises:
         CaseError: the values do not form the outputs, or `origin` is given without values.

@@ -32,8 +32,7 @@ LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
 inputs only when it runs."""
 
 MOST_DIMENSIONS: Final = 32
-"""The most dimensions of a tensor with data: what an array of NumPy 1 may have. DirectML takes
-8."""
+"""The most dimensions of a tensor with data, as of an array of NumPy 1. DirectML takes 8."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
@@ -52,13 +51,10 @@ def read_tensor(
     files: CaseFiles,
     where: Sequence[str | int],
 ) -> TensorDesc:
-    """Return the desc of a tensor, and put its data, if it has any, into `data` under `name`.
+    """Return the desc of a tensor, and put its data, if any, into `data` under `name`.
 
     Args:
-        written: the tensor's entry.
         name: the tensor's name, such as `InputTensors[0]` for the first one of an array.
-        data: the case's data by tensor.
-        files: reads the files that the entry names.
         where: the keys and indices that lead to the tensor in the case's entry.
 
     Raises:
@@ -85,11 +81,10 @@ def read_tensor(
 
 
 _tensor: Final = lru_cache(maxsize=4096)(TensorDesc)
-"""Six of seven tensors equal one of an earlier case, and need not be created and hashed again."""
+"""Six of seven tensors equal an earlier one and need not be created and hashed again."""
 
 
 def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
-    """Raise `CaseError` for data of more dimensions than an array may have."""
     if len(sizes) > MOST_DIMENSIONS:
         message = f"data of {len(sizes):,} dimensions"
         raise CaseError(where, message, f"at most {MOST_DIMENSIONS}; leave the data out")
@@ -101,7 +96,6 @@ _Bytes = TypeVar("_Bytes", int, int | None)
 def _bytes(
     written: Mapping[str, Any], name: str, default: _Bytes, where: Sequence[str | int]
 ) -> int | _Bytes:
-    """Return a tensor's member that is a number of bytes; the default if the entry lacks it."""
     if name not in written:
         return default
     return _whole_number(written[name], (*where, name))
@@ -243,9 +237,6 @@ def expected_array(
 
     Args:
         value: what the case says: numbers, a fill, or the name of a file.
-        tensor: the output.
-        files: reads the files that the case names.
-        where: the keys and indices that lead to the value in the case's entry.
 
     Raises:
         CaseError: the numbers do not form the tensor.
@@ -261,7 +252,6 @@ def expected_array(
 
 
 def _values(value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]) -> Array:
-    """Return the elements that are listed, or those of the named file."""
     if isinstance(value, Mapping):
         if set(value) != {"file"}:
             raise CaseError(where, f"{value!r} is neither a list nor {{file: NAME.npy}}")

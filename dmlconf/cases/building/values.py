@@ -17,9 +17,7 @@ class ValuesError(ValueError):
     """Numbers that do not form the tensor.
 
     Attributes:
-        where: indices that lead to the wrong number, in the lists as given.
-        message: what was found and expected.
-        hint: what to do, or None.
+        where: the indices of the wrong number in the nested lists.
     """
 
     def __init__(self, message: str, where: Sequence[int] = (), hint: str | None = None) -> None:
@@ -31,10 +29,8 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
     """Return the array that a list of numbers describes.
 
     Args:
-        values: numbers in row-major order: one flat list or tuple, lists nested like the sizes,
-            or a single number for a tensor of one element.
-        sizes: the tensor's Sizes.
-        data_type: the tensor's DataType; every number must fit it.
+        values: numbers in row-major order: one flat list or tuple, lists nested like the sizes, or
+            a single number for a tensor of one element.
 
     Raises:
         ValuesError: the numbers do not match the sizes or the data type.
@@ -61,11 +57,7 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
 
 
 def require_fit(value: float, data_type: DataType) -> None:
-    """Raise `ValuesError` for a number that does not fit a data type.
-
-    Raises:
-        ValuesError: the number does not fit.
-    """
+    """Raise `ValuesError` for a number that does not fit a data type."""
     problem = _misfit(value, data_type)
     if problem:
         raise ValuesError(problem[0], (), problem[1])
@@ -111,7 +103,7 @@ def _braces(sizes: Sequence[int]) -> str:
 
 
 def _fit(values: Sequence[Any], data_type: DataType) -> bool:
-    """Return whether all values are numbers that surely fit, so that none needs a closer look."""
+    """Return whether all values surely fit; if not, each value is looked at."""
     types = set(map(type, values))
     if not types or not types <= ({int, float} if data_type.is_float else {int}):
         return False

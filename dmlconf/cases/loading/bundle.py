@@ -32,7 +32,6 @@ class _Values:
         """Return nothing, so that each file is checked."""
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep a value."""
         self.by_key[key] = value
         return True
 

@@ -16,10 +16,9 @@ __all__ = ["case_files", "distinct", "files_under"]
 def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
     """Return the case files under the paths, in the order of the paths and then by name.
 
-    A file in a folder that several paths lead to is returned once, as the first of them names it.
+    A file that several paths lead to is returned once, with the first of these paths.
 
     Args:
-        paths: files and folders.
         elsewhere: files of operators that need not exist, since shared files hold their cases.
 
     Raises:
@@ -31,7 +30,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
     for path in given:
         try:
             inside = files_under(path)
-        except OSError as error:  # For example, the name is too long.
+        except OSError as error:
             unreadable = Path(error.filename) if isinstance(error.filename, str) else path
             problems.append(Problem(unreadable, f"cannot be read: {error.strerror}"))
             continue
@@ -51,7 +50,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
-    """Return each path once, as the first that leads to its folder names it."""
+    """Return each file once, with the first of the paths that lead to it."""
     folders: dict[str, str] = {}
     found: dict[str, Path] = {}
     for path in dict.fromkeys(paths):
@@ -66,8 +65,8 @@ def files_under(path: Path) -> list[Path] | None:
     """Return the case files of a folder, or a file itself; None if there is neither.
 
     Raises:
-        OSError: the path or a folder below it cannot be looked up, as when a name is too long.
-            `Path.exists` of Python 3.14 would say that there is nothing.
+        OSError: a path cannot be looked up, for example if a name is too long (`Path.exists` of
+            Python 3.14 returns False then), or there are more than `MOST_FOLDERS` folders.
     """
     try:
         mode = path.stat().st_mode
@@ -91,7 +90,6 @@ def files_under(path: Path) -> list[Path] | None:
 
 
 def _parts(path: str) -> list[str]:
-    """Return the parts of a path, by which paths are sorted as `Path` sorts them."""
     return os.path.normcase(path).split(os.sep)  # noqa: PTH206  # Text is faster.
 
 

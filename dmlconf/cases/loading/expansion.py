@@ -32,9 +32,7 @@ def planned_case(template: CaseTemplate, named: str, row: Mapping[str, Any]) -> 
     """Return a case of a matrix.
 
     Args:
-        template: the entry of the matrix.
         named: the parameters as in the identifier, such as `DataType=FLOAT32,Step=0`.
-        row: the values of the parameters, by name.
     """
     return PlannedCase(f"{template.identifier}[{named}]", template, row)
 
@@ -44,7 +42,6 @@ class Expansion:
     """The cases of one matrix.
 
     Attributes:
-        names: the names of the parameters.
         values: the different values of each parameter.
         rows: for each case, the index of each parameter's value in `values`.
     """
@@ -55,7 +52,7 @@ class Expansion:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Expansion:
-        """Return the expansion whose cases have these parameters; all have the same names."""
+        """Return the expansion of cases with these parameters, whose names are the same in all."""
         rows = list(rows)
         names = tuple(rows[0]) if rows else ()
         indices: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
@@ -64,7 +61,6 @@ class Expansion:
         for row in rows:
             of_row = []
             for known, column, value in zip(indices, values, row.values(), strict=True):
-                # 1, 1.0 and true are equal, but must stay apart.
                 index = known.setdefault(_identity(value), len(known))
                 if index == len(column):
                     column.append(value)
@@ -106,7 +102,6 @@ class Expansion:
         """Return the expansion from what `stored` returned.
 
         Args:
-            stored: the expansion as JSON.
             known: values that were restored from the same file, by the `id` of their JSON; the
                 values of this expansion are added.
         """
@@ -126,7 +121,6 @@ def _identity(value: Any) -> tuple[Any, ...]:
 
 
 def _stored(value: Any) -> Any:
-    """Return a value as JSON: plain values as they are, others as an object with their kind."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value

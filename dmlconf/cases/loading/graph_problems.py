@@ -21,9 +21,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
     """Yield the problems with the descs of a graph's nodes.
 
     Args:
-        document: the case file.
         index: the index of the entry, among the file's cases.
-        entry: the graph.
     """
     nodes = entry.get("nodes")
     for name, node in nodes.items() if isinstance(nodes, Mapping) else ():
@@ -34,9 +32,9 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
         try:
             operator = catalogue.operator_name(operator)
         except catalogue.UnknownOperatorError:
-            continue  # An expression, or reported when the graph is built.
+            continue  # Either an expression, or an error that building the graph reports.
         if operator == GRAPHS:
-            continue  # Reported when the graph is built, too.
+            continue  # Building the graph reports it.
         checker = node_checker(operator, matrix=expressions)
         yield from schema_problems(document, checker, node, ("cases", index, "nodes", name))
 
@@ -44,13 +42,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
 def relation_problems(
     document: Document, index: int, entry: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems with the relation of a graph whose other problems prevent building it.
-
-    Args:
-        document: the case file.
-        index: the index of the entry, among the file's cases.
-        entry: the graph.
-    """
+    """Yield the problems with the relation of a graph whose other problems prevent building it."""
     relation = entry.get("relation")
     if isinstance(relation, str) and not relation.startswith("="):
         try:

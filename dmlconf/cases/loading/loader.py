@@ -50,11 +50,9 @@ class Suite:
     """All cases found under the given paths.
 
     Attributes:
-        templates: the entries of the case files, in the order of the files.
         digest: SHA-256 of all case files, in hexadecimal.
         expansions: matrices that are already expanded, by template.
         valid: templates whose first case is known to break no constraint.
-        challenge: the number that changes the seeds of generated data, or None.
     """
 
     templates: tuple[CaseTemplate, ...]
@@ -103,19 +101,16 @@ def load_suite(
 ) -> Suite:
     """Load the case files under the paths.
 
-    Every file is checked against the schemas. Single cases and the first case of each matrix are
-    built, so that what cannot be built is known before anything runs. Reading a large suite takes
-    time, so files that cannot hold a wanted case may be skipped.
+    Files are checked against the schemas; single cases and the first case of each matrix are built.
+    Files that cannot hold a wanted case are skipped, since reading a large suite takes time.
 
     Args:
-        paths: files and folders.
         every_case: build all cases of every matrix as well.
-        known: returns whether all cases of a file, given its path and its bytes, are known to be
-            valid.
+        known: returns whether all cases of a file (its path and bytes) are known to be valid.
         operators: read only files of these operators; all if empty.
         files: read only files of these operators and names (without extension); all if empty.
-        store: keeps the contents of checked files; without it, or where every case is to be
-            built, files are checked each time.
+        store: keeps the contents of checked files; without it, or with `every_case`, files are
+            checked each time.
         challenge: changes the seeds of all generated data, except for cases that a page gives or
             that state outputs; a number from 0 to 2**64 - 1.
 
@@ -165,17 +160,7 @@ def load_suite(
 def _checked(
     path: Path, content: bytes, validated: Validated | None, every_case: bool
 ) -> CheckedFile:
-    """Return a file's entries, checked now or earlier.
-
-    Args:
-        path: the file.
-        content: the content of the file.
-        validated: the files that were checked earlier; None if each is to be checked now.
-        every_case: build all cases of every matrix.
-
-    Raises:
-        InvalidFilesError: with every problem of the file.
-    """
+    """Return a file's entries, checked now or, if `validated` has them, earlier."""
     stored = None if validated is None else validated.get(content)
     if stored is not None:
         return stored.checked(
@@ -197,7 +182,7 @@ def _checked(
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's bytes; none if it cannot be read, which `read_document` then reports."""
+    """Return a file's bytes; empty if it cannot be read, which `read_document` then reports."""
     try:
         return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError:
@@ -205,10 +190,11 @@ def _content(path: Path) -> bytes:
 
 
 def _templates(document: Document) -> list[CaseTemplate]:
-    """Return the file's entries, each of which fits the schemas.
+    """Return the file's entries.
 
     Raises:
-        InvalidFilesError: some entry does not; the others are built, to report their errors too.
+        InvalidFilesError: an entry does not fit the schemas. The others are then built, so that
+            their errors are reported too.
     """
     problems = schema_problems(document, case_checker(), document.data)
     operators = {operator.name: operator for operator in _operators(document, problems)}
@@ -237,17 +223,15 @@ def _templates(document: Document) -> list[CaseTemplate]:
 
 
 def _file_tags(data: Mapping[str, Any]) -> list[str]:
-    """Return the tags that a file gives all of its cases, without those that are not text."""
     tags = data.get("tags", [])
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How the entries of a file are checked: one for cases of operators, one for graphs.
+    """How the entries of a file are checked: the cases of operators, or graphs.
 
     Attributes:
-        checker: returns the checker of a whole entry.
         problems: returns the problems with the operator's desc, or with the descs of a graph's
             nodes.
         further_problems: returns further problems of an entry that cannot be built.
@@ -326,7 +310,7 @@ def _page_problems(document: Document, operator: Entry | None) -> Iterator[Probl
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """Return the entries, with `{}` for each that is no mapping, as the schema has reported."""
+    """Return the entries; an entry that is no mapping, as the schema has reported, becomes `{}`."""
     cases = data.get("cases") if isinstance(data, Mapping) else None
     entries = cases if isinstance(cases, list) else []
     return [entry if isinstance(entry, Mapping) else {} for entry in entries]
@@ -339,7 +323,6 @@ def _template(
     index: int,
     line: int,
 ) -> CaseTemplate:
-    """Return the file's entry of this index, on this line, as a template of one operator."""
     stem = path.stem
     entry = data["cases"][index]
     shared = is_shared(data)
@@ -401,15 +384,7 @@ def _unbuildable(
 
 
 def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
-    """Raise `InvalidFilesError` if `valid_case` refuses a template's first case in the plan.
-
-    Args:
-        suite: what the plan was chosen from.
-        plan: the cases.
-
-    Raises:
-        InvalidFilesError: with the problem of each such template.
-    """
+    """Raise `InvalidFilesError` if `valid_case` refuses a template's first case in the plan."""
     problems: list[Problem] = []
     templates: set[CaseTemplate] = set()
     for planned in plan:
@@ -427,16 +402,15 @@ def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
 
 
 def _is_first(suite: Suite, planned: PlannedCase) -> bool:
-    """Return whether a case is the first one of its template."""
     expansion = suite.expansions.get(planned.template)
     return expansion is None or planned.parameters == expansion.parameters(0)
 
 
 def built_case(planned: PlannedCase) -> Case:
-    """Return the planned case, which may break constraints.
+    """Build the planned case, which may break constraints.
 
     Raises:
-        InvalidFilesError: it cannot be built.
+        InvalidFilesError: the case cannot be built.
     """
     try:
         return build(planned)
@@ -445,11 +419,10 @@ def built_case(planned: PlannedCase) -> Case:
 
 
 def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda case: None) -> Case:
-    """Return the planned case.
+    """Build the planned case, and check its constraints.
 
     Args:
-        planned: the case.
-        recall: gives a case that was just built what an earlier run has derived from its entry.
+        recall: called with the built case, to give it what an earlier run derived from its entry.
 
     Raises:
         InvalidFilesError: the case cannot be built, or it breaks enforced constraints and expects
@@ -465,7 +438,6 @@ def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda cas
 
 
 def _check_constraints(case: Case) -> None:
-    """Raise `CaseError` for a case that every backend must reject and that does not say so."""
     if not is_valid(case):
         raise case.constraint_error()
 

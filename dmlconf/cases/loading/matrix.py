@@ -50,8 +50,7 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
     """Yield the template's cases in the order of its matrix; one case if it has no matrix.
 
     Args:
-        template: the entry.
-        budget: what this and other matrices may cost together; None if this one has its own.
+        budget: what this and other matrices may cost together; None for a budget of its own.
 
     Raises:
         CaseError: a parameter's values cannot be determined, or there are none or too many.
@@ -77,13 +76,12 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
 
 
 class _Texts:
-    """Values as identifiers have them, cached: most are equal to those of the row before."""
+    """The text of each value in identifiers, kept since the next row has mostly the same values."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Any, str]] = {}
 
     def of(self, name: str, value: Any) -> str:
-        """Return the value of a parameter as written in identifiers."""
         last = self._last.get(name)
         if last is None or last[0] is not value:
             last = self._last[name] = (value, written(value))
@@ -133,7 +131,7 @@ def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) -> Iterator[Row]:
-    """Yield the row with each value of the parameters whose values depend on the others."""
+    """Yield the row with each combination of values of the computed parameters."""
     if not computed:
         yield row
         return
@@ -149,7 +147,7 @@ def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) 
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value can be written in an identifier, which a generator cannot."""
+    """Return whether a value can be written in an identifier; a generator, for example, cannot."""
     if isinstance(value, tuple | list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, int | float | str)
@@ -183,16 +181,15 @@ def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], ste
 def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     """Yield few rows that together contain every pair of values of any two parameters.
 
-    Each row begins with a pair that no earlier row contains, and takes for every other parameter
-    the value that adds the most new pairs, the earliest among equals. So the same values always
-    give the same rows.
+    Each row begins with a pair that no earlier row contains. Every other parameter takes the first
+    of the values that add the most new pairs, so the same values always give the same rows.
     """
     names = list(values)
     if len(names) < 2:
         yield from _products(values)
         return
     counts = [len(values[name]) for name in names]
-    # [a, i, b]: which values of parameter b no row has together with value i of a; a bit for each.
+    # missing[a, i, b] has a bit for each value of parameter b that no row has with value i of a.
     missing = {
         (a, i, b): (1 << counts[b]) - 1
         for a in range(len(names))

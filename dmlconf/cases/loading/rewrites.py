@@ -1,9 +1,8 @@
 """The catalogue of rewrites of graph compilers, and the rewritten graphs of cases.
 
 `schemas/rewrites.yaml` says how compilers rewrite graphs, and under which conditions a rewrite is
-right. In a graph case with a `rewrite`, all conditions hold, or exactly one does not. The case also
-gives the mutant: the graph that a compiler runs if it applies the rewrite. If a condition does not
-hold, the mutant's outputs are wrong, so the case catches such a compiler.
+right. In a graph case with a `rewrite`, all conditions hold or exactly one does not. If one does
+not, the outputs of the mutant are wrong, so the case catches a compiler that applies the rewrite.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A rewrite: a change that graph compilers make to graphs.
+    """A change that graph compilers make to graphs.
 
     Attributes:
         name: unique in the catalogue, such as `remove-multiplication-by-one`.
         kind: folding, elimination, merging and so on.
         does: which nodes it replaces, and by which others.
         conditions: the conditions under which it is right, by name.
-        sources: compilers that do it, or reports of it done wrongly.
+        sources: compilers that apply the rewrite, or reports of compilers that apply it wrongly.
     """
 
     name: str
@@ -74,7 +73,6 @@ class CaseRewrite:
     """The rewrite that a case tests.
 
     Attributes:
-        name: the name of the rewrite, in the catalogue.
         breaks: the condition that does not hold in the case; None where the rewrite is right.
     """
 
@@ -153,7 +151,7 @@ def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...
 
 
 def rewritten(planned: PlannedCase) -> GraphCase:
-    """Return the mutant of a case: the graph that a compiler runs if it applies the rewrite.
+    """Return the mutant of a case.
 
     The inputs, constants, nodes and outputs of the case's `rewrite` replace those of the same
     names. Nodes that feed nothing may remain.
@@ -192,7 +190,7 @@ _LEFT_OUT: Final = (
 
 
 def _in_rewrite(error: CaseError, entry: Mapping[str, Any]) -> CaseError:
-    """Return an error in a mutant, located below `rewrite` if that replaces the wrong part."""
+    """Return an error in a mutant, located below `rewrite` if the wrong part is written there."""
     first, *others = [
         CaseError(
             ("rewrite", *each.where) if _is_there(each.where, entry) else each.where,

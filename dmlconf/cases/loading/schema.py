@@ -87,8 +87,6 @@ def desc_schema(
     In a matrix case any value may be an expression. Count fields may be left out.
 
     Args:
-        operator: the operator.
-        matrix: whether the case has a matrix.
         tensors: the schemas of inputs and outputs; None for those of a case of one operator.
     """
     defs = bundled_schema("case")["$defs"]

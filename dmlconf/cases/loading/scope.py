@@ -12,7 +12,6 @@ from dmlconf.catalogue.graph import GRAPHS
 
 __all__ = ["may_hold", "shared_operators"]
 
-# `_first_line` tries these at the beginning of a line.
 _OPERATOR_LINE: Final = re.compile(rb"operator:[ \t]*['\"]?(\w+)")
 _OPERATORS_LINE: Final = re.compile(rb"operators:[ \t]*\[([^\]#]*)\]")
 
@@ -23,9 +22,7 @@ def may_hold(
     """Return whether a file may hold a wanted case, from its name and the line of its operator.
 
     Args:
-        path: the file.
-        content: its bytes.
-        operators: the wanted ones; empty for all.
+        operators: the wanted operators; empty for all.
         files: the wanted files, each by operator and name without extension; empty for all.
     """
     if not operators and not files:
@@ -49,11 +46,7 @@ def may_hold(
 
 
 def shared_operators(content: bytes) -> frozenset[str] | None:
-    """Return the operators that a shared file may name; None for a file that is not shared.
-
-    Args:
-        content: the bytes of a case file.
-    """
+    """Return the operators that a shared file may name; None for a file that is not shared."""
     if not _has_line(content, b"operators:"):
         return None
     line = _first_line(_OPERATORS_LINE, content, b"operators:")
@@ -65,7 +58,7 @@ def shared_operators(content: bytes) -> frozenset[str] | None:
 
 
 def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Match[bytes] | None:
-    """Return the match of a pattern with the first line that it fits and that begins with a key."""
+    """Among the lines that begin with a key, match the first that a pattern fits."""
     matches = (pattern.match(content, begin) for begin in _line_begins(content, key))
     return next(filter(None, matches), None)
 
@@ -73,8 +66,8 @@ def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Ma
 def _line_begins(content: bytes, key: bytes) -> Iterator[int]:
     """Yield the offsets of the lines that begin with a key.
 
-    A regular expression with `^` would be tried at every line. For the whole suite that takes as
-    long as importing NumPy does.
+    A regular expression with `^` would be tried at every line, which for the whole suite takes as
+    long as importing NumPy.
     """
     if content.startswith(key):
         yield 0
@@ -91,7 +84,7 @@ def _has_line(content: bytes, key: bytes) -> bool:
 def _wanted_graphs(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Return whether a file of graphs may hold a wanted one, such as one with a wanted operator."""
+    """Return whether a graphs file may hold a graph of a wanted operator, or is a wanted file."""
     if operators and GRAPHS not in operators:
         entries = map(catalogue.operator, operators)
         names = (name for entry in entries for name in (entry.name, *entry.aliases))

@@ -1,9 +1,9 @@
 """Case files that several operators share.
 
 `SUITE/shared/GROUP/invalid.yaml` is beside the folders of the operators, such as
-`SUITE/element_wise_add`, and names its operators. Each operator has each entry of the file, as if
-the entry were in `SUITE/OPERATOR/invalid.yaml`. So the path of an operator's folder or file also
-selects that operator's cases in shared files.
+`SUITE/element_wise_add`, and names its operators. Each operator has each entry of the file that
+names no other operators, as if it were in `SUITE/OPERATOR/invalid.yaml`. So the path of an
+operator's folder or file also selects that operator's cases in shared files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KNOWN_PAGES: Final = "known_pages"
 """The key under which the cache of a checked file has the pages of its operators, by name."""
 
 SHARED: Final = "shared"
-"""The name of the folder, beside those of the operators."""
+"""The name of the folder of shared files."""
 
 
 def is_shared(data: Any) -> bool:
@@ -51,14 +51,7 @@ def is_shared(data: Any) -> bool:
 
 
 def uses(data: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return each pair of an operator and an entry of a valid case file.
-
-    Args:
-        data: the file.
-
-    Returns:
-        The operator's name in the catalogue and the entry's index, operator by operator.
-    """
+    """Return an operator's name and an entry's index for each use of an entry, by operator."""
     names = [name for _, name in named_operators(data)] or [GRAPHS]
     return entry_uses(data["cases"], [catalogue.operator_name(name) for name in names])
 
@@ -66,10 +59,9 @@ def uses(data: Mapping[str, Any]) -> list[tuple[str, int]]:
 def entry_uses(
     entries: Sequence[Mapping[str, Any]], operators: Iterable[str]
 ) -> list[tuple[str, int]]:
-    """Return each pair of an operator and an entry of a case file, as `uses` does.
+    """Return the uses of some entries, as `uses` does for a whole file.
 
     Args:
-        entries: the entries of the file.
         operators: the file's operators, by their names in the catalogue.
     """
     own = [_own_operators(entry) for entry in entries]
@@ -104,13 +96,7 @@ def _own_operators(entry: Mapping[str, Any]) -> frozenset[str]:
 def entry_problems(
     document: Document, entries: Sequence[Mapping[str, Any]], operators: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the problems with the operators that single entries of a case file name.
-
-    Args:
-        document: the file.
-        entries: its entries.
-        operators: the file's operators, by their names in the catalogue.
-    """
+    """Yield the problems with the operators that single entries of a case file name."""
     for index, entry in enumerate(entries):
         if "operators" not in entry:
             continue
@@ -128,7 +114,7 @@ def entry_problems(
 
 
 def page_of(data: Mapping[str, Any], operator: str) -> str:
-    """Return the page of a file's entries: the one that the file names, else the operator's."""
+    """Return the page that a case file names for its entries, or else the operator's."""
     known = data.get(KNOWN_PAGES, {}).get(operator)
     return str(data.get("page") or known or catalogue.entry_of(operator).page)
 
@@ -159,11 +145,7 @@ def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
 
 
 def _shared_beside(path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the shared files of an operator's folder or file, and the operator.
-
-    Raises:
-        OSError: the folder of shared files cannot be read.
-    """
+    """Yield the shared files of an operator's folder or file, and the operator."""
     is_file = path.suffix in (".yaml", ".yml") and not is_folder(path)
     folder = path.parent if is_file else path
     name = (folder.name if folder.name not in ("", "..") else resolved(folder).name).upper()
@@ -176,7 +158,6 @@ def _shared_beside(path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _operators_of(file: Path) -> frozenset[str]:
-    """Return the operators that a file may name; none for a file that is not shared."""
     try:
         return shared_operators(read_bytes(file, LARGEST_DOCUMENT)) or frozenset()
     except UnreadableFileError:

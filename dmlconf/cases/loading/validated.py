@@ -1,7 +1,7 @@
 """A cache of checked case files, so that an unchanged file is not checked again.
 
 The key of an entry is a digest of the case file's bytes, of the sources of dmlconf that check it,
-and of the schemas. If any of them changes, so does the key, and the entry is never looked up.
+and of the schemas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from dmlconf.resources import sources_digest
 __all__ = ["CheckedFile", "StoredFile", "Validated", "checks_digest", "is_valid"]
 
 _FORM: Final = "3"
-"""Version of the format of entries."""
 
 _SOURCES: Final = (
     "cases",
@@ -46,7 +45,6 @@ class CheckedFile:
     """A case file without problems.
 
     Attributes:
-        templates: its entries.
         expansions: its matrices, as far as they are already expanded.
         valid: the entries whose first case is known to break no constraint.
     """
@@ -66,7 +64,6 @@ class StoredFile:
     """The cached contents of a file.
 
     Attributes:
-        data: the document, which fits the schemas.
         lines: the lines on which its entries begin.
         expansions: for each entry its matrix, expanded; None if it has none.
         valid: for each entry, whether its first case is known to break no constraint.
@@ -115,14 +112,7 @@ class Validated:
         templates: Sequence[CaseTemplate],
         first_cases: Sequence[Case],
     ) -> CheckedFile:
-        """Cache a file if it can be cached, and return its entries, with their matrices expanded.
-
-        Args:
-            content: the content of the file.
-            data: the document.
-            templates: the file's entries.
-            first_cases: the first case of each entry.
-        """
+        """Cache a file if possible, and return its entries with their matrices expanded."""
         checked = CheckedFile(tuple(templates))
         if any(case.files for case in first_cases):
             return checked  # The data files that the file names are checked each time.
@@ -132,7 +122,8 @@ class Validated:
             stored = StoredFile(data, lines, expansions, list(map(is_valid, first_cases)))
             if sum(len(each.rows) for each in expansions if each) <= _MOST_CASES:
                 whole = [each and each.stored() for each in expansions]
-                # With the operators' pages, the catalogue's files need not be read to find these.
+                # The operators' pages are kept, so that the catalogue's files need not be read for
+                # them.
                 pages = {template.operator_name: template.about.page for template in templates}
                 paged = {**data, KNOWN_PAGES: pages}
                 kept = without_repeats([paged, lines, whole, stored.valid])
@@ -143,13 +134,13 @@ class Validated:
             return checked  # A matrix that cannot be expanded is reported with its cases.
 
     def close(self) -> None:
-        """Keep the store within its bounds."""
+        """Prune the store if anything was added."""
         if self._changed:
             self._store.prune()
 
 
 def checks_digest() -> bytes:
-    """Return a digest of everything besides a file's content that its check depends on."""
+    """Return a digest of what decides the check of a file, apart from its content."""
     return sources_digest(_FORM, *_SOURCES)
 
 

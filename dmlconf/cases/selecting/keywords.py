@@ -19,7 +19,7 @@ _TOKEN: Final = re.compile(
 _SPACE: Final = re.compile(r"\s*")
 
 _STRENGTH: Final = {"(": 0, "or": 1, "and": 2, "not": 3}
-"""How strongly operators bind: `(` least, so that only `)` ends what it begins."""
+"""How strongly operators bind: `(` least, so that only `)` removes it from the stack."""
 
 
 class KeywordError(ValueError):
@@ -69,10 +69,7 @@ def _holds(postfix: Sequence[tuple[str, bool]], text: str) -> bool:
 
 
 def _postfix(text: str) -> list[_Token]:
-    """Return the words and the operators of an expression, each operator after its operands.
-
-    `a and not b` is `a b not and`.
-    """
+    """Return an expression in postfix order: `a and not b` is `a b not and`."""
     output: list[_Token] = []
     operators: list[_Token] = []
     complete = False  # Whether what precedes could be the whole expression.
@@ -105,7 +102,7 @@ def _postfix(text: str) -> list[_Token]:
 
 
 def _move(operators: list[_Token], output: list[_Token], strength: int) -> None:
-    """Move the last operators that bind at least as strongly to the output."""
+    """Move the last operators that bind at least as strongly as `strength` to the output."""
     while operators and _STRENGTH[operators[-1].text] >= strength:
         output.append(operators.pop())
 
@@ -140,7 +137,7 @@ def _not_closed(text: str, parenthesis: _Token) -> KeywordError:
 
 
 def _not_joined(text: str, token: _Token, operators: Sequence[_Token]) -> KeywordError:
-    """Return the error of a token that follows a complete expression, in its parenthesis if any."""
+    """Return the error of a token after a complete expression, or of a parenthesis left open."""
     opened = [each for each in operators if each.text == "("]
     if opened:
         return _not_closed(text, opened[-1])

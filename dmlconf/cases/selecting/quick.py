@@ -1,15 +1,14 @@
 """Choose few cases that cover many: each operator, kind, data type and value of an attribute.
 
-No case is built: the *features* of a case are what its entry says and the parameters of its matrix.
-Some are demanded: cases are taken until none is missing, except that no case is taken for one value
-of an attribute alone. The other features decide between cases that have equally many of the missing
-ones: combinations of a data type with an entry or a value, and the ends of numeric ranges, the
-greatest number before the least. With a matrix of 3 data types, 2 layouts and sizes 1 to 4, five
-values are demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16 padded, and
-INT32.
+The *features* of a case are read from its entry and the parameters of its matrix, without building
+it. Demanded features are the kind, data types, layouts and values of attributes: cases are taken
+until none is missing, but no case is taken for a single value of an attribute. Wanted features,
+such as a data type together with a value or the end of a numeric range, decide between cases that
+add equally many demanded ones. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three
+cases of size 4 have all five demanded values: FLOAT32 packed, FLOAT16 padded, and INT32.
 
-Operators are independent of each other, and nothing is random: the same cases of an operator are
-chosen with `-o` as without it, each time.
+Nothing is random and operators are independent of each other, so `-o` chooses the same cases of an
+operator as a run of all operators.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["quick_cases"]
 
 _COSTLY: Final = frozenset({"model", "large", "slow"})
-"""Tags of cases that are left out where there are others: they take long or need much memory."""
+"""Tags of cases that are left out if there are others: they take long or need much memory."""
 
 _SIZES: Final = "sizes"
 """The kind whose every entry is demanded: each has sizes at which kernels switch to other code."""
@@ -71,8 +70,8 @@ class _Features:
     """The features of a case, as sets of bits.
 
     Attributes:
-        first: its kind, data types, layouts and unusual data, and for some kinds its entry.
-        values: the values of its parameters and attributes.
+        first: the kind, data types, layouts, unusual data and, for some kinds, the entry; demanded.
+        values: the values of parameters and attributes; demanded, at least two at a time.
         wanted: the features that decide between cases with equally many demanded ones.
     """
 
@@ -92,7 +91,7 @@ def quick_cases(cases: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 
 def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
-    """Yield cases of an operator: each time the one with most missing features."""
+    """Yield cases of an operator: each time a case with the most missing features."""
     distinct: dict[_Features, PlannedCase] = {}
     for case, features in zip(cases, _features(cases), strict=True):
         distinct.setdefault(features, case)
@@ -185,7 +184,6 @@ def _of_parameters(parameters: Mapping[str, Any]) -> Iterator[Feature]:
 
 
 def _of_entry(data: Mapping[str, Any]) -> Iterator[Feature]:
-    """Yield the data types and the values that an entry itself states."""
     if data.get("in_place"):
         yield ("value", "in_place", True)
     for name, value in (data.get("desc") or {}).items():
@@ -216,7 +214,6 @@ def _of_tensor(name: str, tensor: Mapping[str, Any]) -> Iterator[Feature]:
 
 
 def _words(values: Any) -> Iterator[str]:
-    """Yield the kinds of unusual numbers among an entry's values, such as `NaN`."""
     if isinstance(values, list | tuple):
         for value in values[:_MOST_VALUES]:
             yield from _words(value)
@@ -233,7 +230,6 @@ def _words(values: Any) -> Iterator[str]:
 
 
 def _is_word(value: Any) -> bool:
-    """Return whether a value is text, and not an expression over parameters."""
     return isinstance(value, str) and not value.startswith("=")
 
 
@@ -241,10 +237,7 @@ _Ends = Mapping[tuple[Any, str], tuple[float, float]]
 
 
 def _ends(cases: Sequence[PlannedCase]) -> _Ends:
-    """Return the least and the greatest number of each parameter, in all entries and in each.
-
-    Keys are the entry's identifier, or None for all entries, and the parameter's name.
-    """
+    """Return the range of each numeric parameter, by entry (None for all entries) and name."""
     ends: dict[tuple[Any, str], tuple[float, float]] = {}
     for case in cases:
         for name, value in case.parameters.items():
@@ -256,7 +249,7 @@ def _ends(cases: Sequence[PlannedCase]) -> _Ends:
 
 
 def _limits(case: PlannedCase, ends: _Ends) -> Iterator[Feature]:
-    """Yield which parameters are at an end of their range."""
+    """Yield a feature for each parameter that is at an end of its range."""
     for name, value in case.parameters.items():
         for key in (None, case.template.identifier):
             low, high = ends.get((key, name), (None, None))

@@ -54,7 +54,7 @@ class Selection:
         lists: lists of such identifiers and patterns; a case must be in each list.
         where: a condition over descs, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
-        quick: whether to take only as many cases as cover each operator, kind and data type.
+        quick: whether to take only the cases that `quick_cases` chooses.
         without_tags: a case must have none of them.
     """
 

@@ -22,16 +22,15 @@ class ConditionError(ValueError):
 class Condition:
     """A condition in the catalogue's expression language, over what `names_of` returns for a case.
 
-    A case does not meet the condition if it has no value for a name in the condition, or if the
-    condition cannot be evaluated with the case's values. If one of these is so for every case, the
-    condition is a mistake, which `check` reports. All cases share one budget of steps.
+    A case does not meet the condition if it lacks one of the names or if evaluation fails. If every
+    case is like that, `check` raises an error. All cases share one budget of steps.
     """
 
     def __init__(self, text: str) -> None:
         """Read the condition.
 
         Raises:
-            ConditionError: it is not an expression.
+            ConditionError: `text` is not an expression.
         """
         try:
             self._expression = read_condition(text)
@@ -48,7 +47,7 @@ class Condition:
         """Return whether a case meets the condition.
 
         Raises:
-            ConditionError: it needs too many steps.
+            ConditionError: the condition needs too many steps.
             InvalidFilesError: the case cannot be built.
         """
         name = planned.template.operator_name
@@ -76,11 +75,7 @@ class Condition:
         return value
 
     def check(self) -> None:
-        """Raise `ConditionError` if the condition applied to none of the cases it was asked about.
-
-        Raises:
-            ConditionError: a name has a value in no case, or no case's values fit the condition.
-        """
+        """Raise `ConditionError` if the condition applied to none of the cases given to `holds`."""
         if not self._lacking or self._evaluated:
             return
         absent = sorted(self._expression.names - self._known)

@@ -10,7 +10,7 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""The most characters that `str` of a tensor may have for the tensor to be written in one line."""
+"""Tensors with a longer `str` are not written in one line."""
 
 _WIDTH: Final = 160
 
@@ -24,7 +24,6 @@ class _Dumper(yaml.SafeDumper):
     def represent_mapping(
         self, tag: str, mapping: Any, flow_style: bool | None = None
     ) -> yaml.MappingNode:
-        """Return a mapping as a YAML node, in one line if it is a short tensor."""
         is_tensor = isinstance(mapping, Mapping) and {"Sizes", "DataType"} <= mapping.keys()
         if is_tensor and len(str(mapping)) <= _LONGEST_TENSOR:
             flow_style = True

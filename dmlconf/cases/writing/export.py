@@ -49,9 +49,7 @@ def export_case(
 
     Args:
         path: the case file; its folder of data, named without the extension, exists.
-        case: the case.
-        expectation: what is expected of it, by the case itself or by a recording.
-        inputs: the data, by tensor.
+        expectation: what the case itself or a recording expects.
         listed: inputs of at most this many elements are lists in the case file.
         note: what the file says about the case; by default `As IDENTIFIER.`.
     """
@@ -78,7 +76,6 @@ def export_case(
 
 
 def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a case's entry that a device receives: desc or graph, and data."""
     if case.nodes:
         constants = {
             part.name: {"file": array_file(folder, part.name, "constant", part.data)}

@@ -25,10 +25,7 @@ def graph_parts(
     A copy of a repeated node, such as `step[3]`, becomes a node `step-3`.
 
     Args:
-        graph: the graph.
         values: the entries for the data of graph inputs and constants, by name.
-        tensor_entry: writes a tensor's desc.
-        plain: writes an attribute.
     """
     names = _names(graph)
     sources: dict[Slot, list[str]] = {}
@@ -87,7 +84,6 @@ def reference(node: str, tensor: str) -> str:
 
 
 def _names(graph: Graph) -> dict[str, str]:
-    """Return names that a case file may use for the nodes."""
     names: dict[str, str] = {}
     used = {*graph.inputs, *graph.outputs}
     for node in graph.nodes:

@@ -49,12 +49,12 @@ def entry_lines(recorded: str, expect: Mapping[str, Array | Sequence[Array] | st
 
 
 def is_block(document: Document, index: int) -> bool:
-    """Return whether an entry of a case file is a block of lines, to which others can be added."""
+    """Return whether an entry of a case file is a block, to which lines can be added."""
     return not _entries(document)[index].flow_style
 
 
 def number_text(number: Any) -> str:
-    """Return the shortest text that, in a case file, is read as the same NumPy number."""
+    """Return the shortest text that a case file reads as the same NumPy number."""
     if not isinstance(number, np.floating):
         return str(int(number))
     value = float(number)
@@ -68,10 +68,7 @@ def number_text(number: Any) -> str:
 def with_expectations(document: Document, lines: Mapping[int, Sequence[str]]) -> str:
     """Return the text of a case file with lines added to the end of entries.
 
-    Comments, order and layout of everything else stay as they are.
-
     Args:
-        document: the case file.
         lines: the lines to add, by the index of the entry.
 
     Raises:
@@ -103,7 +100,7 @@ def _items(array: Array) -> list[str]:
 
 
 def _wrapped(before: str, items: Sequence[str]) -> list[str]:
-    """Return a list as lines of at most `_WIDTH` characters, which an entry indents further."""
+    """Return a list as lines of at most `_WIDTH` characters, indentation included."""
     lines, line = [], before + "["
     indent = " " * len(line)
     for index, item in enumerate(items):
@@ -116,7 +113,6 @@ def _wrapped(before: str, items: Sequence[str]) -> list[str]:
 
 
 def _entries(document: Document) -> Any:
-    """Return the YAML nodes of a case file's entries, with their lines."""
     top: Any = yaml.compose(document.text, Loader=yaml.SafeLoader)
     return next(value for key, value in top.value if key.value == "cases").value
 
@@ -137,7 +133,6 @@ def _last_line(node: Any, lines: Sequence[str]) -> int:
 
 
 def _require_only_added(document: Document, text: str, lines: Mapping[int, Sequence[str]]) -> None:
-    """Raise an error unless a text is the document with only these lines added."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / document.path.name
         path.write_bytes(text.encode())

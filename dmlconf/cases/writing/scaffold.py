@@ -66,9 +66,9 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
     """Return the text of a case file with one case.
 
     Args:
-        name: the name of the new case.
         pattern: gives the desc and the inputs.
-        file: where the text goes; None if unknown.
+        file: the file that the text is for, which names the schema by a relative path; None if
+            unknown.
     """
     if pattern.nodes:
         return "\n".join([*_schema(file), *_graph(name, pattern)]) + "\n"
@@ -152,7 +152,6 @@ def _field(operator: Operator, field: Field, value: Any, data: Mapping[str, Any]
 
 
 def _comment(operator: Operator, field: Field) -> str:
-    """Return a comment on the values that an attribute takes."""
     if field.attribute_kind is not AttributeKind.ENUM:
         return field.c_type
     values = enumeration(field.base_type).values
@@ -164,7 +163,6 @@ def _comment(operator: Operator, field: Field) -> str:
 
 
 def _commented(text: str, beginning: str, further: str = "") -> list[str]:
-    """Return lines of comment, the further ones indented."""
     return wrap(
         text,
         _WIDTH,
