@@ -1,8 +1,7 @@
 """Write a captured graph's blocks as cases with the values that reach them in the application.
 
-`dmlconf.capture.blocks` splits the graph. Only the data of the graph's inputs is captured, and not
-what DirectML computes inside a graph. So tensors that a block reads from other nodes get the values
-that the reference computes for these nodes.
+`dmlconf.capture.blocks` splits the graph. What DirectML computes inside a graph is not captured, so
+tensors that a block reads from other nodes get the reference's values.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 
     Args:
         folder: the folder of captured cases, which already has the case files of the dispatches.
-        captured: the captured calls.
         most_nodes: the most nodes of a block; graphs of no more nodes are not split.
         most_bytes: the maximum size of the data; a block whose data exceeds it is left out.
 

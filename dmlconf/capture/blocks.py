@@ -31,7 +31,7 @@ class Block:
     Attributes:
         nodes: the names of its nodes in the graph; each comes after the nodes whose outputs it
             reads.
-        parts: the parts of its entry in a case file, under the graph's names.
+        parts: the parts of its entry in a case file; nodes have the same names as in the graph.
         sources: what each of its inputs is in the graph: the name of an input, or a node's output
             as `NODE` or `NODE.TENSOR`.
     """
@@ -44,9 +44,9 @@ class Block:
 def blocks(parts: Parts, most_nodes: int) -> list[Block]:
     """Return blocks of a limited number of nodes, which together have every node once.
 
-    The nodes are ordered so that each follows the nodes that it reads from as closely as possible.
-    This order is cut after every `most_nodes` nodes, and each piece into its connected parts. So no
-    block depends on its own outputs by way of other blocks.
+    Nodes are ordered so that each closely follows the nodes that it reads. The order is cut after
+    every `most_nodes` nodes, and each piece into its connected parts, so no block depends on its
+    own outputs by way of other blocks.
     """
     graph = _Graph(parts)
     order = graph.in_order()
@@ -81,7 +81,6 @@ class _Graph:
         return None if reference in self._outer else reference.partition(".")[0]
 
     def in_order(self) -> list[str]:
-        """Return the nodes, each after the nodes that it reads from and close to one of them."""
         missing = {name: len(feeders) for name, feeders in self._feeders.items()}
         ready = [name for name in reversed([*self._nodes]) if not missing[name]]
         order = []
@@ -110,7 +109,6 @@ class _Graph:
             yield tuple(name for name in piece if name in part)
 
     def block(self, names: tuple[str, ...]) -> Block:
-        """Return some of the nodes as a block."""
         inside = set(names)
         read = {
             reference: None for name in names for reference in self._references(self._nodes[name])
@@ -152,10 +150,10 @@ class _Graph:
         return value
 
     def _outputs(self, inside: set[str]) -> Mapping[str, str]:
-        """Return the references that become the block's outputs, by name.
+        """Return references to the block's outputs, by name.
 
-        They are outputs of its nodes that nodes outside the block read or the graph returns, and
-        the first output of each node from which no node reads.
+        They are what nodes outside the block read or the graph returns, and the first output of
+        each node that no node reads.
         """
         own = self._parts["outputs"].values()
         returned = {
@@ -178,7 +176,6 @@ class _Graph:
         return {f"output-{number}": slot for number, slot in enumerate(found, 1)}
 
     def _slots(self, name: str) -> Iterator[str]:
-        """Yield references to a node's outputs."""
         node = self._nodes[name]
         for field in catalogue.operator(node["operator"]).of_kind(FieldKind.OUTPUT):
             value = node["desc"].get(field.name)
@@ -189,12 +186,7 @@ class _Graph:
 
 
 def with_references(value: Any, new_name: Callable[[str], str]) -> Any:
-    """Return a desc with other names of the tensors that it reads.
-
-    Args:
-        value: the desc, or a part of it, as a case file has it.
-        new_name: returns the new name for a reference.
-    """
+    """Return a desc of a case file, or a part of it, with new names of the tensors it reads."""
     if isinstance(value, list):
         return [with_references(item, new_name) for item in value]
     if not isinstance(value, Mapping):

@@ -31,13 +31,12 @@ class CapturedOperator:
     """An operator with one desc.
 
     Attributes:
-        operator: its name in the catalogue.
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
         nodes: the graphs in which it is a node: for each, the graph's number and the node's name.
-        hresult: what CompileOperator returned; None if the program ended in that call, or for
-            nodes of graphs.
+        hresult: what CompileOperator returned; None if the program ended in that call, or for nodes
+            of graphs.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
         statistics: the statistics of its inputs at the first dispatch, by tensor, if kept.
     """
@@ -54,18 +53,13 @@ class CapturedOperator:
 
 @dataclass(slots=True)
 class CapturedGraph:
-    """A graph.
+    """A graph; attributes that are not listed here are as in `CapturedOperator`.
 
     Attributes:
         number: its number in the order of compilation, from 1.
         parts: its inputs, nodes and so on, as in the entry of a case file.
         names: the application's own names of nodes, by the nodes' names in the entry.
         unused: how many inputs nothing reads; the entry leaves them out.
-        flags: the DML_EXECUTION_FLAGS that it was compiled with.
-        compiled: how often CompileGraph was called.
-        hresult: what CompileGraph returned; None if the program ended in that call.
-        weights: the data that DirectML took over at the first initialisation, by input, if kept.
-        statistics: the statistics of its inputs at the first dispatch, by input, if kept.
     """
 
     number: int
@@ -81,7 +75,7 @@ class CapturedGraph:
 
 @dataclass(frozen=True, slots=True)
 class KeptArray:
-    """An array of the application that was kept.
+    """A kept array of the application.
 
     Attributes:
         file: its NumPy file in the folder of the journal.
@@ -96,13 +90,7 @@ class KeptArray:
 
 @dataclass(frozen=True, slots=True)
 class CapturedDispatch:
-    """A dispatch with its data.
-
-    Attributes:
-        what: the dispatched operator or graph.
-        inputs: the inputs, by tensor.
-        outputs: the outputs, by tensor.
-    """
+    """A dispatch with its inputs and outputs, by tensor."""
 
     what: CapturedOperator | CapturedGraph
     inputs: Mapping[str, KeptArray]
@@ -114,8 +102,7 @@ class Captured:
     """Everything that was captured.
 
     Attributes:
-        devices: how many devices the program created.
-        library: the path of the DirectML that created them; empty if unknown.
+        library: the path of the DirectML that created the devices; empty if unknown.
         created: how many operators were created, by name; many are never compiled.
         refused: how often CreateOperator refused a desc, by `OPERATOR: HRESULT`.
         operators: the operators that were compiled, or are nodes of graphs.
@@ -157,7 +144,7 @@ class Captured:
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
     """Return everything that the lines of a journal describe.
 
-    Lines of other events than those known here are left out.
+    Lines of unknown events are ignored.
 
     Raises:
         JournalError: the lines contradict each other.
@@ -220,7 +207,7 @@ def _statistics(kept: Mapping[str, Any]) -> Mapping[str, DataStatistics]:
 
 
 def _file(name: Any) -> str:
-    """Return the name of a file, which must be one that `ArrayStore` gives."""
+    """Return the name of a file, which must have the form of names from `ArrayStore`."""
     if not isinstance(name, str) or _ARRAY.fullmatch(name) is None:
         raise JournalError(f"{name!r} is not the name of a kept array")
     return name

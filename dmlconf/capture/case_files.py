@@ -57,9 +57,8 @@ class Written:
     """The case files that were written.
 
     Attributes:
-        files: the case files.
-        cases: how many cases they hold.
-        left_out: what is wrong with each case that dmlconf itself refuses to load, by its name.
+        left_out: what is wrong with each case that dmlconf itself refuses to load, by the case's
+            name.
     """
 
     files: tuple[Path, ...]
@@ -83,7 +82,6 @@ def write_cases(
 
     Args:
         folder: the folder for the files; weights go to folders `data` next to them.
-        captured: the captured calls.
         source: the folder of the kept weights; None if there are none.
         block_nodes: the most nodes of a block; larger graphs are also written as blocks. None
             writes no blocks.
@@ -102,14 +100,7 @@ def write_cases(
 
 
 def written(files: Iterable[File]) -> Written:
-    """Write case files of the entries that load, and return what was written and left out.
-
-    Args:
-        files: for each file its path, its head (what it says of all its entries) and its entries.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
+    """Write case files of the entries that load, and return what was written and left out."""
     paths: list[Path] = []
     left_out: dict[str, str] = {}
     cases = 0
@@ -167,13 +158,7 @@ def _files(
 def operator_entries(
     name: str, members: Sequence[CapturedOperator], note: Callable[[CapturedOperator], str]
 ) -> Iterator[Entry]:
-    """Yield an entry of a case file for each desc of an operator, with kept or generated data.
-
-    Args:
-        name: the operator.
-        members: the operator with each of its descs.
-        note: returns the note of the entry of a desc.
-    """
+    """Yield an entry of a case file for each desc of an operator, with kept or generated data."""
     operator = catalogue.operator(name)
     used: set[str] = set()
     seed = 0
@@ -244,7 +229,7 @@ def _graph_entries(
 
 
 def block_span(graph: CapturedGraph, block: Block) -> str:
-    """Return a sentence on which nodes of a graph a block has, by the application's names."""
+    """Return a sentence with the first and the last node of a block, by the application's names."""
     first, last = (graph.names.get(name, name) for name in (block.nodes[0], block.nodes[-1]))
     count = len(block.nodes)
     if count == 1:
@@ -339,8 +324,6 @@ def sound_entries(
     """Return the entries that load, and collect what is wrong with the other entries.
 
     Args:
-        head: what the file says of all its entries.
-        entries: the entries.
         path: the path of the file to write; the data files that entries name are there already.
         left_out: gets what is wrong with each entry that does not load, by the entry's name.
     """

@@ -26,11 +26,8 @@ class DataStatistics:
     """Statistics of the finite elements of a tensor.
 
     Attributes:
-        low: the least of them.
-        high: the greatest of them.
-        zeros: the share of zeros among them, from 0 to 1.
-        whole: whether all of them are whole numbers.
-        count: how many there are.
+        zeros: their share of zeros, from 0 to 1.
+        count: how many finite elements there are.
     """
 
     low: float
@@ -78,7 +75,6 @@ def following(
         statistics: the statistics of the application's data; None if they are not known.
         generated: the data to return if they are not known. Data that lists values is always
             returned: these are indices, for which a range says too little.
-        seed: another seed gives other numbers.
     """
     if statistics is None or "fill" not in generated:
         return generated

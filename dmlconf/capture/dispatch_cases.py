@@ -1,7 +1,4 @@
-"""Write captured dispatches as cases with the application's data, and record their outputs.
-
-The recording has the outputs that the application got.
-"""
+"""Write captured dispatches as cases with the application's data, and record their outputs."""
 
 from __future__ import annotations
 
@@ -67,7 +64,6 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
 
     Args:
         folder: the folder below which the folder `FOLDER` is created.
-        captured: the captured calls.
         source: the folder of the kept arrays.
 
     Raises:
@@ -105,10 +101,7 @@ def _read(source: Path, kept: KeptArray) -> Array:
 
 
 def _sources(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
-    """Return which dispatch was the first to write each array with NaN or infinity.
-
-    The values are numbers of dispatches, from 1; the keys are SHA-256 of the arrays' elements.
-    """
+    """Return the first dispatch (from 1) that wrote each array with NaN or infinity, by SHA-256."""
     sources: dict[str, int] = {}
     for number, dispatch in enumerate(dispatches, 1):
         for kept in dispatch.outputs.values():
@@ -159,7 +152,7 @@ def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
 
 
 def _recording(entries: Mapping[str, Entry], library: str) -> Recording:
-    """Return a recording; an application does not say which adapter or driver it uses."""
+    """Return a recording without adapter and driver, which applications do not name."""
     content = Path(library).read_bytes() if library else b""
     environment = {
         "backend": "directml",

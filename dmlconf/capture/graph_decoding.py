@@ -97,7 +97,8 @@ class Names:
     """Names of a graph's parts that a case file may use.
 
     Attributes:
-        own: the application's own names of nodes, by the names given here, if these differ.
+        own: the application's own names of nodes, by the names that `unique` gave them, if these
+            differ.
     """
 
     def __init__(self) -> None:

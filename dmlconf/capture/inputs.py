@@ -30,15 +30,7 @@ _NOT_DESC: Final = ("from", "values", "fill")
 def input_data(
     operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, seed: int
 ) -> Mapping[str, Any]:
-    """Return the data of an input as a case file states it: a fill with a seed, or indices.
-
-    Args:
-        operator: the operator that reads the input.
-        desc: the operator's desc.
-        field: the input's field.
-        tensor: the input's desc.
-        seed: another seed gives other numbers.
-    """
+    """Return the data of an input as a case file states it: a fill with a seed, or indices."""
     if not tensor.DataType.is_float:
         if field.bounds is not None:
             return indices_of(operator, desc, field, tensor, Chance("capture", seed))

@@ -1,7 +1,7 @@
 """The journal: captured calls as lines of a file, which a crash of the program leaves intact.
 
-Each line is a JSON object. An operator or a graph is described once, before DirectML compiles it:
-so the journal has it even if compiling ends the process. Later lines refer to it by its number.
+Each line is a JSON object. An operator or graph is described before DirectML compiles it, so the
+journal has it even if compiling ends the process. Later lines have its number.
 """
 
 from __future__ import annotations
@@ -32,11 +32,6 @@ class JournalWriter:
     """Writes lines, each as a whole; several threads may do so at once."""
 
     def __init__(self, path: Path) -> None:
-        """Create the file.
-
-        Raises:
-            OSError: it cannot be created.
-        """
         self._stream = path.open("ab", buffering=0)
         self._lock = Lock()
         self._bytes = 0
@@ -47,7 +42,7 @@ class JournalWriter:
         Once the file has its maximum size, nothing more is written.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the line cannot be written.
         """
         text = json.dumps(_writable(line), separators=_SEPARATORS, allow_nan=False).encode() + b"\n"
         if len(text) > LONGEST_JOURNAL_LINE:
@@ -68,7 +63,7 @@ def read_journal(path: Path) -> Iterator[Mapping[str, Any]]:
 
     Raises:
         JournalError: a line is not a JSON object, or the file is too large.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     if path.stat().st_size > LARGEST_JOURNAL:
         raise JournalError(f"{path} is larger than {LARGEST_JOURNAL:,} bytes")

@@ -17,7 +17,8 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["graph_line", "operator_line"]
 
 Line = tuple[str, Mapping[str, Any]]
-"""The key of an operator or graph, and its line in the journal. Equal ones have equal keys."""
+"""The key of an operator or graph, and its line in the journal. Equal operators or graphs have
+equal keys."""
 
 
 def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
@@ -40,10 +41,7 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return a constant's data as in a case file; if all elements are equal, as a constant fill.
-
-    Applications give a single number and, with strides of 0, read it as a tensor of many elements.
-    """
+    """Return a constant's data as in a case file; if all elements are equal, as a constant fill."""
     if array.size > 1 and bool((array == array.flat[0]).all()):
         return {"fill": {"constant": {"value": array.flat[0].item()}}}
     return {"values": array.ravel().tolist()}

@@ -28,9 +28,7 @@ class Launched:
     """A program that has ended.
 
     Attributes:
-        captured: what the program gave to DirectML.
         folder: the folder with the arrays that were kept.
-        exit_code: the exit code of the program.
         interrupted: whether Ctrl-C ended it.
     """
 
@@ -58,8 +56,8 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
         data: the data to keep, as `dmlconf.capture.hooking.program` reads it.
 
     Raises:
-        OSError: it cannot be started, or its journal cannot be read.
-        JournalError: its journal is damaged or too large.
+        OSError: the program cannot be started, or its journal cannot be read.
+        JournalError: the journal is damaged or too large.
     """
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:
         journal = Path(name) / "journal.jsonl"

@@ -52,7 +52,6 @@ MOST_ELEMENTS: Final = 4_000_000
 
 
 def _tagged(entry: Entry) -> Entry:
-    """Return the entry of a case, with the tag `slow` if its tensors are large."""
     if _elements(entry) <= MOST_ELEMENTS:
         return entry
     tags = [*entry.get("tags", ()), "slow"]
@@ -114,7 +113,6 @@ def _note(models: Iterable[str]) -> str:
 
 
 def _name(block: Block, used: dict[str, int]) -> str:
-    """Return a name made of the block's operators: `convolution-element-wise-add`."""
     kinds = dict.fromkeys(node["operator"] for node in block.parts["nodes"].values())
     name = "-".join(kind.lower().replace("_", "-") for kind in kinds)[:60].strip("-")
     used[name] = used.get(name, 0) + 1
@@ -155,10 +153,7 @@ _SIZES: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
 
 
 def _shape(block: Block) -> str:
-    """Return a key that is equal for blocks that become one case.
-
-    The key has everything of a block but sizes, numbers and data.
-    """
+    """Return a key of all of a block but sizes, numbers and data; equal keys become one case."""
 
     def kept(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -171,7 +166,6 @@ def _shape(block: Block) -> str:
 
 
 def _elements(entry: Mapping[str, Any]) -> int:
-    """Return how many elements the tensors of a case or of a block have."""
 
     def count(value: Any) -> int:
         if isinstance(value, Mapping):

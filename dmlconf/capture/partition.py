@@ -1,8 +1,8 @@
 """Read the graphs that ONNX Runtime gives to DirectML from its files `Partition_N.bin`.
 
-ONNX Runtime's session option `ep.dml.enable_graph_serialization` makes it write them. They are
-FlatBuffers; only this module needs the package `flatbuffers`. The type of an attribute is taken
-from its field in the catalogue, since ONNX Runtime's versions number types differently.
+ONNX Runtime writes these FlatBuffers if the session option `ep.dml.enable_graph_serialization` is
+set. Only this module needs the package `flatbuffers`. The type of an attribute is taken from its
+field in the catalogue, since ONNX Runtime's versions number types differently.
 
 Source: the generated headers DmlGraphDesc and OperatorFieldTypes of ONNX Runtime.
 """
@@ -91,11 +91,6 @@ def _refusal(path: Path, reason: str) -> str:
 
 
 def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
-    """Return the numbers at a position.
-
-    Raises:
-        _DamageError: there are fewer bytes.
-    """
     end = position + struct.calcsize(form)
     if position < 0 or end > len(content):
         raise _DamageError(f"it refers to byte {end:,}, but has {len(content):,}")
@@ -105,8 +100,8 @@ def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
 class _Content:
     """The bytes of a file, and how many of them may still be read.
 
-    Several parts of a FlatBuffer may refer to the same bytes. In a partition few parts do so. If
-    its parts together have many more bytes than the file, the file is damaged or hostile.
+    Parts of a FlatBuffer may refer to the same bytes, but in a partition few do. If the parts
+    together have many more bytes than the file, the file is damaged or hostile.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -114,11 +109,7 @@ class _Content:
         self._left = _MOST_READS * len(content)
 
     def read(self, size: int) -> None:
-        """Count bytes that are read.
-
-        Raises:
-            _DamageError: they are too many for the file.
-        """
+        """Count bytes that are read."""
         self._left -= size
         if self._left < 0:
             raise _DamageError(f"its parts have more than {_MOST_READS} times its size together")
@@ -161,7 +152,6 @@ class _Table:
         return None if position is None else self._referred(position)
 
     def table(self, slot: int) -> _Table | None:
-        """Return the table that a slot refers to; None if the slot is absent."""
         position = self.target(slot)
         return None if position is None else _Table(self._content, position)
 
@@ -186,7 +176,6 @@ class _Table:
         )
 
     def has(self, slot: int) -> bool:
-        """Return whether a slot is there."""
         return self._position(slot) is not None
 
     def _referred(self, position: int) -> int:

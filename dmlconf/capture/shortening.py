@@ -17,7 +17,7 @@ OWN_DATA: Final = ("values", "fill")
 
 
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a graph's entry in which no tensor that is like its source is described again.
+    """Return a graph's entry without the descriptions of tensors that are like their source.
 
     If a node's input is like the tensor that it reads, its entry becomes the name of that tensor.
     If an output is packed and has the Sizes and DataType of the node's first input, its entry
@@ -66,8 +66,8 @@ def _input(
     if not isinstance(source, str):
         return written
     tensor = {key: value for key, value in written.items() if key != "from"}
-    # An input that is only the name of its source inherits all but an alignment from it, and flags
-    # only if the source is an input of the graph.
+    # An input that only names its source inherits everything except an alignment, and flags only
+    # from an input of the graph.
     inherited = tensors.get(source, {})
     if "GuaranteedBaseOffsetAlignment" in inherited or (
         source not in held and "Flags" in inherited

@@ -22,7 +22,7 @@ class Store(Protocol):
 
     @property
     def event(self) -> str:
-        """The name of the event under which the journal has the entries of a dispatch's tensors."""
+        """The value of `event` in the journal's lines about dispatches."""
         ...
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
@@ -42,17 +42,11 @@ class StatisticsStore:
 
 
 class ArrayStore:
-    """A folder of arrays with a maximum size; equal arrays share a file."""
+    """Keeps arrays in a folder, up to a number of bytes in all; equal arrays share a file."""
 
     event: ClassVar = "dispatch"
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
-        """Take an existing folder.
-
-        Args:
-            folder: the folder for the files.
-            most_bytes: the maximum bytes of all arrays together.
-        """
         self._folder = folder
         self._left = most_bytes
         self._lock = Lock()

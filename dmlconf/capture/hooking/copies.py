@@ -40,8 +40,7 @@ class Copies:
 
     Attributes:
         parts: each tensor with the part of a buffer that is bound to it.
-        buffer: the buffer for the copies.
-        starts: the offset of each copy in that buffer.
+        starts: the offset of each copy in `buffer`.
     """
 
     parts: Sequence[tuple[Slot, Range]]
@@ -68,8 +67,7 @@ class Copies:
         """Record the commands that copy.
 
         Args:
-            commands: a command list.
-            in_use: whether it is the application's list. In that list, the buffers are in the state
+            in_use: whether `commands` is the application's list. There the buffers are in the state
                 UNORDERED_ACCESS, as dispatches need; in another list they have no state yet.
         """
         moved = sorted({bound.buffer for _, bound in self.parts if _on_device(bound.buffer)})
@@ -95,7 +93,7 @@ class Copies:
         return result
 
     def release(self) -> None:
-        """Release the memory; no list that copies into it may run any more."""
+        """Release the memory; call it when no list that copies into it can still run."""
         self.buffer.release()
 
 
@@ -109,7 +107,7 @@ def _on_device(buffer: int) -> bool:
 
 @contextmanager
 def copying_list(device: ComObject, like: ComObject, copies: Copies) -> Iterator[ComObject]:
-    """Yield a closed command list, of the type of `like`, that copies; it must run in the block."""
+    """Yield a closed command list, of the type of `like`, that copies; run it inside the block."""
     kind = like.call("GetType")
     with ExitStack() as owner:
         allocator = owner.enter_context(

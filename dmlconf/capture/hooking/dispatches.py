@@ -1,9 +1,8 @@
 """Keep the data of dispatches: the inputs before a dispatch, the outputs after it.
 
-Usually the tensors are bound when a dispatch is recorded. Then copies are recorded in the same
-command list, before and after the dispatch. An operator that was compiled with DESCRIPTORS_VOLATILE
-may be bound until its list is submitted: then dmlconf submits command lists of its own, with the
-copies, before and after that list.
+Usually the tensors are bound when a dispatch is recorded, and copies are recorded in the same
+command list before and after it. With DESCRIPTORS_VOLATILE, tensors may be bound until the list is
+submitted: then dmlconf submits lists with copies before and after that list.
 """
 
 from __future__ import annotations
@@ -52,12 +51,9 @@ class _Dispatch:
 
     Attributes:
         what: the operator or graph that is dispatched, or that an initialiser initialises.
-        table: the binding table.
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
         late: whether the tensors may be bound until the list is submitted.
-        before: the copies of the inputs.
-        after: the copies of the outputs.
     """
 
     what: Compiled
@@ -78,7 +74,7 @@ class _List:
     submissions: int = 0
 
     def release(self) -> None:
-        """Release the memory of the copies. Call it when the list was reset or is gone.
+        """Release the memory of the copies, when the list was reset or is gone.
 
         dmlconf waits for the end of a list's first submission only. After a second submission the
         list may still run, so its copies keep their memory.
@@ -99,16 +95,7 @@ class Dispatches:
         store: Store,
         most: int,
     ) -> None:
-        """Keep the data of a limited number of dispatches of each operator and graph.
-
-        Args:
-            patches: replaces methods.
-            guard: the guard of the hooks.
-            journal: receives a line for each dispatch.
-            store: keeps the data.
-            most: how many dispatches of each operator and graph have their data kept; 0 to keep
-                weights alone.
-        """
+        """`most` limits the kept dispatches of each operator and graph; 0 keeps only weights."""
         self._patches = patches
         self._guard = guard
         self._journal = journal
@@ -361,7 +348,6 @@ class Dispatches:
         return pending
 
     def _keep(self, dispatch: _Dispatch) -> None:
-        """Keep the data of a dispatch that has run."""
         before = {} if dispatch.before is None else self._kept(dispatch.before.arrays())
         after = {} if dispatch.after is None else self._kept(dispatch.after.arrays())
         if dispatch.initializes:
@@ -436,10 +422,7 @@ class _Submission:
                 self.original(self.queue, len(lists), ctypes.addressof(array))
 
     def _around(self, index: int, owner: ExitStack, *, after: bool) -> None:
-        """Submit lists of dmlconf's own for the late dispatches of one of the application's lists.
-
-        They copy the inputs before the application's list, and the outputs after it.
-        """
+        """Submit copies for the late dispatches of a list: inputs before it runs, outputs after."""
         commands = _list(self.lists[index])
         device = owner.enter_context(device_of(commands))
         for dispatch in self.pending[index]:

@@ -20,14 +20,13 @@ class Guard:
     """Marks the threads that are inside a hooked call, and writes down what fails in hooks."""
 
     def __init__(self, journal: JournalWriter) -> None:
-        """Take the journal that receives failures."""
         self._journal = journal
         self._inside = threading.local()
         self._failures = 0
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is in a hooked call: then the next call is not the application's."""
+        """Whether this thread is in a hooked call; further calls are then not the application's."""
         return getattr(self._inside, "entered", False)
 
     @contextmanager

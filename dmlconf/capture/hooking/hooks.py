@@ -1,9 +1,8 @@
 """Record what an application asks its DirectML devices to create and compile.
 
-Each function that is replaced calls the original with the same arguments and returns its result.
-If a hook fails, the error is written to the journal, and nothing changes for the application.
-DirectML itself also calls these functions, so only the outermost call of a thread counts as a call
-of the application.
+Replaced functions call the original with the same arguments and return its result; an error in a
+hook goes to the journal only. DirectML itself also calls these functions, so only the outermost
+call of a thread is a call of the application.
 """
 
 from __future__ import annotations
@@ -46,10 +45,8 @@ class DataOptions:
     """Which data of dispatches is kept.
 
     Attributes:
-        folder: the folder that receives the data.
         dispatches: how many dispatches of each operator and graph have their data kept; 0 to keep
             weights alone.
-        most_bytes: the maximum size of all data together.
         statistics: whether the statistics of the data are kept instead of the data.
     """
 
@@ -64,10 +61,6 @@ class Capture:
 
     def __init__(self, journal: JournalWriter, data: DataOptions | None = None) -> None:
         """Watch DirectML from now on, whether it is loaded already or not.
-
-        Args:
-            journal: the journal for the calls.
-            data: the data to keep; None for none.
 
         Raises:
             OSError: the system has no notifications of loaded libraries.
@@ -97,7 +90,7 @@ class Capture:
         self._patches.remove()
 
     def _loaded(self, module: int) -> None:
-        """Watch for devices that a library creates. This runs under the loader's lock."""
+        """Watch the devices that a library creates; this runs under the loader's lock."""
         with self._guard.safely():
             for name, numbers in (("DMLCreateDevice", 1), ("DMLCreateDevice1", 2)):
                 kind = prototype(HRESULT, _POINTER, *[_UINT] * numbers, *NEW_OBJECT)
@@ -222,10 +215,7 @@ class Capture:
         self._journal.write({"event": "skipped", "what": what, "reason": reason})
 
     def _begin(self, line: tuple[str, Mapping[str, Any]]) -> int:
-        """Write that an operator or graph is compiled, and return its number.
-
-        The line describes the operator or graph if it is new.
-        """
+        """Write that an operator or graph is compiled, described if new, and return its number."""
         key, content = line
         with self._lock:
             number = self._numbers.get(key)

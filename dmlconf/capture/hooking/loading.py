@@ -1,9 +1,9 @@
 """Learn when a library is loaded into this process, and whether it already is.
 
-Windows calls back for every library, under its loader's lock, on any thread. There Python code may
-wait forever for the interpreter's lock: a session of ONNX Runtime keeps that lock while another
-thread loads libraries. So a few machine instructions look at the name first, and call Python only
-if the name begins like the wanted one and is as long.
+Windows calls back for every library, on any thread and under its loader's lock. Python code may
+then wait forever for the interpreter's lock, which a session of ONNX Runtime keeps while another
+thread loads libraries. So machine instructions check the length and the first four letters of the
+name, and call Python only if both are right.
 """
 
 from __future__ import annotations

@@ -60,7 +60,6 @@ def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
     """Put machine code into new executable memory, which is never freed, and return its address.
 
     Args:
-        code: the instructions.
         between: two addresses between which the code must lie; None for anywhere.
 
     Raises:

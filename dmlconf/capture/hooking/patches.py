@@ -1,7 +1,6 @@
 """Replace entries of vtables and of export tables in this process, and restore the original ones.
 
-These tables are static parts of a library: replacing an entry of a vtable affects all objects that
-use it.
+A vtable is a static part of a library, so replacing an entry affects all objects that use it.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class _Replaced:
     """An entry that was replaced.
 
     Attributes:
-        content: the bytes that stood in it.
-        replacement: the bytes that stand in it now.
+        content: the original bytes.
         kept: the function that is called instead; it must stay alive.
     """
 
@@ -55,7 +53,7 @@ class _Replaced:
 
 
 class Patches:
-    """The entries that were replaced."""
+    """Replaces entries, and puts the original ones back."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -65,12 +63,9 @@ class Patches:
     def replace_method(
         self, address: int, interface: Interface, name: str, make: Callable[[_Hook], _Hook]
     ) -> None:
-        """Replace a method of all objects that share an object's vtable; do so only once.
+        """Replace, once, a method of all objects that share an object's vtable.
 
         Args:
-            address: the object.
-            interface: an interface that the object has.
-            name: the method.
             make: returns what is called instead, given the original function.
         """
         slot, method = interface.slots[name]
@@ -91,9 +86,7 @@ class Patches:
 
         Args:
             module: the address of the loaded library.
-            name: the function.
             kind: the ctypes type of the function.
-            make: returns what is called instead, given the original function.
         """
         entry, size = exported_entry(module, name)
         with self._lock:
@@ -128,8 +121,8 @@ class Patches:
 def _or_end(original: _Hook) -> _Hook:
     """Return a function that calls a native one and, if that crashes, ends the process.
 
-    ctypes turns an exception of the processor into one of Python, after which the application would
-    go on with a result of 0, which is S_OK.
+    ctypes turns an exception of the processor into a Python exception; the application would then
+    go on with the result 0, which is S_OK.
     """
 
     def called(*arguments: Any) -> Any:

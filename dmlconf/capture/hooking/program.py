@@ -28,13 +28,7 @@ __all__ = ["parsed", "run"]
 
 
 def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> None:
-    """Run a program with the hooks; exceptions that the program raises are raised here.
-
-    Args:
-        journal: the file that gets what the program passes to DirectML.
-        data: the data to keep; None for none.
-        arguments: the program and its arguments.
-    """
+    """Run a program with the hooks; exceptions that the program raises are raised here."""
     capture = Capture(JournalWriter(journal), data)
     # When Python has begun to end, hooks can no longer run, so they are removed before.
     atexit.register(capture.end)

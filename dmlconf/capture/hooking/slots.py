@@ -41,9 +41,7 @@ class Compiled:
 
     Attributes:
         number: the number of the operator or graph in the journal.
-        flags: the DML_EXECUTION_FLAGS.
-        inputs: the inputs in the order of their bindings; None for a binding without a tensor.
-        outputs: the outputs in the order of their bindings; None for a binding without a tensor.
+        inputs: in the order of their bindings, as `outputs`; None for a binding without a tensor.
     """
 
     number: int

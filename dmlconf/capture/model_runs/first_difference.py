@@ -32,9 +32,7 @@ class FirstDifference:
     """The first node whose output differs.
 
     Attributes:
-        node: the node.
         output: the first of its outputs that differs.
-        difference: how far it differs.
         inputs: for each input of the node that another node computes, how far it differs, in a run
             in which these inputs are outputs of the model as well.
         beside_inputs: how far the node's output differs in that run; None if the run failed.
@@ -56,7 +54,6 @@ class Search:
 
     Attributes:
         first: the first difference; None if no node's output differs.
-        compared: how many nodes were compared.
         failures: why nodes were not compared, by name.
     """
 
@@ -71,8 +68,6 @@ def first_difference(
     """Find the first node whose output differs between two providers.
 
     Args:
-        graph: the model.
-        inputs: the data of the model's inputs.
         cpu: opens a session of the provider that is taken as right.
         tested: opens a session of the provider under test.
     """
@@ -110,7 +105,9 @@ class _Runs:
     failures: dict[str, str] = field(default_factory=dict)
 
     def compared(self, nodes: Sequence[OnnxNode]) -> dict[str, OutputDifference]:
-        """Compare the outputs of nodes; if a model with all cannot run, do each half separately."""
+        """Compare the outputs of nodes; if a model with all of them cannot run, each half
+        separately.
+        """
         names = [name for node in nodes for name in node.outputs]
         try:
             return self._differences(names)

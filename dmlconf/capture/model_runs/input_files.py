@@ -28,7 +28,7 @@ def inputs_from(path: Path) -> dict[str, Array]:
     """Return the arrays of an .npz file, by name; nothing in it is executed.
 
     Raises:
-        ModelError: it cannot be read, or holds more than `LARGEST_MODEL_INPUTS` bytes.
+        ModelError: the file cannot be read, or holds more than `LARGEST_MODEL_INPUTS` bytes.
     """
     arrays: dict[str, Array] = {}
     left = LARGEST_MODEL_INPUTS
@@ -48,11 +48,6 @@ def inputs_from(path: Path) -> dict[str, Array]:
 
 
 def _array(name: str, content: bytes) -> Array:
-    """Return the array that the content of a .npy file holds.
-
-    Raises:
-        DamagedArchiveError: it is no such file.
-    """
     stream = BytesIO(content)
     try:
         version = npy.read_magic(stream)

@@ -29,7 +29,6 @@ class OnnxNode:
         name: the name of the node in the model; if it has none, the name of its first output.
         operator: the type of the node, such as `Gemm`.
         inputs: the tensors that it reads, without optional ones that are absent.
-        outputs: the tensors that it computes.
         index: the index of the node among those of the model.
     """
 
@@ -100,7 +99,6 @@ class OnnxGraph:
         """Return a model of a single node; None if the node has subgraphs.
 
         Args:
-            node: the node.
             inputs: the data of the tensors that it reads, without constants.
         """
         import onnx
@@ -161,7 +159,7 @@ def read_graph(path: Path) -> OnnxGraph:
     """Read the graph of an ONNX model; data of weights in other files is not read.
 
     Raises:
-        ModelError: it cannot be read, is too large, or the package `onnx` is missing.
+        ModelError: the model cannot be read, is too large, or the package `onnx` is missing.
     """
     try:
         import onnx

@@ -79,7 +79,6 @@ def generated(
     """Return data for an input: FLOAT from -1 to 1, integers from 0 to 9, the same each time.
 
     Args:
-        name: the input.
         kind: the type of the input as ONNX Runtime names it, such as `tensor(float)`.
         shape: the sizes of the input; a name or None for a size that the model leaves open.
         dimensions: the open sizes by name; all others are 1.
@@ -154,11 +153,11 @@ def model_inputs(
 
     Args:
         session: a session of the model in which no open dimension has a size.
-        settings: the sizes of open dimensions.
         file_inputs: data from a file, by input.
 
     Raises:
-        ModelError: the model lacks a named dimension or input, or has one without data.
+        ModelError: the model lacks a dimension or an input that the user names, or has an input
+            without data.
     """
     inputs = session.runtime.get_inputs()
     dimensions = [size for each in inputs for size in each.shape if isinstance(size, str)]

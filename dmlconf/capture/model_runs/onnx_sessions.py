@@ -42,7 +42,7 @@ class Session(Protocol):
         """Return the named outputs.
 
         Raises:
-            OnnxRuntimeError: it could not run.
+            OnnxRuntimeError: the model could not run.
         """
         ...
 
@@ -86,23 +86,14 @@ class SessionSettings:
         return self._session(model, _CPU)
 
     def cpu_with_open_dimensions(self) -> OnnxSession:
-        """Open a session of the CPU provider for the file, in which no open dimension has a size.
-
-        Raises:
-            ModelError: ONNX Runtime is missing.
-            OnnxRuntimeError: the model could not be loaded.
-        """
+        """Open a session of the CPU provider for the file, without sizes of open dimensions."""
         return replace(self, dimensions={}).cpu()
 
     def directml(self, model: bytes | None = None) -> OnnxSession:
         """Open a session of the DirectML provider; the CPU provider runs nodes that it lacks.
 
-        Args:
-            model: the model, as for `cpu`.
-
         Raises:
             ModelError: ONNX Runtime or its DirectML provider is missing.
-            OnnxRuntimeError: the model could not be loaded.
         """
         session = self._session(model, (_DIRECTML, {"device_id": "0"}), _CPU)
         if _DIRECTML not in session.runtime.get_providers():
@@ -138,20 +129,12 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class OnnxSession:
-    """A session of ONNX Runtime.
-
-    Attributes:
-        runtime: its `InferenceSession`.
-    """
+    """A session of ONNX Runtime; `runtime` is its `InferenceSession`."""
 
     runtime: Any
 
     def run(self, names: Sequence[str], inputs: Mapping[str, Array]) -> Sequence[Any]:
-        """Return the named outputs.
-
-        Raises:
-            OnnxRuntimeError: it could not run.
-        """
+        """Return the named outputs."""
         try:
             return list(self.runtime.run(list(names), dict(inputs)))
         except Exception as error:

@@ -22,7 +22,6 @@ class OutputDifference:
     """The difference of two tensors.
 
     Attributes:
-        text: the difference in words.
         beyond: whether it is more than two right providers may differ by.
     """
 
@@ -33,13 +32,9 @@ class OutputDifference:
 def output_difference(actual: Any, expected: Any) -> OutputDifference:
     """Compare an output with that of the CPU provider.
 
-    FLOAT32 and FLOAT64 numbers may differ by 0.0001 of the largest number in the CPU provider's
-    tensor, and FLOAT16 numbers by 0.01 of it. Integers and BOOL may not differ. An output that is
-    no tensor of numbers, such as a sequence, is not compared.
-
-    Args:
-        actual: the output of the provider that is tested.
-        expected: the output of the CPU provider.
+    Floating-point numbers may differ by the share in `_TOLERANCES` of the largest number in the CPU
+    provider's tensor. Integers and BOOL may not differ. An output that is no tensor of numbers,
+    such as a sequence, is not compared.
     """
     arrays = isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray)
     if not arrays or actual.dtype.kind not in "fiub":
