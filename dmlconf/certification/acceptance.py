@@ -40,7 +40,6 @@ def not_allowed_backend(predicate: Predicate, allowed: Collection[str]) -> str |
     """Return why a certificate's backend is not accepted; None if it is.
 
     Args:
-        predicate: what the certificate says about itself.
         allowed: names of backends that the verifier accepts besides DirectML on an adapter.
     """
     environment = predicate.environment
@@ -58,7 +57,7 @@ def not_allowed_backend(predicate: Predicate, allowed: Collection[str]) -> str |
 
 
 def waived_by_sender(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
-    """Return the cases that fail and that the sender's waivers excuse."""
+    """Return the failing cases that the sender's waivers excuse."""
     return tuple(
         case
         for case, verdict in verdicts.items()
@@ -114,7 +113,7 @@ def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator
 
 
 def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
-    """Yield notes on implausible times of a run, which the sender's clock gave."""
+    """Yield notes on a run that lasted very long or ended long ago, by the sender's clock."""
     assert log.footer is not None
     try:
         started = datetime.fromisoformat(log.header.started)
@@ -146,10 +145,7 @@ def notes_on_waivers(
     """Yield notes on the sender's waivers: what they excuse, how much they permit, and how long.
 
     Args:
-        waivers: those that apply to the device.
-        verdicts: those that the verifier reached, by case.
-        started: when the run began, as the log says.
-        now: the time of the verification.
+        waivers: the waivers that apply to the device.
     """
     cases = waived_by_sender(verdicts)
     if not cases:
@@ -173,7 +169,6 @@ def notes_on_waivers(
 
 
 def _widest(waivers: Sequence[Waiver]) -> str:
-    """Return the largest bounds of waivers, in words."""
     wrong = [w.bound for w in waivers if w.failure is ReasonKind.WRONG_VALUES]
     others = sorted({str(w.failure) for w in waivers if w.failure is not ReasonKind.WRONG_VALUES})
     parts = []

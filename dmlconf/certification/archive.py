@@ -1,9 +1,9 @@
 """The zip archive of a certificate: read only in the one form in which it is written.
 
-Tools disagree about archives with two members of one name, with bytes before, between or after
-members, or with local headers that differ from the directory, so two readers can see different
-contents. Here each header is computed from the directory, and the file must consist of exactly
-these headers and the members, from its first byte to its last. Any zip tool opens the result.
+Tools disagree about archives with two members of one name, bytes outside of members, or local
+headers that differ from the directory: two readers can see different contents. Here each header is
+computed from the directory, and the file must consist of exactly these headers and the members,
+from its first byte to its last. Any zip tool opens the result.
 """
 
 from __future__ import annotations
@@ -70,16 +70,13 @@ class _Entry:
     size: int
 
     def local(self) -> bytes:
-        """Return the header in front of the member."""
         return _LOCAL.pack(b"PK\3\4", *self._common()) + self.name.encode()
 
     def central(self, at: int) -> bytes:
-        """Return the header in the directory, for a member that begins at an offset."""
         head, tail = (b"PK\1\2", _UNIX | _VERSION), (0, 0, 0, _MODE, at)
         return _CENTRAL.pack(*head, *self._common(), *tail) + self.name.encode()
 
     def _common(self) -> tuple[int, ...]:
-        """Return the fields of both headers: version, flags, method, time, date and so on."""
         sizes = self.checksum, self.compressed, self.size, len(self.name.encode()), 0
         return _VERSION, 0, zlib.DEFLATED, 0, _DATE, *sizes
 
@@ -87,11 +84,8 @@ class _Entry:
 def archive_bytes(members: Mapping[str, bytes]) -> bytes:
     """Return the bytes of a certificate's file.
 
-    Args:
-        members: the members, by name, in any order.
-
     Raises:
-        CertificationError: it would be larger than a certificate may be.
+        CertificationError: the file would be larger than a certificate may be.
     """
     entries, contents = [], []
     for name in _LIMITS:
@@ -130,11 +124,10 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
     """Return the members of a certificate's file.
 
     Args:
-        path: the file.
-        required: names of the members that it must have.
+        required: names of the members that the file must have.
 
     Raises:
-        RefusedError: it is not an archive in the form of a certificate.
+        RefusedError: the file is not an archive in the form of a certificate.
     """
     try:
         content = read_bytes(path, MOST_BYTES)

@@ -35,7 +35,7 @@ class Signer:
     Attributes:
         keyid: SHA-256 of the public key in DER form.
         trusted: whether the verifier named this key; if not, it came with the file, and nobody
-            vouches for whose it is.
+            vouches for its owner.
         origin: the file of the key that the verifier named; empty if it came with the file.
     """
 
@@ -49,10 +49,7 @@ class Certificate:
     """A certificate whose members match its statement.
 
     Attributes:
-        predicate: what it says about itself.
         signers: those whose signatures are valid.
-        members: the contents of the archive by name.
-        outcomes: the outcome of each case that ran.
         lacking: keys that must have signed it and have not.
     """
 
@@ -69,12 +66,10 @@ def new_certificate(
     """Return the bytes of a certificate's file.
 
     Args:
-        predicate: what it says about itself.
-        members: everything it holds, by name.
         key: signs it; None leaves it unsigned.
 
     Raises:
-        CertificationError: it would be larger than a certificate may be.
+        CertificationError: the file would be larger than a certificate may be.
     """
     envelope = Envelope(statement_bytes(predicate, members))
     content = archive_bytes({**members, _ENVELOPE: envelope_bytes(envelope)})
@@ -110,12 +105,11 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
     """Read a certificate, and check that it is unchanged and its signatures are valid.
 
     Args:
-        path: its file.
-        keys: public keys that must have signed it; the certificate names those that have not.
+        keys: public keys that must have signed it; `Certificate.lacking` has those that have not.
 
     Raises:
-        RefusedError: it is not a certificate, or was changed after it was made; the error names
-            the cases whose outputs were changed, if known.
+        RefusedError: the file is not a certificate, or was changed after it was made; the error
+            names the cases whose outputs were changed, if known.
         MissingExtraError: it is signed, and `cryptography` is not installed.
     """
     archive = read_archive(path, _REQUIRED)
@@ -153,7 +147,6 @@ def _signers(
     Raises:
         RefusedError: a signature is not by a known key, or a key in the certificate has not signed
             it.
-        MissingExtraError: there are signatures, and `cryptography` is not installed.
     """
     known = {key.keyid: (key, True) for key in keys}
     if enclosed is not None:

@@ -41,10 +41,7 @@ def log_bytes(
     Its only times are those when the run began and ended.
 
     Args:
-        header: its first line.
         verdicts: the verdicts by the case's identifier, one for each case of the plan.
-        plan: the cases.
-        finished: when the run ended.
     """
     stream = io.StringIO()
     writer = LogWriter(stream)
@@ -81,9 +78,8 @@ def read_log_member(
     """Read the log of a certificate.
 
     Args:
-        content: the content of run.jsonl.
         folder: a folder for a file that is read and removed.
-        cases: how many verdicts it must have.
+        cases: how many verdicts the log must have.
         kept: returns what to keep of each verdict.
 
     Raises:
@@ -122,10 +118,6 @@ def read_statement_file(path: Path) -> Mapping[str, Any]:
 
 def waivers_of_run(waivers: tuple[Waiver, ...], header: Header) -> Waivers:
     """Return the waivers that apply to the environment of a run on the day of the run.
-
-    Args:
-        waivers: all waivers of a file.
-        header: the header of the run's log.
 
     Raises:
         RefusedError: the log does not say when the run began.

@@ -28,7 +28,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature, and an unauthenticated hint at its key, which no decision relies on."""
+    """A signature; `keyid` is an unauthenticated hint at its key, on which no decision relies."""
 
     keyid: str
     sig: bytes
@@ -39,9 +39,7 @@ class Envelope:
     """A payload with its signatures.
 
     Attributes:
-        payload: the signed bytes.
-        payload_type: their type, which is signed as well.
-        signatures: the signatures, in the order in which they were added.
+        payload_type: the type of the payload, which is signed as well.
     """
 
     payload: bytes

@@ -20,11 +20,7 @@ class CertificationError(ExpectedError):
 
 
 class MissingExtraError(CertificationError):
-    """The package `cryptography` is not installed, or does not load.
-
-    Args:
-        cause: why it cannot be imported.
-    """
+    """The package `cryptography` is not installed, or does not load."""
 
     def __init__(self, cause: ImportError) -> None:
         if isinstance(cause, ModuleNotFoundError):

@@ -31,7 +31,7 @@ class FindingKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """The kind in words for people. Its value is part of JSON reports and must not change."""
+        """The kind in words for people; the value is part of JSON reports and must not change."""
         if self is FindingKind.OTHER_DEMAND:
             return "not what you ask for"
         return self.value
@@ -50,8 +50,6 @@ class Finding:
     """A reason why a certificate does not hold.
 
     Attributes:
-        kind: the kind of reason.
-        message: the particulars.
         cases: identifiers of the cases that it concerns.
         unread: whether the file could not be read, so that nothing is known about it.
     """
@@ -70,11 +68,9 @@ class Verification:
     """What a verifier knows about a certificate.
 
     Attributes:
-        file: the file as the user named it.
         findings: why it does not hold; empty if it does.
         notes: what anyone who accepts it must know.
         predicate: what it says about itself; None if it was refused.
-        signers: those whose signatures are valid.
         statement: what the vendor says.
         run: when the run began and ended, in UTC.
         summary: number of verdicts by status, all reached by the verifier.

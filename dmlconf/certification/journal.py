@@ -36,14 +36,13 @@ class Journal:
     """Keeps outcomes on disk as they arrive. Use as a context manager.
 
     Attributes:
-        outcomes: the stored outcomes, by the case's identifier.
+        outcomes: the outcomes by the case's identifier.
     """
 
     def __init__(self, path: Path, head: Mapping[str, Any], *, resume: bool) -> None:
         """Open the journal, and make the folders that it needs.
 
         Args:
-            path: its file.
             head: what is certified; a different head means a different certification.
             resume: whether to continue with what the file holds.
 
@@ -136,8 +135,7 @@ class Journal:
                 "or remove the file"
             )
         for key in sorted(self._head.keys() | head.keys()):
-            # JSON has no tuples, so this run's head is compared in the form in which it would be
-            # read.
+            # JSON has no tuples, so the head is compared as it would be read.
             if head.get(key) != json.loads(canonical_json(self._head.get(key))):
                 raise self._error(
                     f"was started with another {key.replace('_', ' ')}; "

@@ -24,8 +24,7 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
     """Return the value of JSON text.
 
     Args:
-        content: the content, in UTF-8.
-        name: the name of the member, for the message.
+        name: the name of the member in the message.
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:

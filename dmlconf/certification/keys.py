@@ -1,7 +1,7 @@
 """Ed25519 keys in PEM files: PKCS#8 for private ones, SubjectPublicKeyInfo for public ones.
 
 `openssl genpkey -algorithm ed25519` generates the same kind of keys. The package `cryptography`
-does the work; nothing else in dmlconf needs it.
+does the work; functions that need it raise `MissingExtraError` without it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 _LARGEST_KEY_BYTES: Final = 1 << 16
 MOST_KEYS: Final = 32
-"""The most keys that a certificate encloses: as many as signatures."""
+"""The most keys that a certificate encloses, the same number as its most signatures."""
 
 _SMALL_ORDER: Final = frozenset(
     bytes.fromhex(point)
@@ -83,7 +83,7 @@ class PublicKey:
     def hint(self) -> str:
         """The identifier that `securesystemslib` computes of this key, for DSSE's `keyid`.
 
-        That library does not try keys whose identifier differs from a signature's.
+        That library tries only a key whose identifier is the signature's.
         """
         public = {"public": self._key.public_bytes_raw().hex()}
         key = {"keytype": "ed25519", "scheme": "ed25519", "keyval": public}
@@ -124,7 +124,6 @@ def read_private_key(path: Path) -> PrivateKey:
     """Read a private key.
 
     Raises:
-        MissingExtraError: `cryptography` is not installed.
         CertificationError: the file is not a private Ed25519 key, or is encrypted.
     """
     serialization, ed25519 = _library()
@@ -146,7 +145,6 @@ def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
     """Read the public keys in a file, one at least.
 
     Raises:
-        MissingExtraError: `cryptography` is not installed.
         CertificationError: the file holds something else, or a key that is not Ed25519.
     """
     _library()
@@ -169,7 +167,6 @@ def public_key(pem: bytes) -> PublicKey:
     """Return the public key that a PEM text holds.
 
     Raises:
-        MissingExtraError: `cryptography` is not installed.
         ValueError: it does not hold a public Ed25519 key.
     """
     serialization, ed25519 = _library()
@@ -196,7 +193,6 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
     """Yield the public keys in a PEM text, in order.
 
     Raises:
-        MissingExtraError: `cryptography` is not installed.
         ValueError: it holds anything else.
     """
     if _PUBLIC.sub(b"", pem):
@@ -213,13 +209,10 @@ def new_key_pair(path: Path) -> Path:
     Folders that they need are made.
 
     Args:
-        path: the path of the private key, such as KEY.pem; the public one is KEY.pub.pem.
-
-    Returns:
-        the path of the public key.
+        path: the path of the private key, such as KEY.pem. The path of the public key, such as
+            KEY.pub.pem, is returned.
 
     Raises:
-        MissingExtraError: `cryptography` is not installed.
         CertificationError: a file exists already, or cannot be written.
     """
     serialization, ed25519 = _library()

@@ -19,8 +19,8 @@ _FIGURES = "figures"
 def compared(verdict: Verdict) -> Verdict:
     """Return a verdict with only the parts that are compared, and a digest of its figures.
 
-    The digest is in `output_digests`, under the name `figures`. All other parts are dropped, since
-    in a stranger's log they may be of any size.
+    The digest is in `output_digests`, under the name `figures`. Other parts are dropped, since they
+    may be of any size in a stranger's log.
     """
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
@@ -34,12 +34,7 @@ def compared(verdict: Verdict) -> Verdict:
 
 
 def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield a finding for each case whose logged verdict differs from the verifier's.
-
-    Args:
-        log: the certificate's log.
-        verdicts: the verdicts that the verifier reached from the outputs, by case.
-    """
+    """Yield a finding for each case whose logged verdict differs from the verifier's."""
     for logged in log.verdicts:
         verdict = verdicts.get(logged.case)
         if verdict is not None and _judgement(logged) != _judgement(verdict):

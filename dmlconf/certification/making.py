@@ -51,13 +51,8 @@ class Order:
     """The cases to certify, and everything that decides about them.
 
     Attributes:
-        profile: the required cases and the allowed verdicts.
-        suite: the suite of the cases.
         suite_paths: where the suite was loaded from.
-        plan: the cases.
         challenge: the number that the verifier chose.
-        substrate: the layers below DirectML.
-        waivers: the failures that are accepted.
         files: members that go into the certificate as they are, by name.
     """
 
@@ -90,9 +85,7 @@ def run_order(
     """Run the cases that the journal lacks, and store their outcomes.
 
     Args:
-        order: the cases to certify.
         engine: an engine for the order's plan, with a run that judges no outcomes.
-        journal: keeps the outcomes.
         on_case: called after every case, with whether its outcome is a breakdown.
 
     Returns:
@@ -142,12 +135,7 @@ def judge_order(
     """Return the packed outcomes, and an iterator of the verdicts on the cases.
 
     Args:
-        order: the cases to certify.
-        header: the header of the log.
-        backend: the backend that ran the cases.
-        outcomes: the outcomes, by the case's identifier.
         folder: where the processes that judge find the outcomes.
-        limits: how many processes judge.
     """
     ran = (case.identifier for case in order.plan if case.identifier in outcomes)
     text, outputs = packed(outcomes[identifier] for identifier in ran)
@@ -188,13 +176,7 @@ def certificate_header(order: Order, backend: OpenBackend, header: Header) -> He
 
 
 def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicate:
-    """Return the predicate: what a certificate says about itself.
-
-    Args:
-        order: the cases that are certified.
-        backend: the backend that ran the cases.
-        header: the header of the certificate's log.
-    """
+    """Return the predicate: what a certificate says about itself."""
     replayed = backend.name.name == "recording"
     recording = str(backend.environment.details["sha256"]) if replayed else None
     return Predicate(
@@ -220,11 +202,7 @@ def members_of(
     """Return all members of a certificate.
 
     Args:
-        order: the cases that are certified.
-        header: the header of its log.
-        verdicts: one for each case of the plan.
-        outcomes: the packed outcomes, as `judge_order` returns them.
-        finished: when the run ended.
+        outcomes: as `judge_order` returns them.
     """
     return {
         LOG: log_bytes(header, verdicts, order.plan, finished),

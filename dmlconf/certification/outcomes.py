@@ -1,8 +1,8 @@
 """The outcomes in a certificate: one for each case, with every distinct output stored once.
 
-An output of 64 KiB or more is kept as the digest of all its elements and a sample. Which
-elements these are follows from the challenge, the case and that digest. So nobody knows which
-elements a sample needs before having computed all of them.
+An output of 64 KiB or more is kept as the digest of all its elements and a sample. The elements of
+the sample follow from the challenge, the case and that digest, so nobody knows them before having
+computed all elements.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 16
-"""An output of at least this size is kept as a digest and a sample."""
 
 SAMPLE: Final = 4096
 """Elements of a sample. If 0.1% of an output is wrong, 1 in 60 samples has no wrong element."""
@@ -80,9 +79,7 @@ def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> Store
     """Return the outcome of a case as a certificate stores it.
 
     Args:
-        case: the case.
         outcome: the backend's outcome, without excused faults.
-        challenge: the number that the verifier chose.
     """
     digest = case_digest(case)
     line: dict[str, Any] = {"case": case.identifier, "digest": digest}
@@ -144,10 +141,6 @@ def _fault(fault: Fault) -> dict[str, str]:
 def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
     """Return a stored outcome from its line and contents, after checking them.
 
-    Args:
-        line: a line of outcomes.jsonl.
-        contents: the stored elements, by their SHA-256.
-
     Raises:
         RefusedError: the line has no known form, or the elements are not those of its outputs.
     """
@@ -163,11 +156,7 @@ def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
 
 
 def packed(everything: Iterator[StoredOutcome]) -> tuple[bytes, bytes]:
-    """Return outcomes.jsonl and outputs.bin.
-
-    Args:
-        everything: the stored outcomes, in the order of the plan.
-    """
+    """Return outcomes.jsonl and outputs.bin for stored outcomes in the order of the plan."""
     lines, parts, known = [canonical_json({"format": _FORMAT})], [], set()
     for each in everything:
         lines.append(canonical_json(each.line))
@@ -216,8 +205,6 @@ class StoredOutcomes:
         """Return the outcome of a case, or why it is unknown.
 
         Args:
-            case: the case.
-            challenge: the number that the verifier chose.
             replayed: whether a recording was certified, which chose the elements of its samples.
         """
         line = self.lines.get(case.identifier)
@@ -273,12 +260,10 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     """Read outcomes.jsonl and outputs.bin.
 
     Args:
-        text: the text of outcomes.jsonl.
-        outputs: outputs.bin.
-        checked: whether they have been checked before, so that digests are not computed again.
+        checked: whether the files have been checked before, so that digests are not computed again.
 
     Raises:
-        RefusedError: they are malformed.
+        RefusedError: the files are malformed.
     """
     lines: dict[str, Mapping[str, Any]] = {}
     offsets: dict[str, int] = {}
@@ -316,11 +301,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
 
 
 def _stored_size(number: int, output: Mapping[str, Any]) -> int:
-    """Return the number of bytes of an output in outputs.bin.
-
-    Raises:
-        RefusedError: more or fewer elements are stored than the form requires.
-    """
+    """Return the number of bytes of an output in outputs.bin."""
     item = _DTYPES[output["type"]].itemsize
     elements = int(math.prod(output["sizes"]))
     if "sample" not in output:

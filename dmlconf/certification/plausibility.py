@@ -1,7 +1,7 @@
 """Find contradictions within a certificate's environment, and between it and the log.
 
-This finds mistakes and careless forgeries. An invented environment that is consistent is not
-detected: docs/certification.md says so.
+This finds mistakes and careless forgeries, but not an invented environment that is consistent
+(docs/certification.md).
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
     """Yield contradictions in a certificate's environment and log.
 
     Args:
-        predicate: what the certificate says about itself.
-        log: its log, complete.
-        now: the time of the verification, in UTC.
+        log: its log, which must be complete.
     """
     header = log.header
     for name, said, logged in (
@@ -73,7 +71,7 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
 def _version(tested: str, text: str, capabilities: Capabilities) -> Iterator[str]:
     """Yield a complaint if a DirectML is too old for the feature level that it claims.
 
-    Known faults depend on the version, so claiming an older one excuses more.
+    Known faults depend on the version, so claiming an older version excuses more.
     """
     version = parse_version(text)
     if tested != "directml" or version is None:

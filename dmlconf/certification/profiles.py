@@ -1,8 +1,7 @@
 """Certification profiles: which cases must have a verdict, and which verdicts are allowed.
 
-There is one for each feature level, `schemas/profiles/5_0.yaml` and so on. The catalogue determines
-which operators and cases belong to a level, so these files are short. A profile may leave out
-parts of the suite, such as model cases, unless its name adds them: `5_0+model`.
+There is one profile for each feature level, `schemas/profiles/5_0.yaml` and so on. A profile may
+leave out parts of the suite, such as model cases, unless its name adds them: `5_0+model`.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _ENDINGS: Final = (".yaml", ".yml")
 
 
 class UnknownProfileError(LookupError):
-    """There is no such profile, or no such part of one; the message lists those that exist."""
+    """A profile does not exist, or lacks a part; the message lists what exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +100,6 @@ class Profile:
 
 def required_cases(profile: Profile, plan: Iterable[PlannedCase]) -> Iterator[PlannedCase]:
     """Yield the cases of a suite that must have a verdict, in their order.
-
-    Args:
-        profile: the profile.
-        plan: all cases of the suite, as `Suite.plan` yields them.
 
     Raises:
         InvalidFilesError: a case cannot be built, so its feature level is unknown.
@@ -238,11 +233,7 @@ def _limit(data: Mapping[str, Any], name: str) -> WaivedLimit | None:
 
 
 def _inherited(document: Document, below: tuple[str, ...] = ()) -> Mapping[str, Any]:
-    """Return a profile's own data, completed by the data it inherits.
-
-    Raises:
-        InvalidFilesError: with every problem of the file, or of one that it extends.
-    """
+    """Return a profile's own data, completed by the data it inherits."""
     problems = _problems(document)
     if problems:
         raise InvalidFilesError(problems)

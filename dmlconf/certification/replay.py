@@ -35,7 +35,7 @@ OUTCOMES: Final = "outcomes.jsonl"
 OUTPUTS: Final = "outputs.bin"
 
 _NAME: Final = registry.BackendName("recording", "certificate")
-"""The backend whose name replayed outcomes have; it is never the one that computed them."""
+"""The name under which outcomes are replayed, never that of the backend that computed them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,7 @@ class Evidence:
     Attributes:
         folder: where outcomes.jsonl and outputs.bin are, already checked.
         environment: what the outcomes were computed on, as in a run log's header.
-        capabilities: what the backend could run.
-        challenge: the number that the verifier chose.
         replayed: whether a recording was certified.
-        substrate: the layers below DirectML.
-        waivers: the failures that are accepted.
     """
 
     folder: Path
@@ -108,13 +104,6 @@ def judge_again(
 ) -> Generator[Verdict, None, None]:
     """Judge the outcome of each case of a plan, and yield each verdict as soon as it is reached.
 
-    Args:
-        suite: the suite that the plan was selected from.
-        plan: the cases.
-        suite_paths: where the suite was loaded from.
-        evidence: the contents of the certificate.
-        limits: how many processes judge.
-
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording of the suite cannot be read.
@@ -155,6 +144,5 @@ class _ReplayTask:
     def verdicts(
         self, ready: OpenBackend, plan: Sequence[PlannedCase]
     ) -> Generator[Verdict, None, None]:
-        """Yield the verdict on each case."""
         options = JudgeOptions(self.evidence.substrate, self.evidence.waivers)
         return judged(plan, ready, self.expected.against, options)

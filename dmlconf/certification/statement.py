@@ -1,7 +1,7 @@
 """The in-toto Statement of a certificate: what it certifies, bound to the bytes of its members.
 
 Source: in-toto attestation framework v1, `spec/v1/statement.md`. The subjects are the members of
-the archive, so any attestation tool can check that they are those that were signed.
+the archive, so any attestation tool can check that they are what was signed.
 """
 
 from __future__ import annotations
@@ -59,12 +59,8 @@ class Predicate:
         dmlconf: the version that wrote it.
         suite: SHA-256 of all case files.
         catalogue: SHA-256 of the catalogue.
-        profile: name of the profile.
-        profile_digest: SHA-256 of the profile.
         challenge: the number that the verifier chose; None if nobody chose one.
-        source: the origin of the outputs.
-        environment: what they were computed on, as in a run log's header.
-        capabilities: what the backend could run.
+        environment: what the outputs were computed on, as in a run log's header.
     """
 
     dmlconf: str

@@ -69,7 +69,6 @@ class Demand:
     """What a verifier demands of a certificate.
 
     Attributes:
-        suite_paths: where the suite is loaded from.
         keys: public keys that must have signed it.
         challenge: the number that it must have been made with; None for any.
         profile: the profile that it must meet; None for any bundled one.
@@ -100,10 +99,8 @@ def verify(
     """Return the result of verifying a certificate.
 
     Args:
-        path: its file.
-        demand: what is demanded of it.
-        on_start: called with the number of cases before they are judged; returns a function that
-            is called after each case, with whether it fails.
+        on_start: called with the number of cases before they are judged; returns a function that is
+            called after each case, with whether it fails.
 
     Raises:
         MissingExtraError: it is signed, and `cryptography` is not installed.
@@ -185,7 +182,7 @@ def _verification(
 
 
 def _other_key(certificate: Certificate) -> Finding:
-    """Return the finding that keys of the verifier have not signed it, and who has."""
+    """Return the finding that keys of the verifier have not signed the certificate, and who has."""
     lacking = ", ".join(f"{key.keyid} ({key.origin})" for key in certificate.lacking)
     if not certificate.signers:
         return Finding(
@@ -203,11 +200,7 @@ def _statement(certificate: Certificate, folder: Path) -> Mapping[str, object]:
 
 
 def _read(read: Callable[[Path], _Read], name: str, content: bytes, folder: Path) -> _Read:
-    """Read a member that is a separate file.
-
-    Raises:
-        RefusedError: it is invalid.
-    """
+    """Read a member that is a separate file."""
     path = folder / name
     path.write_bytes(content)
     try:
@@ -235,7 +228,7 @@ def _profile(certificate: Certificate, demand: Demand) -> Profile | None:
 def _other_versions(
     certificate: Certificate, suite: Suite, profile: Profile | None
 ) -> Iterator[Finding]:
-    """Yield findings where the certificate was made for something not installed here."""
+    """Yield findings if the certificate was made for another version, suite or profile."""
     predicate = certificate.predicate
     kind = FindingKind.OTHER_VERSION
     again = f"verify it with the dmlconf {predicate.dmlconf} that made it; "
@@ -284,13 +277,7 @@ def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding
 
 
 def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
-    """Return the evidence that determines the verdicts, and write the outcomes to a folder.
-
-    Processes that judge cases read the outcomes there.
-
-    Raises:
-        RefusedError: a file that came with the certificate is invalid.
-    """
+    """Return the evidence, and write the outcomes to a folder, for worker processes to read."""
     members, predicate = certificate.members, certificate.predicate
     for name in (OUTCOMES, OUTPUTS):
         (folder / name).write_bytes(members[name])

@@ -32,7 +32,7 @@ class WaivedLimit:
         """Read `20` or `0.5%`.
 
         Raises:
-            ValueError: it is neither.
+            ValueError: the text is neither.
         """
         match = _FORM.fullmatch(text.strip())
         if match is None or (not match["percent"] and "." in match["number"]):
