@@ -21,7 +21,7 @@ this."""
 class Change(StrEnum):
     """How the verdict on a case changed between two runs; the most severe change comes first.
 
-    Their values are part of JSON reports and must not change.
+    The values are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"
@@ -46,7 +46,7 @@ class Change(StrEnum):
 
 
 _LABELS: Final = {Change.NEW_FAILURE: "new failure", Change.FIXED: "fixed"}
-"""Plainer words for people where those of the JSON report, which cannot change, are not plain."""
+"""The words for people where they differ from those of the JSON report, which cannot change."""
 
 _PLURALS: Final = {
     Change.NEW_FAILURE: "new failures",
@@ -61,11 +61,7 @@ class Changed:
     """A case in two runs.
 
     Attributes:
-        case: the identifier of the case.
-        operator: the operator of the case.
-        change: how the verdict on the case changed.
-        base: the verdict of the base run; None if there is none.
-        new: the verdict of the new run; None if there is none.
+        base: the verdict of the base run, as `new` of the new run; None if the run lacks the case.
     """
 
     case: str
@@ -100,7 +96,6 @@ class Difference:
     Attributes:
         name: the name of the fact, such as `driver`.
         base: the value in the base run; empty if it has none.
-        new: the value in the new run; empty if it has none.
     """
 
     name: str
@@ -114,7 +109,6 @@ class Comparison:
 
     Attributes:
         base: the run with which the new one is compared, usually an earlier one.
-        new: the run that is compared.
         differences: the differences of their environments, suites and options.
         changes: one entry for each case that is in either run, the most severe change first.
         timing: which operators take longer on the device.
@@ -137,7 +131,7 @@ class Comparison:
 
     @property
     def new_failures(self) -> RunLog:
-        """The new run without failures of cases that fail in the base too, to report the rest."""
+        """The new run without the failures of cases that fail in the base too."""
         newly = {entry.case for entry in self.of(Change.NEW_FAILURE)}
         verdicts = (v for v in self.new.verdicts if v.case in newly or not v.status.fails_run)
         return replace(self.new, verdicts=tuple(verdicts))
@@ -149,13 +143,7 @@ class Comparison:
 
 
 def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
-    """Compare two runs.
-
-    Args:
-        base: the run with which the new one is compared, usually an earlier one.
-        new: the run that is compared.
-        drift: a case has drifted if the share of its limit that it uses grows by more than this.
-    """
+    """Compare two runs; `drift` is as `DRIFT`."""
     before = {verdict.case: verdict for verdict in base.verdicts}
     after = {verdict.case: verdict for verdict in new.verdicts}
     order = list(dict.fromkeys((*after, *before)))

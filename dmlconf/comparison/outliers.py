@@ -22,8 +22,6 @@ class Outlier:
     """A case in which one run alone fails or passes, among the runs that judged it.
 
     Attributes:
-        case: the identifier of the case.
-        operator: the operator of the case.
         run: the index of the run that stands alone, from 0.
         verdicts: the verdicts on the case, in the order of the runs.
     """
@@ -42,11 +40,8 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    A case counts if every run has a verdict on it, at least three of these verdicts have a status
-    of `_CONCLUSIVE`, and exactly one of those fails, or exactly one passes.
-
-    Args:
-        runs: the runs, in any order.
+    A case counts if every run has a verdict on it, at least three verdicts have a status of
+    `_CONCLUSIVE`, and of these exactly one fails or exactly one passes.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

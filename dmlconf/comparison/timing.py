@@ -59,14 +59,14 @@ LEAST_OPERATORS: Final = 5
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if these take at
-least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one may wait for its turn a
-hundred times as long as it runs."""
+"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if these cases
+take at least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one may wait for its
+turn a hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
 """Of the operators that are quicker than the median, the quickest 5% are left out. The amount by
-which the next one is quicker, times `_QUICK_FACTOR`, is taken as noise."""
+which the next operator is quicker, times `_QUICK_FACTOR`, is taken as noise."""
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
@@ -83,9 +83,7 @@ class Slowdown:
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
             explain.
         base_seconds: the seconds that all these cases take in the base run.
-        seconds: the seconds that they take in the new run.
         slowest: the case whose time grew by the greatest factor.
-        slowest_ratio: that factor.
     """
 
     operator: str
@@ -111,8 +109,8 @@ class Timing:
     Attributes:
         cases: how many cases both runs timed.
         ratio: the median of all operators' ratios; 1 if no operator has enough timed cases.
-        slower: first all operators together, if these take longer than noise explains; then each
-            operator that takes longer than these and noise explain, the worst first.
+        slower: first all operators together, if they take longer than noise explains; then each
+            operator that takes longer than that slowdown and noise explain, the worst first.
     """
 
     cases: int
@@ -179,22 +177,13 @@ class _Measure:
         return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
 
     def reach(self, error: float) -> float:
-        """Return the value that an operator's measure must exceed not to be noise.
-
-        Args:
-            error: the standard error of the operator's own measure.
-        """
+        """Return what a measure with this standard error must exceed not to be noise."""
         beyond = max(DEVIATIONS * math.hypot(self.spread, error), _QUICK_FACTOR * self.quick)
         return max(self.middle, 0.0) + beyond
 
 
 def timing(base: RunLog, new: RunLog) -> Timing:
-    """Compare the times of two runs on the device.
-
-    Args:
-        base: the earlier run.
-        new: the later one.
-    """
+    """Compare the times of two runs on the device."""
     timed = _timed(base, new)
     operators = [each for each in timed if each.tells]
     if not operators:
@@ -244,14 +233,11 @@ def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ..
 def retimed(
     base: RunLog, new: RunLog, time_again: Callable[[Collection[str]], Iterable[Verdict]]
 ) -> RunLog:
-    """Time operators that seem slower again, and return the new run with these times added.
+    """Time again the operators that seem slower, and return the new run with these times as well.
 
-    If only a temporary disturbance of the machine made an operator seem slower, it then no longer
-    does.
+    An operator that only a temporary disturbance slowed then no longer seems slower.
 
     Args:
-        base: the earlier run.
-        new: the later one.
         time_again: runs the cases with these identifiers again, and returns their verdicts.
     """
     for _ in range(TIMED_AGAIN):

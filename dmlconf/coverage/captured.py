@@ -1,6 +1,6 @@
 """Compare what captured models use of DirectML with what the hand-written cases use.
 
-The models are those that captured cases' notes name: "Captured from nudenet/320n, magika/model."
+Notes of captured cases name the models: "Captured from nudenet/320n, magika/model."
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ class CapturedCoverage:
     """What captured models use.
 
     Attributes:
-        models: their names.
-        cases: how many captured cases there are.
         uses: how each feature of the captured cases is used.
     """
 
@@ -60,7 +58,7 @@ class CapturedCoverage:
 
 
 class CapturedUses:
-    """Counts, for each feature, the other cases that have it, and collects the models that do."""
+    """Collects, for each feature, the captured models that use it and how many other cases do."""
 
     def __init__(self) -> None:
         self._cases = 0

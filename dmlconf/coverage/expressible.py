@@ -18,10 +18,8 @@ class Expressible:
     """How many cases of one operator a target can express.
 
     Attributes:
-        operator: its name.
-        cases: how many cases there are.
-        expressible: for how many of them the target has a counterpart.
-        reasons: why it has none for the others, each reason with the number of cases.
+        expressible: for how many cases the target has a counterpart.
+        reasons: why it has none for the others, with the number of cases for each reason.
     """
 
     operator: str
@@ -37,13 +35,7 @@ class Expressible:
 def measure_target(
     cases: Iterable[Case], target: str, advance: Callable[[], None] = lambda: None
 ) -> list[Expressible]:
-    """Return how many cases a target can express, by operator.
-
-    Args:
-        cases: the suite's cases.
-        target: the name of the target.
-        advance: called after each case.
-    """
+    """Return how many cases a target can express, by operator."""
     rows: dict[str, Expressible] = {}
     for case in cases:
         row = rows.setdefault(case.operator_name, Expressible(case.operator_name))

@@ -19,8 +19,6 @@ class GraphCoverage:
 
     Attributes:
         cases: number of graphs with any of the operators.
-        most_nodes: the number of nodes of the largest graph.
-        operators: the operators that are nodes somewhere.
         neighbours: the number of graphs for each pair of operators in which the first feeds the
             second.
     """
@@ -35,7 +33,6 @@ def graph_coverage(plan: Iterable[PlannedCase], operators: Collection[str]) -> G
     """Return the operators that the graphs of a plan connect.
 
     Args:
-        plan: cases; only graphs count.
         operators: pairs without any of these do not count.
     """
     cases = most = 0

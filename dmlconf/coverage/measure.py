@@ -27,7 +27,6 @@ class Part:
 
     Attributes:
         kind: `support`, `attribute`, `nested`, `optional`, `level`, `example` or `constraint`.
-        name: what it is, as reports show it.
     """
 
     kind: str
@@ -39,8 +38,6 @@ class OperatorCoverage:
     """What a suite covers of one operator.
 
     Attributes:
-        operator: its name.
-        total: number of cases.
         cases: number of cases by kind.
         recorded: number of cases that a recording of the suite has.
         parts: number of cases that cover each documented part, which may be 0.
@@ -74,8 +71,6 @@ def measure(
     """Return the coverage of each operator by the cases, by the operator's name.
 
     Args:
-        operators: those to measure.
-        cases: the suite's cases; cases of other operators do not count.
         recorded: returns whether a recording of the suite has a case.
         advance: called after each case.
     """

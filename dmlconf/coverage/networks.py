@@ -22,10 +22,8 @@ class NetworkCoverage:
     """The coverage of one network by a suite.
 
     Attributes:
-        network: its name.
         layers: how many of its layers the suite has.
         operators: how many operators they use.
-        cases: how many cases they have.
     """
 
     network: str

@@ -48,13 +48,10 @@ class Question:
     """One question.
 
     Attributes:
-        name: what to call it.
-        asks: the question, as a sentence.
         because: what was once wrong: the name of a known fault, or a sentence.
         operators: the only operators to ask; None for all.
         has_field: one of these fields is needed; empty for none.
         inputs: the inputs whose data decide whether a case asks the question.
-        data_types: the data types for which it is asked.
         data: the class of data; None if `conditions` decide instead.
         conditions: for each part, the condition that a case must meet.
         derived: `dimensions` or `in_place` if the parts follow from the catalogue; else empty.
@@ -203,7 +200,6 @@ class QuestionCoverage:
     """What a suite asks of one operator.
 
     Attributes:
-        operator: its name.
         asked: the number of cases by question and part; 0 if none asks it.
     """
 
@@ -226,13 +222,7 @@ def measure_questions(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, QuestionCoverage]:
-    """Return which questions the cases ask of each operator, by its name; graphs are `GRAPHS`.
-
-    Args:
-        operators: those to ask.
-        cases: the suite's cases.
-        advance: called after each case.
-    """
+    """Return which questions the cases ask of each operator, by its name; graphs are `GRAPHS`."""
     questions = read_questions()
     coverage = {
         operator.name: QuestionCoverage(

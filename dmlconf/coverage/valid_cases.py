@@ -15,8 +15,6 @@ def valid_cases(
     """Yield the cases of some operators, without those that DirectML must refuse.
 
     Args:
-        cases: the suite's cases.
-        operators: the names of these operators.
         advance: called after each case, also after those of other operators.
     """
     for case in cases:

@@ -16,12 +16,7 @@ __all__ = ["AmbiguousOperatorError", "named_operators", "one_operator", "standar
 
 
 class AmbiguousOperatorError(LookupError):
-    """A name stands for several operators, but a command takes only one.
-
-    Attributes:
-        name: the name.
-        operators: the operators that it may stand for.
-    """
+    """A name stands for several operators, but a command takes only one."""
 
     def __init__(self, name: str, operators: Iterable[str]) -> None:
         self.name = name
@@ -43,8 +38,8 @@ def named_operators(name: str) -> tuple[str, ...]:
     """Return the operators that a name stands for, in alphabetical order.
 
     A name of the catalogue stands for that operator alone. Other names are those of structs
-    (`DML_GEMM_OPERATOR_DESC`), those without `ELEMENT_WISE_` or `ACTIVATION_` (`RELU`), and those
-    of ONNX or WebNN (`Conv`, `conv2d`). Capitals do not matter.
+    (`DML_GEMM_OPERATOR_DESC`), those of the catalogue without `ELEMENT_WISE_` or `ACTIVATION_`
+    (`RELU`), and those of ONNX or WebNN (`Conv`, `conv2d`). Capitals do not matter.
 
     Raises:
         UnknownOperatorError: no operator has this name.

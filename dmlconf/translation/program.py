@@ -20,12 +20,7 @@ class NotExpressibleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The type of a program's input or output, which is always packed.
-
-    Attributes:
-        data_type: the data type of the elements.
-        sizes: elements along each dimension.
-    """
+    """The type of a program's input or output, which is always packed."""
 
     data_type: DataType
     sizes: tuple[int, ...]
@@ -38,7 +33,6 @@ class Step:
     Attributes:
         operation: its name in the target's specification, such as `Conv`.
         inputs: names of tensors; an empty one is an optional input that is absent.
-        outputs: names of tensors.
         attributes: the attributes, by name: numbers, text, sequences of these, or `DataType` and
             `BOOL` for types.
         operands: for WebNN, the optional inputs by name; for ONNX empty, as `inputs` has all.
@@ -57,7 +51,6 @@ class Program:
 
     Attributes:
         inputs: the case's inputs that steps may read, by name.
-        outputs: the case's outputs by name.
         constants: data that belongs to the program itself, by name.
         steps: the steps; each comes after those whose outputs it reads.
         owned: the inputs that never change: those with DML_TENSOR_FLAG_OWNED_BY_DML.

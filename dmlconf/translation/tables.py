@@ -26,9 +26,9 @@ class Form:
         when: the condition that a desc must meet; None if every desc does.
         statements: the formulas, each an assignment; empty if the operator cannot be expressed.
         declined: why it cannot be expressed; empty if it can.
-        wide: whether the target's operators compute in FLOAT32 where DirectML's tensors are
-            FLOAT16: several operators would round several times, and DirectML's rounds once. With
-            a ScaleBias they do so in any case.
+        wide: whether the target computes in FLOAT32 where DirectML's tensors are FLOAT16: its
+            several operators would round several times, and DirectML's one rounds once. With a
+            ScaleBias it always does.
     """
 
     when: Expression | None
@@ -42,7 +42,6 @@ class Entry:
     """How a target expresses an operator.
 
     Attributes:
-        operator: the operator's name in DirectML.
         names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
         forms: the forms, in order; the first whose condition holds is taken.
         like: the more general operator that is translated in its place, with the fields that the
@@ -57,12 +56,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A formula that several operators share, such as `scaled(x)`.
-
-    Attributes:
-        parameters: the names of its arguments.
-        body: the formula.
-    """
+    """A formula that several operators share, such as `scaled(x)`."""
 
     parameters: tuple[str, ...]
     body: ast.expr
@@ -73,13 +67,8 @@ class Table:
     """The table of one target.
 
     Attributes:
-        target: the target's name, such as `webnn`.
-        title: what people call the target.
-        specification: where the target's specification is published.
         domains: for each operator of ONNX that is not in its default operator set, the domain of
             the set that has it, such as `com.microsoft`.
-        functions: formulas that several operators share, by name.
-        entries: one for each operator of DirectML, by name.
     """
 
     target: str

@@ -104,12 +104,10 @@ class _Builder:
         self._count = 0
 
     def fresh(self) -> str:
-        """Return a new name for a tensor."""
         self._count += 1
         return f"#{self._count}"
 
     def constant(self, values: Array) -> str:
-        """Add a constant, and return its name."""
         name = self.fresh()
         self.constants[name] = values
         return name
@@ -122,7 +120,6 @@ class _Builder:
         attributes: Mapping[str, Any] | None = None,
         operands: Mapping[str, str] | None = None,
     ) -> None:
-        """Add an operator of the target."""
         while inputs and inputs[-1] == ABSENT:
             inputs = inputs[:-1]
         made = Step(operation, tuple(inputs), tuple(outputs), attributes or {}, operands or {})
@@ -164,12 +161,7 @@ class _Builder:
         """Add the steps of an operator.
 
         Args:
-            operator: the operator's name.
-            desc: the operator's desc.
             slots: for each tensor of the operator, its name in the program.
-
-        Raises:
-            NotExpressibleError: the target has no counterpart.
         """
         entry = self.table.entries[operator]
         if entry.like:
@@ -213,7 +205,6 @@ class _Builder:
             self.cast(source, slots[name], DataType.FLOAT16)
 
     def cast(self, source: str, result: str, kind: str) -> None:
-        """Add a conversion to another data type."""
         onnx = self.table.target == "onnx"
         self.step("Cast" if onnx else "cast", [source], [result], {"to" if onnx else "type": kind})
 

@@ -82,7 +82,7 @@ def class_of(array: Array, data_type: DataType) -> str | None:
     """Return the class of an array: whole, fractions, small, large, special, all -infinity.
 
     Integers are `small` if all are from -1 to 1, and `large` if the magnitude of one is at least
-    2^(bits - 2). None for an array of zeros.
+    2^(bits - 2). The class is None for an array of zeros.
     """
     if not array.size or not array.any():
         return None

@@ -30,8 +30,6 @@ def reason(
     """Return why two values cannot go together in a desc of an operator; None if they can.
 
     Args:
-        operator: the operator.
-        pair: the parameters with their values.
         assigned: what these values say about a desc.
     """
     values = dict(pair)
@@ -52,7 +50,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
             return why
         tensor = name.removeprefix(_DATA_TYPE)
         absent = name.startswith(_DATA_TYPE) and values.get(tensor) == ABSENT
-        # If other tensors are tied to it, they have the data type although it is absent.
+        # An absent tensor that shares its data type with others still has one.
         if absent and tied(operator, "DataType")[tensor] == (tensor,):
             return "an absent tensor has no data type"
     data = data_input(operator)

@@ -31,8 +31,6 @@ class CombinationCoverage:
     """What a suite covers of one operator's pairs.
 
     Attributes:
-        operator: the operator.
-        parameters: the parameters whose values its cases vary.
         combinations: for each distinct case, its value of each parameter, in the order of the
             parameters; None where it has none.
     """
@@ -106,13 +104,7 @@ def measure_combinations(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, CombinationCoverage]:
-    """Return the pairs of values that the cases cover of each operator's parameters, by operator.
-
-    Args:
-        operators: those to measure.
-        cases: the suite's cases.
-        advance: called after each case.
-    """
+    """Return the pairs of values that cases cover of each operator's parameters, by operator."""
     entries = {operator.name: operator for operator in operators}
     values: dict[str, set[_Values]] = {name: set() for name in entries}
     for case in valid_cases(cases, entries, advance):

@@ -22,7 +22,7 @@ class Answers:
     """The answers to the questions of one evaluation: first a given series, then always yes.
 
     Attributes:
-        series: the given answers, and those that the evaluation has had after them.
+        series: the given answers, then the further answers of the evaluation.
     """
 
     def __init__(self) -> None:
@@ -82,12 +82,6 @@ class OpenNumber(_Open):
     __hash__ = _Open.__hash__
 
     def __init__(self, answers: Answers, least: float = -math.inf) -> None:
-        """Set the lower bound.
-
-        Args:
-            answers: the answers to comparisons of the number.
-            least: the lower bound.
-        """
         self._answers, self.least = answers, least
 
     def _question(self) -> Any:
@@ -170,12 +164,6 @@ class OneOf(_Open):
     __hash__ = _Open.__hash__
 
     def __init__(self, answers: Answers, values: Collection[Any]) -> None:
-        """Set the values.
-
-        Args:
-            answers: the answers to comparisons of the value.
-            values: the values that it may have.
-        """
         self._answers, self._values = answers, values
 
     def __eq__(self, other: object) -> Any:
@@ -199,7 +187,6 @@ class OpenSizes(_Open):
     __hash__ = _Open.__hash__
 
     def __init__(self, answers: Answers) -> None:
-        """Take the answers to comparisons of the sizes."""
         self._answers = answers
 
     def __eq__(self, other: object) -> Any:

@@ -53,7 +53,6 @@ class Assignment:
     """A known part of a field.
 
     Attributes:
-        field: its name.
         part: `DataType`, `DimensionCount` or `layout` of a tensor, `operator` of a nested one, or
             `class` where the field is a family's parameter; None for the field itself.
         value: the value of the part; `...` if it is only known to be present.
@@ -106,10 +105,7 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
 def _impossible_with_each_value(
     operator: Operator, known: Mapping[str, Any], field: Field
 ) -> str | None:
-    """Return why parts of a desc are impossible with each value of a field; None if one fits.
-
-    The reason is that of the first value.
-    """
+    """Return why parts of a desc are impossible with each value of a field; None if one fits."""
     reasons = []
     for value in _values(field):
         why = _impossible(operator, {**known, field.name: value})
@@ -194,7 +190,7 @@ def _form(rank: int, large: tuple[int, ...], **properties: bool) -> _Tensor:
 
 
 def _large(layout: str, rank: int) -> Iterator[tuple[int, ...]]:
-    """Yield choices of dimensions, all of which have more than one element in a layout."""
+    """Yield the sets of dimensions that can make a layout: those of a set are larger than 1."""
     if layout == "channels-last":
         yield from ((1, at) for at in range(rank - 1, 1, -1))
     else:
@@ -210,9 +206,6 @@ def _impossible(
     """Return why parts of a desc are impossible together.
 
     Args:
-        operator: the operator.
-        known: the parts, by field.
-        classes: the known classes of parameters of families.
         at_least: only constraints that read at least this many of the parts are evaluated.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]
@@ -385,7 +378,6 @@ def tied(operator: Operator, part: str) -> Mapping[str, tuple[str, ...]]:
     each is a group of its own.
 
     Args:
-        operator: the operator.
         part: `DataType` or `DimensionCount`.
     """
     listed = data_types_of if part == "DataType" else ranks_of

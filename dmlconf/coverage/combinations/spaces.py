@@ -1,8 +1,8 @@
 """The parameters of families of operators, read from `schemas/combinations/`.
 
 A parameter of a family is an expression over a desc, such as `OutputTensor.Sizes[-2]` for the rows
-of a product, and its value is the name of the first class whose condition holds, such as `tile + 1`
-for 33 rows.
+of a product. Its value is the name of the first class whose condition holds, such as `tile + 1` for
+33 rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ class FamilyParameter:
     """A parameter that a family's file describes.
 
     Attributes:
-        name: what to call it.
         value: an expression over the desc's fields, which fails if a desc lacks the parameter.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
@@ -72,7 +71,6 @@ class Exclusion:
 
     Attributes:
         when: one or two pairs of patterns, of a parameter's name and of its value.
-        because: the reason.
     """
 
     when: tuple[tuple[str, str], ...]
@@ -93,8 +91,6 @@ class Space:
     Attributes:
         operators: patterns of names; empty for all operators with the fields.
         has_fields: fields that an operator of the family must have.
-        parameters: the parameters of the family.
-        excluded: values that cannot go together.
     """
 
     operators: tuple[str, ...]
