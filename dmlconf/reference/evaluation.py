@@ -41,7 +41,8 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
         return graph_outputs(case.graph, evaluate_nodes(case, evaluate, inputs).outputs)
     if inputs is None:
         inputs = case.inputs()
-    outputs = reference_function(case.operator_name)(**arguments(case.entry, case, inputs))
+    with np.errstate(all="ignore"):  # Infinity and NaN are results, and no reason for a warning.
+        outputs = reference_function(case.operator_name)(**arguments(case.entry, case, inputs))
     arrays = list(outputs) if isinstance(outputs, tuple) else [outputs]
     return {
         name: array.reshape(tensor.Sizes)
