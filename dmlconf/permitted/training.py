@@ -108,7 +108,7 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
     ):
         share = 1 - decay
         value = moving_average(old, new, decay)
-        of_new, of_share = _rounding_error(new), _rounding_error(share)
+        of_new, of_share = _rounding_error(new), _of_difference(*map(np.asarray, (1.0, decay)))
         of_difference = of_new + _of_difference(new, old)
         of_product = abs(share) * of_difference + np.abs(new - old) * of_share
         of_sum = of_product + _rounding_error(share * (new - old))
@@ -116,8 +116,8 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
         of_terms = of_product + _rounding_error(share * new) + _rounding_error(decay * old)
         error = np.maximum(of_sum, of_terms)
         values.append(value)
-        largest = (np.abs(new) + np.abs(old)) * max(1.0, abs(share), abs(decay))
-        overflowing = np.isfinite(largest) & (largest > LARGEST_FLOAT32)
+        sizes = (np.where(np.isfinite(each), np.abs(each), 0.0) for each in (new, old))
+        overflowing = sum(sizes) * max(1.0, abs(share), abs(decay)) > LARGEST_FLOAT32
         error += np.where(error > 0, STEP * np.abs(value), _rounding_error(value))
         errors.append(np.where(overflowing, np.inf, error))
     return _Moments(*values, *errors)

@@ -1,11 +1,13 @@
-"""ADAM_OPTIMIZER whose step is infinite: infinity less infinity is NaN."""
+"""ADAM_OPTIMIZER whose steps and moments are infinite, or round to 0."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from dmlconf.cases.model import Case
 from tests.permitted.graphs.accepted import accepts, single
 
 DESC = """
@@ -26,3 +28,56 @@ def test_infinity_less_an_infinite_step_is_nan(tmp_path: Path) -> None:
     measured = [np.nan, -np.inf, np.inf, -25690.783]
     assert accepts(case, "OutputParametersTensor", measured)
     assert not accepts(case, "OutputParametersTensor", [np.nan, -np.inf, np.inf, -25691.5])
+
+
+MOMENTS = """
+  InputParametersTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 1]},
+  InputFirstMomentTensor: {Sizes: [2], DataType: FLOAT32, values: FIRST},
+  InputSecondMomentTensor: {Sizes: [2], DataType: FLOAT32, values: SECOND},
+  GradientTensor: {Sizes: [2], DataType: FLOAT32, values: GRADIENT},
+  TrainingStepTensor: {Sizes: [1], DataType: UINT32, values: [0]},
+  OutputParametersTensor: {Sizes: [2], DataType: FLOAT32},
+  OutputFirstMomentTensor: {Sizes: [2], DataType: FLOAT32},
+  OutputSecondMomentTensor: {Sizes: [2], DataType: FLOAT32},
+  LearningRate: 1, Beta1: BETA1, Beta2: BETA2, Epsilon: 0.5"""
+
+
+def moments(tmp_path: Path, **values: str) -> Case:
+    given = {
+        "FIRST": "[1, 1]",
+        "SECOND": "[1, 0.7]",
+        "GRADIENT": "[0, 0]",
+        "BETA1": "0.5",
+        **values,
+    }
+    desc = MOMENTS
+    for name, value in given.items():
+        desc = desc.replace(name, value)
+    return single(tmp_path, "ADAM_OPTIMIZER", desc)
+
+
+@pytest.mark.parametrize("beta", ["1.0e-9", "1.0e-30", "1.1754943508222875e-38"])
+def test_a_beta_may_vanish_beside_1(tmp_path: Path, beta: str) -> None:
+    """DirectML 1.15.4 computes V + (1 - Beta2) (G G - V), which is 0."""
+    case = moments(tmp_path, BETA2=beta)
+    assert accepts(case, "OutputSecondMomentTensor", [0, 0])
+    assert not accepts(case, "OutputSecondMomentTensor", [1e-6, 0])
+
+
+def test_1_may_vanish_beside_a_beta(tmp_path: Path) -> None:
+    """DirectML 1.8.0 gives M where the gradient equals it, and not M - M."""
+    case = moments(
+        tmp_path,
+        FIRST="[0.25, 4]",
+        GRADIENT="[0.25, 4]",
+        BETA1="3.4028234663852886e+38",
+        BETA2="0.5",
+    )
+    assert accepts(case, "OutputFirstMomentTensor", [0.25, 4])
+
+
+def test_an_infinite_moment_less_a_square_that_overflows_is_nan(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives NaN where G G is infinite in FLOAT32 but finite in FLOAT64."""
+    case = moments(tmp_path, SECOND="[.inf, .inf]", GRADIENT="[3.0e+38, 2]", BETA2="3")
+    assert accepts(case, "OutputSecondMomentTensor", [np.nan, np.inf])
+    assert not accepts(case, "OutputSecondMomentTensor", [np.nan, np.nan])
