@@ -147,9 +147,12 @@ def _power_interval(
     dtype = output.DataType.dtype
     if dtype.kind in "iu":
         return cast(low, output), cast(high, output)
-    # Every FLOAT32 number of this size is even, but kernels may treat it as odd.
-    signless = (base < 0) & (np.abs(exponent) >= _BEYOND_INT32) & np.isfinite(exponent)
-    low = np.where(signless, -np.fmax(np.abs(low), np.abs(high)), low)
+    # Every FLOAT32 number of this size is even, but kernels may treat it as odd. An odd integer
+    # that FLOAT32 does not hold may be rounded to an even one: measured with 979433053.
+    unheld = exponent.astype(np.float32) != exponent
+    signless = (base < 0) & (unheld | (np.abs(exponent) >= _BEYOND_INT32)) & np.isfinite(exponent)
+    size = np.fmax(np.abs(low), np.abs(high))
+    low, high = np.where(signless, -size, low), np.where(signless, size, high)
     return rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
 
 
