@@ -27,8 +27,8 @@ from dmlconf.permitted.resampling.estimates import (
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.resampling.interpolation import elements_at, nearest
-from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT32
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 
 __all__ = ["linear_candidates", "nearest_candidates"]
 
@@ -37,6 +37,8 @@ _MOST_CHOICES: Final = 125
 
 _MOST_INDICES: Final = 5
 """The most indices along an axis that are tried for an element."""
+
+_LEAST_FLOAT16: Final = float(np.finfo(np.float16).smallest_subnormal)
 
 _BLOCK: Final = 1 << 17
 """How many elements are computed at once."""
@@ -152,8 +154,22 @@ def _linear_candidates(
                 if len(of_axis) > 1 or len(choices) * len(lines) > _MOST_CHOICES:
                     choices = [[_hull(of_one)] for of_one in choices]
                 estimates = list(chain.from_iterable(choices))
+    if output.DataType is DataType.FLOAT16:
+        stored = max(map(len, steps), default=1) - 1
+        estimates = [_stored_between_steps(estimate, stored) for estimate in estimates]
     near = _near_special(tensor, steps, shifts, [])
     return [_rounded(estimate, output, near) for estimate in estimates]
+
+
+def _stored_between_steps(estimate: Estimate, times: int) -> Estimate:
+    """Return an estimate whose intermediates may be truncated to FLOAT16 so many times.
+
+    Measured: in a graph, DirectML stores the result of each step but the last.
+    """
+    if not times:
+        return estimate
+    errors = estimate.errors + times * (FLOAT16_EPSILON * estimate.error_scales + _LEAST_FLOAT16)
+    return replace(estimate, errors=errors, quanta=np.zeros_like(estimate.quanta))
 
 
 _Line = Callable[[Estimate, int], Estimate]
