@@ -18,18 +18,24 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
-from dmlconf.permitted.graphs.choices import order_of
+from dmlconf.permitted.graphs.choices import order_of, ranges_at_most
 from dmlconf.permitted.graphs.samples import Sample
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Open", "open_elements"]
 
-_VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
-"""Values that stand for all others: if one does not change a result that may vary, another does."""
+_VALUES: Final = (np.nan, np.inf, -np.inf, 0.0, 1024.0, -1024.0)
+"""Values that stand for all others: if one does not change a result that may vary, another does.
+
+Shares of a softmax are NaN for infinity, and 0 or 1 for large numbers.
+"""
 
 _MORE: Final = 2
 """Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
+
+_MOST_INDICES: Final = 64
+"""An open index takes each value of its range up to this one: ONE_HOT marks another element."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""
@@ -84,12 +90,14 @@ def open_elements(
             mask = starts.get((node.name, tensor))
             if mask is None:
                 return values
-            return np.where(mask, _any_value(number, values), values)
+            further = number - len(_VALUES) - _MORE
+            other = _any_value(number, values) if further < 0 else _index(own, tensor, further)
+            return values if other is None else np.where(mask, other, values)
 
         return evaluate_nodes(case, evaluate, store=store, known=right)
 
     def reach() -> None:
-        for evaluated in map(replaced, range(len(_VALUES) + _MORE)):
+        for evaluated in map(replaced, range(len(_VALUES) + _MORE + _most_indices(right, starts))):
             for slot, values in evaluated.outputs.items():
                 differing = _differing(values, right.outputs[slot])
                 own = evaluated.cases.get(slot[0])
@@ -136,6 +144,29 @@ def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Ar
             for tensor, output in case.outputs().items():
                 chosen[name, tensor] = np.broadcast_to(lines, output.Sizes)
     return chosen
+
+
+def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
+    """Return how many values the open indices among some elements may have, at most _MOST_INDICES.
+
+    An index of TOP_K in a line of 3 elements may have 3.
+    """
+    most = 0
+    for (name, tensor), mask in starts.items():
+        case = right.cases.get(name)
+        if case is not None and mask.any():
+            most = max([most, *(last + 1 for _, last in ranges_at_most(case, tensor))])
+    return min(most, _MOST_INDICES)
+
+
+def _index(case: Case, tensor: str, number: int) -> Array | None:
+    """Return an index that an element of an output may be; None if the output has no indices."""
+    ranges = ranges_at_most(case, tensor)
+    if not ranges:
+        return None
+    return np.asarray(
+        min(number, max(last for _, last in ranges)), case.outputs()[tensor].DataType.dtype
+    )
 
 
 def _any_value(number: int, like: Array) -> Array:

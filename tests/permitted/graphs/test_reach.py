@@ -1,0 +1,58 @@
+"""What follows from an open element of a graph is open as well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.permitted.graphs.accepted import accepts, graph
+
+ONE_HOT = """
+  topk:
+    operator: TOP_K
+    desc: {InputTensor: x, OutputValueTensor: {Sizes: [1, 1], DataType: FLOAT32},
+           OutputIndexTensor: {Sizes: [1, 1], DataType: UINT32}, Axis: 1, K: 1}
+  node:
+    operator: ONE_HOT
+    desc: {IndicesTensor: topk.OutputIndexTensor, ValuesTensor: v,
+           OutputTensor: {Sizes: [1, 3], DataType: FLOAT32}, Axis: 1}
+"""
+
+ATTENTION = """
+  pool:
+    operator: MAX_POOLING_GRAD
+    desc: {InputTensor: x, InputGradientTensor: g,
+           OutputGradientTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32},
+           Strides: [1, 3], WindowSize: [2, 3], StartPadding: [1, 2], EndPadding: [1, 2],
+           Dilations: [5, 1]}
+  attention:
+    operator: MULTIHEAD_ATTENTION
+    desc: {QueryTensor: pool.OutputGradientTensor, KeyTensor: k, ValueTensor: v,
+           OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32},
+           Scale: 1, MaskFilterValue: 1, HeadCount: 1, MaskType: NONE}
+  node:
+    operator: ACTIVATION_RELU
+    desc: {InputTensor: attention, OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}}
+"""
+
+
+def test_an_open_index_marks_any_element_of_one_hot(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives the index 2 for the greatest of 0, NaN and 0."""
+    inputs = """
+  x: {Sizes: [1, 3], DataType: FLOAT32, values: [0, .nan, 0]}
+  v: {Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}"""
+    case = graph(tmp_path, inputs, ONE_HOT, "node")
+    assert accepts(case, "y", [1, 1, 0])
+
+
+def test_shares_of_an_open_logit_may_be_0_and_1(tmp_path: Path) -> None:
+    """The gradient of a window with only padding may be in the first element (DirectML 1.15.4).
+
+    Great logits of both signs choose the second value, infinite ones give NaN.
+    """
+    inputs = """
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
+  g: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [5, 6]}
+  k: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [-5, 0, 3, 0]}
+  v: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [0.25, -0.75, -0.625, 0.375]}"""
+    case = graph(tmp_path, inputs, ATTENTION, "node")
+    assert accepts(case, "y", [0, 0.375])
