@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.training import AdamOptimizerDesc, bias_correction, moving_average
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "adam_optimizer_interval",
 ]
+
+_LEAST_FLOAT32: Final = float(np.finfo(np.float32).smallest_subnormal)
 
 
 class _Moments(NamedTuple):
@@ -156,9 +158,14 @@ def _of_difference(new: Array, old: Array) -> Array:
 
 
 def _rounding_error(value: Any) -> Any:
-    """Return the error of rounding FLOAT64 numbers to FLOAT32: 0 for those that it holds."""
+    """Return the error of rounding FLOAT64 numbers to FLOAT32: 0 for those that it holds.
+
+    Subnormal numbers may be flushed to 0, or rounded to a multiple of 2^-149.
+    """
+    size = np.abs(value)
+    flushed = np.where(size > 0, np.maximum(size, _LEAST_FLOAT32), 0.0)
     held = np.float32(value) == value
-    return np.where(held, 0.0, np.abs(value) * STEP)
+    return np.where(size < LEAST_NORMAL_FLOAT32, flushed, np.where(held, 0.0, size * STEP))
 
 
 def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:

@@ -81,3 +81,15 @@ def test_an_infinite_moment_less_a_square_that_overflows_is_nan(tmp_path: Path) 
     case = moments(tmp_path, SECOND="[.inf, .inf]", GRADIENT="[3.0e+38, 2]", BETA2="3")
     assert accepts(case, "OutputSecondMomentTensor", [np.nan, np.inf])
     assert not accepts(case, "OutputSecondMomentTensor", [np.nan, np.nan])
+
+
+def test_a_subnormal_square_may_be_rounded(tmp_path: Path) -> None:
+    """DirectML 1.8.0 rounds G G to a multiple of 2^-149 before it multiplies by 1 - Beta2."""
+    case = moments(
+        tmp_path,
+        SECOND="[0, 0]",
+        GRADIENT="[6.341575319376385e-22, -3.738091489205983e-22]",
+        BETA2="3.4028234663852886e+38",
+    )
+    assert accepts(case, "OutputSecondMomentTensor", [-0.00013685224985, -0.000047683712182])
+    assert not accepts(case, "OutputSecondMomentTensor", [-0.0014, -0.00048])
