@@ -4,7 +4,7 @@ Options: `path=FILE` names DirectML; `adapter=INDEX`, `adapter=NAME` or `adapter
 `metacommands=off` disables the driver's own implementations; `half=on` permits FLOAT16 for
 intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles each operator as a
 graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
-case in both variants.
+case in each variant.
 
 If the device is removed, all later cases of the process break down: no other device is opened.
 An access violation ends the process, which can no longer be trusted.

@@ -41,7 +41,7 @@ def check_devices(
     identities: Sequence[Case],
     on_result: OnResult = lambda index, description, result: None,
 ) -> DeviceChecks:
-    """Run every check on every adapter.
+    """Run every check on every adapter that can be used; the results of the others say why not.
 
     `identities` are cases of ELEMENT_WISE_IDENTITY at feature level 1_0.
 

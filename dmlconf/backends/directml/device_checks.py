@@ -49,7 +49,7 @@ class DeviceUnderTest:
     """The adapter whose devices a check tests, and what is needed to open and use them.
 
     Attributes:
-        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, which checks compute.
+        identities: cases of ELEMENT_WISE_IDENTITY at feature level 1_0, of which checks run one.
     """
 
     libraries: Libraries
@@ -106,7 +106,7 @@ def _feature_queries(tested: DeviceUnderTest) -> str:
 
 
 def _data_types(tested: DeviceUnderTest) -> str:
-    """CheckFeatureSupport answers 0 or 1 for every data type, the same on two devices."""
+    """CheckFeatureSupport answers 0 or 1 for each data type it knows, the same on two devices."""
     with _opened(tested) as one, _opened(tested) as other:
         answers = [_types(device) for device in (one, other)]
         if answers[0] != answers[1]:
@@ -135,7 +135,7 @@ def _two_devices(tested: DeviceUnderTest) -> str:
 
 
 def _other_device(tested: DeviceUnderTest) -> str:
-    """Devices on different ID3D12Devices of one adapter do not depend on each other."""
+    """Two devices that are opened on one adapter do not depend on each other."""
     first, second = tested.device(), tested.device()
     try:
         _compute(first, tested)

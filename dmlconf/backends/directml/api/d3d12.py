@@ -1,4 +1,4 @@
-"""The interfaces, structures and constants of d3d12.h for running operators, spelled as there."""
+"""The interfaces, structures and constants of d3d12.h for running operators."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class D3D12_GPU_DESCRIPTOR_HANDLE(ctypes.Structure):
 
 
 class D3D12_HEAP_PROPERTIES(ctypes.Structure):
-    """The complete description of a resource's heap."""
+    """The properties of a resource's heap."""
 
     _fields_ = (
         ("Type", UINT),

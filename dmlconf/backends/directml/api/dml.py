@@ -1,4 +1,4 @@
-"""What DirectML.h declares apart from operators and graphs, spelled as there."""
+"""What DirectML.h declares apart from operators and graphs, as far as dmlconf uses it."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _adapters(factory: ComObject, attribute: str) -> Iterator[ComObject]:
 
 
 def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -> Any:
-    """Read a property into a ctypes value and return it, unchanged if the property is missing."""
+    """Read a property into a ctypes value, and return that; it is unchanged if reading fails."""
     if adapter.call("IsPropertySupported", which):
         try:
             adapter.call("GetProperty", which, ctypes.sizeof(into), ctypes.byref(into))

@@ -118,7 +118,7 @@ def _candidates(path: str | None) -> Iterator[_Candidate]:
 
 
 def _redistributable() -> Path | None:
-    """Return the path of DirectML.dll in an installed onnxruntime-directml."""
+    """Return where an installed onnxruntime has DirectML.dll if it is onnxruntime-directml."""
     try:
         spec = find_spec("onnxruntime")
     except (ImportError, ValueError):
@@ -262,8 +262,8 @@ file and those of all later releases contain, but not those of earlier ones. Mea
 def native_version(content: bytes) -> str:
     """Return the version of a library's file; `unknown` if it cannot be determined.
 
-    DirectML.dll has its version in its resources. libdirectml.so has none: instead, the latest
-    release of DirectML.dll is returned whose operators and kernels the file contains.
+    DirectML.dll has its version in its resources. Of a libdirectml.so without one, the latest
+    release in `_MARKS` is returned whose operator or kernel the file names.
     """
     offset = content.find(_SIGNATURE)
     if offset >= 0 and len(content) >= offset + 16:

@@ -1,4 +1,4 @@
-"""What d3d12sdklayers.h declares of debug layers and their messages, spelled as there."""
+"""What d3d12sdklayers.h declares of debug layers and their messages."""
 
 from __future__ import annotations
 

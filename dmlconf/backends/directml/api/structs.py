@@ -166,7 +166,6 @@ class NativeDesc:
             return self._array(DML_TENSOR_DESC, map(self._tensor, tensors))
         if not is_pointer(field):
             return self._attribute(field, value, desc)
-        # A pointer to an operator may be an array whose length has no separate field.
         items = value if isinstance(value, Sequence) else (value,)
         kind = attribute_type(field)
         return self._array(kind, (self._attribute(field, item, desc) for item in items))

@@ -209,7 +209,7 @@ class ComObject:
         """Call a method whose last parameters are REFIID and `void**`, and return the new object.
 
         Raises:
-            HResultError, NativeCrashError: as in `call`.
+            HResultError, NativeCrashError: as in `call`; HResultError also if no object came.
         """
         pointer = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))

@@ -21,7 +21,7 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["exercise"]
 
 _MOST: Final = 2
-"""How many assignments of outputs to inputs are tried."""
+"""Maximum number of assignments of outputs to inputs that are tried."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:

@@ -211,7 +211,7 @@ class Bench:
         late: Callable[[], None] = lambda: None,
         read: Callable[[int], bool] = lambda number: True,
     ) -> list[Dispatch]:
-        """Record steps on one command list, submit it, and return the results of the steps.
+        """Record steps on one command list, submit it, and return the results of those read back.
 
         Args:
             steps: the dispatches in order.
@@ -236,7 +236,7 @@ class Bench:
         *,
         read: Callable[[int], bool] = lambda number: True,
     ) -> Work:
-        """Return steps with filled buffers, to be recorded by `record`.
+        """Return steps with a filled upload buffer and a readback buffer.
 
         Args:
             steps: the dispatches in order.
@@ -337,7 +337,7 @@ class Bench:
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
         """Return a step for each number of input data, as in `dmlconf.cases.variation.varied`.
 
-        If DirectML has taken over inputs, all steps have the case's own data.
+        Numbers are limited to the case's highest, and to 0 if DirectML has taken over inputs.
         """
         last = 0 if site.placement.any_owned() else site.case.most_variations - 1
         return [Step(site, min(number, last)) for number in numbers]

@@ -60,7 +60,7 @@ class DirectMLExerciser:
                 cache.trim()
 
     def close(self) -> None:
-        """Release the memory, and the operators that only circumstances use."""
+        """Release the memory, and the operators of all caches but that of the plain runs."""
         self._bench.close()
         for flags, cache in self._operators.items():
             if flags:

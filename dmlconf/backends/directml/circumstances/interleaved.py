@@ -23,7 +23,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     seen += _recorded_at_once(
         bench, lanes, (bench.prepared([one], "a"), bench.prepared([other], "b"))
     )
-    # Both queues use the same memory, so that an ignored fence shows in the results of both.
+    # Both queues use the same memory, so that an ignored fence shows in the results.
     works = bench.prepared([one], "a"), bench.prepared(bench.variations(first, [2]), "b")
     return seen + _in_turn(bench, lanes, works)
 

@@ -20,13 +20,13 @@ __all__ = ["exercise", "leak"]
 _BLOCKS: Final = 10
 _EACH: Final = 100
 _MOST_BYTES: Final = 1 << 16
-"""Maximum bytes of the tensors: larger ones would take long to copy, and hide leaks."""
+"""Maximum bytes of the arena: larger ones would take long to copy, and hide leaks."""
 
 _WARM: Final = 4
 """Blocks of dispatches after which no new memory for caches is expected."""
 
 _LEAK_BYTES: Final = 4096
-"""A growth of this many bytes per dispatch or more is a leak."""
+"""A steady growth of this many bytes per dispatch or more is a leak."""
 
 
 def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
@@ -47,7 +47,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 
 
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
-    """Return a fault if memory grows with every block of dispatches after the first four.
+    """Return a fault if memory grows in each block after the fourth, by `_LEAK_BYTES` per dispatch.
 
     `sizes` are the bytes that the process had committed after each block of 100 dispatches.
     """

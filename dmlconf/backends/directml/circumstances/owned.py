@@ -1,7 +1,8 @@
 """The circumstance `owned`: DirectML takes over constant inputs (OWNED_BY_DML) from an upload heap.
 
-All inputs of an operator but the first are made constant, as weights, biases and zero points are in
-applications. An input of a graph is made constant if all nodes that read it permit that.
+All inputs but the first are made constant, as weights, biases and zero points are in applications;
+those of a graph only if all nodes that read them permit that. An input that shares an output's
+buffer stays as it is.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _SINGLY: Final = (1, 0, 1, 2)
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Dispatch with the same table and memory, each time with other data than before."""
+    """Dispatch with the same table and memory, with the data that `Bench.variations` gives."""
     site = bench.site(case)
     bench.initialize(site)
     seen = bench.run(bench.variations(site, _TOGETHER))

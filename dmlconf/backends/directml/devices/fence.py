@@ -80,7 +80,7 @@ class Fence:
         Raises:
             FenceTimeoutError: the work takes longer than the limit.
         """
-        # Do not wait again for a queue that was given up.
+        # Once a wait took too long, no queue of the device is waited for again.
         end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)
         pause = _FIRST_POLL_SECONDS
         while self._fence.call("GetCompletedValue") < self._submissions:

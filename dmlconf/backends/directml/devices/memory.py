@@ -95,7 +95,7 @@ class Buffers:
         self._buffers: dict[str, Buffer] = {}
 
     def get(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
-        """Return the buffer of that name, with at least that size; a new one has no content.
+        """Return the buffer of that name and of this size or more; one that is replaced is lost.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.

@@ -95,7 +95,8 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
     Errors and corruptions become faults of a case that ran. Errors become the message of a
-    rejection, and a corruption makes it a breakdown. A breakdown gets all messages as diagnostics.
+    rejection, and a corruption makes it a breakdown. Other breakdowns get the messages as
+    diagnostics.
     """
     ordered = sorted(messages, key=lambda message: message.severity)
     errors = [message for message in ordered if message.severity < _Severity.WARNING]
@@ -115,7 +116,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
 
 def _texts(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield each distinct message, with the number of its occurrences if there are several."""
+    """Yield up to `MOST_TEXTS` distinct messages, with how often each came, and how many others."""
     counts = Counter(map(str, messages))
     for text, count in list(counts.items())[:MOST_TEXTS]:
         yield f"{text} ({count:,} times)" if count > 1 else text

@@ -1,6 +1,6 @@
 """Survey the adapters of this machine: what DirectML can do on each.
 
-Devices are opened in another process: if a driver ends it, only the entry of one adapter is lost.
+Devices are opened in another process: if a driver ends it, only one adapter is not surveyed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Process:
         theirs.close()
 
     def messages(self) -> Iterator[Surveyed]:
-        """Yield the entry of each adapter, beginning with the adapter `first`."""
+        """Yield what is found of each adapter, beginning with the adapter `first`."""
         try:
             while self._connection.poll(_SECONDS):
                 message = self._connection.recv()

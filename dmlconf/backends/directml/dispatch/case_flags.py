@@ -1,4 +1,4 @@
-"""Execution flags that a case asks for by tags, such as DISABLE_META_COMMANDS.
+"""Execution flags, such as DISABLE_META_COMMANDS, that a case asks for by tags.
 
 A captured case has the tags of the flags with which its application compiled the operator.
 """

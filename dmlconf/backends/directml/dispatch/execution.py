@@ -135,7 +135,8 @@ class Executor:
             return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)
-        # First the device's memory: if it does not suffice, no arrays are allocated.
+        # Get these three buffers before the images are made: if the memory does not suffice, none
+        # is made.
         upload = self._buffer("upload", batch.arena * (_ROUNDS + owned), _Heap.UPLOAD)
         readback = self._buffer("readback", batch.arena * _ROUNDS, _Heap.READBACK)
         self._buffer("arena", batch.arena, _Heap.DEFAULT)
@@ -164,7 +165,7 @@ class Executor:
     def _run_large(self, member: Member, batch: Batch) -> Result:
         """Run a single large case, one dispatch after the other.
 
-        The arena is copied in pieces, so that the process holds its bytes only twice.
+        The arena is copied in pieces, which takes less memory.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena, temporary, persistent = self._memory(batch)

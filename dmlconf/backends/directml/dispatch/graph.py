@@ -168,7 +168,7 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
 
 
 class _NativeGraph:
-    """A `DML_GRAPH_DESC` in memory and all that it points to; valid until `owner` is closed."""
+    """A `DML_GRAPH_DESC` and all that it points to; valid while it lives and `owner` is open."""
 
     def __init__(self, device: ComObject, plan: GraphPlan, owner: ExitStack) -> None:
         self._kept: list[Any] = []

@@ -42,7 +42,7 @@ def inspect(
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A part of the arena that must not change: an input, or the guard band between two tensors."""
+    """A part of the arena that must not change: an input, or a guard band."""
 
     begin: int
     end: int

@@ -2,9 +2,9 @@
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
 each. Before a dispatch, every byte that is not an input's element holds a fill value. A case is
-dispatched twice, with another fill value each time: an element that was not written holds the fill
-value after each dispatch, and an element that was computed from a hole between strided elements
-differs between the two.
+dispatched twice, with another fill value each time: except in place, an element that was not
+written holds the fill value after each dispatch, and an element that was computed from a hole
+between strided elements usually differs between the two.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 GUARD: Final = 256
-"""Minimum bytes of a guard band, and the alignment of tensors."""
+"""Minimum bytes of a guard band, and the minimum alignment of tensors."""
 
 POISONS: Final = (0xCD, 0xFF)
 """The fill values before the first and the second dispatch; floats of bytes 0xFF are NaN."""

@@ -44,7 +44,7 @@ _STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
 
 
 class Runner:
-    """Runs cases in batches, each as large as `Batch` permits."""
+    """Runs cases in batches, each as large as `Batch` and `MOST_SECONDS` permit."""
 
     def __init__(self, executor: Executor, messages: InfoQueue | None = None) -> None:
         """Run on an executor; with messages of debug layers, each case runs alone."""

@@ -15,7 +15,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["STAGED_BYTES", "Staging", "mapped"]
 
 STAGED_BYTES: Final = 1 << 24
-"""Bytes of one piece."""
+"""Maximum bytes of one piece."""
 
 _States = D3D12_RESOURCE_STATES
 
