@@ -36,7 +36,7 @@ class CheckResult:
     """The result of one check.
 
     Attributes:
-        message: what was observed, in one sentence.
+        message: what was observed.
     """
 
     name: str
@@ -46,7 +46,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Called with each result as soon as there is one, after its adapter's index and description."""
+"""Called with an adapter's index, its description and a result, as soon as the result is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,9 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""Circumstances that each cost less than half of a plain run; a run uses them by default."""
+"""Circumstances that each cost less than half of a plain run, on the average of the suite; a run
+uses them by default.
+"""
 
 
 ALL: Final = "all"
@@ -87,8 +89,8 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: the names, as `parse_circumstances` returns them; if there are none, those in
-            `CHEAP` that the backend supports are chosen.
+        names: the names, as `parse_circumstances` returns them; if it is empty, those in `CHEAP`
+            that the backend supports are chosen.
 
     Raises:
         BackendError: the backend does not support a circumstance that was named.
@@ -110,7 +112,7 @@ def chosen_circumstances(
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """A case that a worker runs plainly and then under each of these circumstances, in order."""
+    """A case for a worker to run plainly and then under these circumstances, in order."""
 
     case: Case
     circumstances: tuple[Circumstance, ...]
@@ -146,7 +148,7 @@ class Exercised:
     """The results of a case under a circumstance.
 
     Attributes:
-        dispatches: the distinct results, in order of first appearance.
+        dispatches: the distinct results; the first is of the case's own data.
         faults: faults of all dispatches together, such as a memory leak.
     """
 

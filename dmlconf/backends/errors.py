@@ -74,7 +74,7 @@ class LibraryError(BackendError):
 
 
 class ProcessError(BackendError):
-    """Worker processes cannot be started, or end during startup."""
+    """Worker processes cannot be started, or have died."""
 
 
 class RecordingError(BackendError):

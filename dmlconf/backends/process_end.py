@@ -13,7 +13,7 @@ _END_SECONDS: Final = 5.0
 
 
 def how_it_ended(process: BaseProcess) -> str:
-    """Return how a process ended; wait for its end first if it has only closed its pipe."""
+    """Return how a process ended; one that has only closed its pipe gets `_END_SECONDS` to end."""
     process.join(_END_SECONDS)
     code = process.exitcode
     if code is None:

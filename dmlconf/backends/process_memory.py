@@ -37,9 +37,9 @@ class _Counters(ctypes.Structure):
 
 
 def committed_bytes() -> int:
-    """Return the bytes that this process has committed; on Linux, its resident bytes.
+    """Return the bytes that this process has committed, as far as the system tells.
 
-    Elsewhere, the number is 0.
+    On Windows these are PagefileUsage, on Linux its resident bytes; elsewhere, the number is 0.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

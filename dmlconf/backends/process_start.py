@@ -26,9 +26,8 @@ INTERRUPTS: Final = tuple(
 def children_ignore_interrupts() -> Iterator[None]:
     """Let processes that start in the block ignore interrupts, from their first instruction on.
 
-    The new processes inherit a signal mask, which they keep until they call `ignore_interrupts`.
-    Windows has no masks: there, this process too ignores Ctrl-C in the block, which should be
-    short.
+    The new processes inherit a signal mask, which they keep until they change it. Windows has
+    no masks: there, this process too ignores Ctrl-C in the block, which should be short.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():
@@ -49,7 +48,7 @@ def children_ignore_interrupts() -> Iterator[None]:
 def ignore_interrupts() -> None:
     """Ignore Ctrl-C, but end at other requests to end.
 
-    A process that was started within `children_ignore_interrupts` calls this first.
+    The signals that `children_ignore_interrupts` blocked are unblocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

@@ -72,7 +72,7 @@ class Capabilities:
     Attributes:
         feature_level: the highest feature level that it supports.
         data_types: the tensor data types that it supports.
-        memory: bytes that all tensors of a case may take; None if only the machine limits them.
+        memory: bytes that all tensors of a case together may take; None if unknown.
         half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16, as by
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION; this widens rules for sums.
         circumstances: names of the circumstances under which it runs cases; if there are any, it
@@ -122,14 +122,11 @@ class Outputs:
     """The backend ran the case.
 
     Attributes:
-        arrays: one array per output tensor, shaped like its Sizes.
+        arrays: the outputs by tensor, each shaped like its Sizes.
         seconds: how long it took.
-        faults: what the operator did wrong apart from the values, the gravest first; if there are
-            any, the arrays are only for inspection.
-        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it has
-            none.
-        samples: digests and some elements of outputs that are not in `arrays`, as recordings keep
-            them of large outputs.
+        faults: what the operator did wrong apart from the values, the gravest first.
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty if unknown.
+        samples: digests and some elements of outputs, as recordings keep them of large ones.
         warnings: warnings of the driver or a debug layer; they do not fail the case.
     """
 
@@ -147,11 +144,11 @@ class Rejection:
 
     Attributes:
         stage: the call that refused it, such as `CreateOperator`.
-        hresult: the name of the HRESULT.
+        hresult: the name of the HRESULT, or of another runtime's error.
         constraints: names of the constraints that the backend reports as violated, if it can.
         seconds: how long it took.
         node: name of the graph's node that was refused; empty if the whole case was.
-        message: why, according to the driver or a debug layer; empty if neither says why.
+        message: why, according to the runtime or a debug layer; empty if neither says why.
         warnings: warnings of the driver or a debug layer.
     """
 
@@ -168,7 +165,7 @@ class Rejection:
 class Declined:
     """The backend cannot express the case: what it runs on has no counterpart for it.
 
-    A backend whose runtime takes a case and answers with an error returns a `Rejection` instead.
+    Any other refusal is a `Rejection`.
 
     Attributes:
         reason: what cannot be expressed, such as `ONNX has no gradient of RELU`.
@@ -191,12 +188,12 @@ class BreakdownKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The backend did not survive the case.
+    """The backend broke down on the case.
 
     Attributes:
         kind: how it broke down.
         message: the details.
-        diagnostics: what its process wrote to standard error.
+        diagnostics: what its process wrote to standard error, a traceback, or debug messages.
         seconds: how long it took.
     """
 

@@ -40,7 +40,7 @@ class Limits:
         timeout: seconds that one case may take in a worker process.
         memory: bytes by which a worker process may grow before it is replaced.
         second_tries: whether the cases of a process that broke down run again before one of them
-            is blamed; if not, the first without an outcome is blamed at once.
+            is blamed; if not, the first without an outcome is blamed, and the others get none.
     """
 
     jobs: int = 1

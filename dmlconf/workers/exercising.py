@@ -32,8 +32,8 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""The longest dispatch, in seconds, of a case that runs under circumstances: each of these
-dispatches the case about a dozen times within its time limit.
+"""The longest dispatch, in seconds, of a case that runs under circumstances: each of these but
+`long` dispatches the case up to 16 times within its time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
@@ -51,7 +51,7 @@ def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Ou
 
 
 def run_items(backend: Backend, items: Sequence[Case | Exercise]) -> Iterator[Outcome | Exercises]:
-    """Yield an outcome for each case, and the outcomes of each `Exercise`."""
+    """Yield an outcome for each case, and `Exercises` or a breakdown for each `Exercise`."""
     for with_circumstances, group in groupby(items, lambda item: isinstance(item, Exercise)):
         together = list(group)
         if not with_circumstances:

@@ -30,7 +30,7 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""The most memory that a process needs for a case, as a multiple of the bytes of its tensors."""
+"""The most memory that running a case takes, as a multiple of the bytes of its tensors."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
@@ -43,7 +43,7 @@ _SHARE: Final = 8
 """A case takes much memory if it may take more than `MUCH` bytes, or an eighth of all memory."""
 
 _SMALL: Final = 1 << 20
-"""Tensors of up to this many bytes fit everywhere."""
+"""Tensors that together have fewer bytes than this fit everywhere."""
 
 
 def tensor_bytes(case: Case) -> int:

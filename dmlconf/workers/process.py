@@ -190,7 +190,7 @@ class WorkerProcess:
         return how_it_ended(self._process)
 
     def diagnostics(self) -> str:
-        """Return the end of what the process wrote to standard error."""
+        """Return the end of what the process wrote to its standard streams."""
         content = self._earlier_diagnostics + _tail(self._diagnostics)
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 

@@ -55,7 +55,9 @@ __all__ = [
 ]
 
 GATHER_SECONDS: Final = 0.02
-"""How long results wait to be sent together: sending a message takes longer than most cases."""
+"""How long results are gathered before the next one sends them: sending a message takes longer than
+most cases.
+"""
 
 _WAIT_SHARE: Final = 0.9
 """Share of a case's time limit that a wait for the device may take: then the backend can report the
@@ -63,7 +65,7 @@ hang before its process is ended.
 """
 
 _PR_SET_PDEATHSIG: Final = 1
-"""From <linux/prctl.h>: the signal that a process gets when the thread that started it ends."""
+"""From <linux/prctl.h>: sets the signal that a process gets when its starting thread ends."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
 """Takes the backend, once in each worker, and returns the function that yields a batch's results.
@@ -251,7 +253,7 @@ def _isolate(diagnostics: Path) -> None:
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if hasattr(os, "setpgid"):
-        os.setpgid(0, 0)  # Processes that the backend starts are in this group, and end with it.
+        os.setpgid(0, 0)  # What the backend starts ends with this group, unless it leaves it.
     _end_with_parent()
     # If memory runs out, Linux then ends this process, not the one that writes the log.
     with suppress(OSError):

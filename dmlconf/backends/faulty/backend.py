@@ -272,7 +272,7 @@ class LevelBackend:
         return capabilities_of(self.level)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case: a rejection, or what the reference computes."""
+        """Yield the outcome of each case, as `run_at` returns it."""
         return (run_at(self.level, case) for case in cases)
 
     def close(self) -> None:
@@ -302,7 +302,7 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
         name: the name before the colon.
 
     Raises:
-        BackendError: neither a fault nor a level is named, or a name is unknown.
+        BackendError: the options do not name one fault or one level, or an option is wrong.
     """
     words, options = split_options(argument)
     if not words and options.keys() == {"level"}:

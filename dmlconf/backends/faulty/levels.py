@@ -1,6 +1,6 @@
 """What a device of one feature level refuses, for the backend `faulty:level=LEVEL`.
 
-To judge whether a device may decline a case, `dmlconf.catalogue.levels` asks which level the desc
+To judge whether a device may refuse a case, `dmlconf.catalogue.levels` asks which level the desc
 needs. This module reads the catalogue's files by itself, so that an error in either module shows.
 """
 

@@ -82,7 +82,7 @@ class Modes:
         return present.get(self.only, True)
 
     def details(self) -> dict[str, Any]:
-        """Return the modes that differ from the defaults, as details of the environment."""
+        """Return the options of compiling that differ from the defaults, for the environment."""
         details: dict[str, Any] = {}
         if not self.metacommands:
             details["metacommands"] = False

@@ -40,7 +40,7 @@ class NumpyBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case: a rejection, or what the reference computes."""
+        """Yield the outcome of each case on the reference."""
         return map(run_case, cases)
 
     def close(self) -> None:

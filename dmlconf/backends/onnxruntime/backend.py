@@ -330,7 +330,7 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error; if it is long, its beginning and the last line.
+    """Return the first line of an error; if it is long, its beginning, and the last of several.
 
     The last line then names the cause.
     """

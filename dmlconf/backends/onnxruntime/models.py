@@ -29,7 +29,7 @@ _TYPES: Final[Mapping[str, int]] = {
         if not each.is_float and each.bits >= 8
     },
 }
-"""ONNX's number of each data type."""
+"""ONNX's number of each data type of 8 bits or more, and of Booleans."""
 
 _FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "scale"})
 """The floating-point attributes of com.microsoft's operators, of which onnx has no schemas."""

@@ -43,7 +43,7 @@ class RecordingBackend:
         )
 
     def capabilities(self) -> Capabilities:
-        """Return the capabilities of the recorded backend."""
+        """Return the feature level and the data types of the recorded backend."""
         return self._head.capabilities
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:

@@ -32,10 +32,10 @@ OUTPUTS: Final = "outputs.bin"
 """The member of the archive that has the elements of all outputs."""
 
 _MOST_DIMENSIONS: Final = 8
-"""How many dimensions arrays may have in every version of NumPy."""
+"""Every version of NumPy has arrays of this many dimensions."""
 
 _MOST_ELEMENTS: Final = 1 << 63
-"""The most elements of a tensor whose indices are INT64."""
+"""A tensor of this many elements or more is refused: their indices are INT64."""
 
 Kind = tuple[str, str | None]
 """The folder of an output's case, and the name of the output's data type; None stands for any."""
@@ -121,7 +121,7 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case, and return None and its outputs' data types, the second parts of `Kind`s.
+    """Check a case, and return the second parts of the `Kind`s of its outputs, None first.
 
     `length` is the number of bytes of all outputs of the recording.
     """

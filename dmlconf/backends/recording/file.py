@@ -1,7 +1,7 @@
 """Read and write recordings: zip archives of a JSON manifest and the outputs' elements.
 
-The same outcomes of the same environment give the same bytes. A file that is damaged, foreign or in
-a newer format raises `BackendError`.
+Equal recordings give the same bytes. A file that is damaged, foreign or in a newer format raises
+`BackendError`.
 """
 
 from __future__ import annotations

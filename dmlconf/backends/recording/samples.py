@@ -1,4 +1,4 @@
-"""Judge outputs of which a recording has only a digest and a sample."""
+"""Compare, or fill in, outputs of which a recording has only a digest and a sample."""
 
 from __future__ import annotations
 

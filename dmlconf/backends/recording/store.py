@@ -173,7 +173,7 @@ def same_source(one: Recording, other: Recording) -> bool:
 
 
 def same_outcomes(one: Recording, other: Recording) -> bool:
-    """Return whether two recordings of the same source have bitwise equal entries."""
+    """Return whether two recordings have the same source and bitwise equal entries."""
     if not same_source(one, other) or one.entries.keys() != other.entries.keys():
         return False
     manifests = [manifest_of(each) for each in (one, other)]

@@ -150,7 +150,7 @@ class WebNNBackend:
         self._browser.close()
 
     def _together(self, programs: Sequence[Mapping[str, Any]]) -> Iterator[Outcome]:
-        """Yield the outcomes of a batch; its cases run one by one if the browser ended or hung."""
+        """Yield the outcomes of a batch; its cases run one by one if it was not completed."""
         if not programs:
             return
         results = self._evaluated(programs)

@@ -49,7 +49,7 @@ class PageError(Exception):
 
 
 class Browser:
-    """A browser with one page."""
+    """A browser, and the page in which its scripts run."""
 
     def __init__(
         self, program: Path, arguments: Sequence[str], environment: Mapping[str, str]
