@@ -20,21 +20,24 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["EarlierRun", "read_earlier"]
 
 _BEGINNING: Final = b'{"record":"header"'
-"""The first bytes of every log."""
+"""The first bytes of every log that `LogWriter` writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """What the log of an interrupted run holds.
+    """What the log of an earlier run holds.
 
     Attributes:
-        places: for each case that has a verdict, by identifier, its index in the plan.
+        places: for each case that has a verdict, by identifier, its index in the plan, or the
+            number of its line if the log does not state places.
         summary: how many of these cases have each status.
         attempts: the attempts at cases that failed and have no verdict yet, by case.
         footer: None where the run died.
-        end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
+        end: how many bytes of the log to keep: all up to the header, or to the last attempt or
+            verdict other than `not run`.
         size: how many bytes the log has.
-        processes: the highest number of a worker process that the log names; 0 if it names none.
+        processes: the highest number of a worker process that these verdicts and attempts name; 0
+            if they name none.
     """
 
     header: Header
@@ -48,7 +51,7 @@ class EarlierRun:
 
     @property
     def complete(self) -> bool:
-        """Whether every selected case has a verdict."""
+        """Whether the footer says that every selected case was run."""
         return self.footer is not None and self.footer.complete
 
     @property
@@ -63,7 +66,8 @@ def read_earlier(path: Path) -> EarlierRun | None:
     Verdicts `not run` are left out, since their cases will run now.
 
     Raises:
-        InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
+        InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or has a
+            verdict after one that is `not run`.
     """
     size = _size(path)
     if not _has_header(path):

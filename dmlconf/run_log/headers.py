@@ -23,14 +23,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between two runs: the name of a field, and its value in each run, as in JSON."""
+    """A difference between two runs: what differs, and its value in each run, as in JSON."""
 
     name: str
     one: Any
     other: Any
 
     def text(self, one: str, other: str) -> str:
-        """Return the difference as text; the arguments are the names of the runs."""
+        """Return the difference as text; the arguments say where each value is from."""
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
 
@@ -54,7 +54,7 @@ _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield the differences between two runs, apart from those of environments and shards."""
+    """Yield the differences between two runs in `_FIELDS`, options and planned cases."""
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
         if _anywhere(mine[key]) != _anywhere(theirs[key]):

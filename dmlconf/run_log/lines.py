@@ -23,7 +23,7 @@ misunderstand."""
 
 
 class InvalidLogError(ExpectedError):
-    """A file that is not a run log of a known form; the message names file, line and problem."""
+    """A run log that cannot be used; the message names the file and the problem."""
 
 
 class LogLine(NamedTuple):
@@ -44,9 +44,9 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
     """Yield the lines of a run log, except for a last one that was cut off.
 
     Args:
-        own: whether this process has just written it, so that its form needs no check.
-        damaged_end: whether to stop at a line with a NUL byte, which a power cut may leave at the
-            end.
+        own: whether this process has written or checked it, so that its form needs no check.
+        damaged_end: whether to stop at a line after the header with a NUL byte, as a power cut may
+            leave at the end.
 
     Raises:
         InvalidLogError: the file cannot be read, a line is not a record, or a header or footer is
@@ -90,7 +90,7 @@ def not_a_log(path: Path, line: int, message: str) -> InvalidLogError:
 
 
 def _check(path: Path, number: int, record: Any) -> None:
-    """Raise `InvalidLogError` for a line that violates the schema or has another version."""
+    """Raise `InvalidLogError` unless a line is a record of a run log in this version's form."""
     kind = record.get("record") if isinstance(record, dict) else None
     if number == 1 and kind != "header":
         raise not_a_log(path, 1, "its first line is not a header")

@@ -1,8 +1,8 @@
-"""The run log, JSON Lines from which all reports are made: its parts, writing and reading.
+"""The run log, JSON Lines from which reports on a run are made: its parts, writing and reading.
 
 The first line is the header, then comes one line for each verdict, then the footer. If a failing
-case runs again, each failed attempt has a line (`attempt`) before the case's verdict. A run that
-dies leaves a log without a footer. The form is `schemas/run-log.schema.json`.
+case may run again, each attempt has a line (`attempt`) before the case's verdict. A run that dies
+leaves a log without a footer. The form is `schemas/run-log.schema.json`.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Header:
         environment: what the backend runs on, and Python, NumPy and the operating system.
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files.
-        options: the selection and limits as given on the command line.
+        options: the selection and other options on which the verdicts depend.
         cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
-        shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
+        shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
         workers: the environment of each worker of a fleet; empty if this machine ran all cases.
-        merged_shards: for a log that was merged although shards were missing, the `count` of all
-            and the `numbers` of those present; None for other logs.
+        merged_shards: for a log merged from some but not all shards of one division of the plan,
+            the `count` of all and the `numbers` of those present; None for other logs.
     """
 
     dmlconf: str
@@ -91,7 +91,7 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """How many cases the whole plan has; `selected` is less if they are those of a shard."""
+        """How many cases the whole plan has, even if only those of a shard were selected."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property
@@ -123,7 +123,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run log that was read; its footer is None where the run died."""
+    """A run log that was read; its footer is None if the log ends early."""
 
     header: Header
     verdicts: tuple[Verdict, ...]
@@ -131,7 +131,7 @@ class RunLog:
 
     @property
     def complete(self) -> bool:
-        """Whether every selected case was run."""
+        """Whether the footer says that every selected case was run."""
         return self.footer is not None and self.footer.complete
 
 
@@ -158,11 +158,11 @@ class LogWriter:
         self._write({"record": "header", "format": FORMAT, **record_of(header)})
 
     def verdict(self, verdict: Verdict, place: int) -> None:
-        """Write one verdict with the index of its case in the plan, from 0, in any order."""
+        """Write one verdict with the index of its case in the plan; they may come in any order."""
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
     def attempt(self, verdict: Verdict, place: int) -> None:
-        """Write a failure that is not a verdict yet, because the case will run again."""
+        """Write one of the runs of a failing case, whose verdict follows later."""
         self._write({"record": "attempt", "place": place, **verdict_data(verdict)})
 
     def footer(self, footer: Footer) -> None:

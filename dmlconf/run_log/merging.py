@@ -1,7 +1,7 @@
 """Merge the logs of shards, or of several parts of a run, into the log of one run.
 
-Each log is read twice, first to see which cases it has, then to copy its verdicts, so that memory
-holds identifiers and no verdicts.
+Each log is read first to see which cases it has, and again to copy its verdicts, so that memory
+never holds those of all logs.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Merger:
     """Merges logs: `add` each, call `require_one_run`, then `write`.
 
     Attributes:
-        owners: for each case that ran, the index of the first log that has a verdict on it.
+        owners: for each case that ran, the index of the first log in which it ran.
         unreached: for each case that ran in no log, the index of the first log whose verdict on it
             is `not run`.
         shared: the cases that ran in several logs.
-        named: whether the environments differ, so that each merged verdict names its log as its
-            worker.
+        named: whether the environments differ, so that a merged verdict without a worker gets its
+            log as its worker.
         missing: how many cases have no verdict in any log.
-        processes: for each log, the highest number of a worker process that it names.
+        processes: for each log, the highest number of a worker process in its verdicts, or 0.
     """
 
     parts: list[_Part] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Merger:
         """Read one of the logs.
 
         Raises:
-            InvalidLogError: the file is not a run log, or contradicts itself.
+            InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
         """
         number = len(self.parts)
         log = read_log(path, keep=lambda verdict: verdict.judged(figures={}).of_case(facts={}))
@@ -83,10 +83,10 @@ class Merger:
                 self.unreached.pop(case, None)
 
     def require_one_run(self, *, other_environments: bool = False) -> None:
-        """Raise `MergeError` if the runs differ in more than their shards.
+        """Raise `MergeError` if the logs are not of one run.
 
         Args:
-            other_environments: whether their environments may differ as well.
+            other_environments: whether their environments may differ.
         """
         first, *others = self.parts
         for part in others:
@@ -107,7 +107,7 @@ class Merger:
         """Write the merged log; it has a footer unless verdicts are missing.
 
         Raises:
-            MergeError: logs disagree on a case.
+            MergeError: logs disagree on a case, or one lacks the places of cases.
             LogWriteError: the log cannot be written.
         """
         writer, header = LogWriter(stream), self._header()
@@ -145,7 +145,7 @@ class Merger:
         )
 
     def _merged_shards(self) -> Mapping[str, Any] | None:
-        """Return the shards present; None if all are, or if they divide the plan differently."""
+        """Return the shards present; None if no shard or case is missing, or divisions differ."""
         shards = [part.header.shard for part in self.parts]
         divisions = {shard and (shard["count"], shard.get("balanced_by")) for shard in shards}
         cases = len(self.owners) + len(self.unreached)
@@ -156,7 +156,7 @@ class Merger:
         return {"count": count, "numbers": numbers} if len(numbers) < count else None
 
     def divided_differently(self) -> list[str]:
-        """Return a message if the logs are shards of different divisions and cases are missing."""
+        """Return a message if cases are missing and the shards are of different counts."""
         divisions = {part.header.shard and part.header.shard["count"] for part in self.parts}
         if len(divisions) < 2 or not self.missing:
             return []
@@ -167,7 +167,7 @@ class Merger:
         ]
 
     def ended_early(self) -> list[str]:
-        """Return a message for each log whose run did not reach all its cases."""
+        """Return a message for each log that does not say that its run was complete."""
         return [
             printable(f"{part.path}{_shard_text(part.header)} ended early")
             for part in self.parts
@@ -204,7 +204,7 @@ class Merger:
 
 
 class _Overlap:
-    """The cases that ran in several logs; all logs must have the same verdict on each of them."""
+    """The cases that ran in several logs, whose verdicts on a case must agree."""
 
     def __init__(self, cases: Iterable[str]) -> None:
         self._seen: dict[str, tuple[Verdict, Path] | None] = dict.fromkeys(cases)

@@ -13,7 +13,7 @@ __all__ = ["UnexplainedBreakdown", "unexplained_breakdowns"]
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedBreakdown:
-    """A worker process that broke down, although each suspected case later ran well.
+    """A worker process that broke down, for which no suspected case got the blame.
 
     Earlier cases in the process may have left a state that made a case break down.
 
@@ -38,8 +38,8 @@ def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreak
 
     The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out if
     one of its suspects got the blame for any breakdown, or is a suspect of another one with fewer
-    suspects. Left out are also hangs with several suspects, which exceeded the time limit only
-    together.
+    suspects, none of which got blame. Left out are also hangs with several suspects, which exceeded
+    the time limit only together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

@@ -16,9 +16,9 @@ class ErrorMap:
     """The worst error in each cell of a grid over an output.
 
     Attributes:
-        rows: a text for each row of cells, with a digit for each cell: 0 for equal bits; 1 for an
-            error below 1e-8 of the largest expected number, up to 9 for 0.1 or more; 9 if only one
-            value is finite.
+        rows: a text for each row of cells, with a digit for each cell: 0 for equal bits or two NaN;
+            1 for an error below 1e-8 of the largest expected number, up to 9 for 0.1 or more, or if
+            the error is not finite.
         axes: how many of the output's axes, from the first, the rows run over; the columns run over
             the others.
     """
@@ -40,13 +40,13 @@ class Figures(Positional):
         rule: the kind of rule, such as `ulp`.
         limit: the largest error that the rule permits; for `accumulate`, what its bound is
             multiplied by.
-        margin: the share of the limit that the worst element uses, above 1 for one outside the
-            rule.
+        margin: the share of the limit that the worst element or, if more, the mean square uses;
+            above 1 if the output is outside the rule.
         source: where the rule comes from.
         open: how many elements any value would satisfy.
         loose: how many elements have a room of more than a tenth of the output's largest number.
         typical: the largest share of the limit that measured devices use, if that is far below 1.
-        typical_margin: `margin` divided by `typical`.
+        typical_margin: the share of the limit that the worst element uses, divided by `typical`.
         products: for `accumulate`, how many terms are added up for each element.
         sample: how many elements a recording has, if it does not have all.
         histogram: numbers of elements by their distance in ULP, as in `Comparison`, with text as

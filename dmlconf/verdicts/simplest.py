@@ -22,9 +22,9 @@ def simplest(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on the simplest of some cases, of which there is at least one.
 
     The simplest case has the fewest elements in its inputs and outputs, then the shortest
-    identifier. Of small cases, those for pairs and triples of values come after the others, since
-    their descs are long. Last come cases whose desc the log lacks, and those with the tag
-    `invalid`: leaving something out may make them valid.
+    identifier. But among cases of few elements, as among larger ones, those for pairs and triples
+    of values come last, since their descs are long. After all these come cases whose desc the log
+    lacks, then those with the tag `invalid`: leaving something out may make them valid.
     """
     return min(verdicts, key=_key)
 

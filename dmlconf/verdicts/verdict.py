@@ -80,9 +80,10 @@ class Reason:
 
     Attributes:
         message: the particulars, one sentence.
-        differences: for wrong values, the first elements that differ; each has `tensor`,
-            `coordinates`, `expected` and `actual`.
-        diagnostics: what the backend's process wrote to standard error; empty if it wrote nothing.
+        differences: for wrong values, the first elements that differ; each has at least `tensor`,
+            `coordinates` and `expected`.
+        diagnostics: what a backend's process that broke down wrote to standard error, or the trace
+            of an error of dmlconf; otherwise empty.
     """
 
     kind: ReasonKind
@@ -99,8 +100,8 @@ class VariantResult:
 
     Attributes:
         message: the particulars of the reason.
-        differing_bits: for each output, how many elements have other bits than in the first
-            variant; empty if no element has, or if one of the two variants has no outputs.
+        differing_bits: for each output that differs, how many elements have other bits than in the
+            first variant that has outputs; empty if this variant has none.
         dispatch_seconds: how long each dispatch took by the device's own clock.
     """
 
@@ -305,7 +306,7 @@ class Verdict(Positional):
 
     @property
     def figures(self) -> Mapping[str, Figures]:
-        """The figures of each output tensor."""
+        """The figures of each output that was compared."""
         return self.judgement.figures
 
     @property
