@@ -32,7 +32,7 @@ _DAMAGES: Final = (
 
 
 class Archive:
-    """The entries of a file; a missing or damaged file has none.
+    """The entries of a file; a missing file has none, nor has one whose first line is damaged.
 
     Keys that the file lacks are looked up in `store`, if there is one.
     """
@@ -49,7 +49,7 @@ class Archive:
         return self._store.get(key) if value is None and self._store is not None else value
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep a value in the store; return False if it is too large for an entry."""
+        """Keep a value in the store, if any; return False if it is too large for an entry."""
         return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:

@@ -1,7 +1,7 @@
 """Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 jsonschema explains, but takes many times as long, and nearly all files fit. A schema is compiled
-once to a function, if it has only the keywords of `_MAKERS`; otherwise no data fits here, so that
+once to a function, if its keywords are supported here; otherwise no data fits here, so that
 jsonschema decides.
 """
 

@@ -11,7 +11,7 @@ __all__ = ["ExpectedError", "InvalidFilesError", "Problem", "name_hint", "neares
 
 
 def printable(text: str) -> str:
-    """Escape control, format and surrogate characters, which could move a terminal's cursor."""
+    """Escape characters that are not printable, since some could move a terminal's cursor."""
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
@@ -50,7 +50,7 @@ class Problem:
 
     Attributes:
         message: what was found and what was expected.
-        line: from 1; 0 if the problem is the file as a whole.
+        line: from 1; 0 if it is unknown, or the problem is the file as a whole.
         column: from 1, in characters.
         source: the text of the line.
         width: how many characters the caret underlines.
@@ -83,10 +83,9 @@ class Problem:
 
 
 class ExpectedError(Exception):
-    """An error that the user can fix: its text says what is wrong and what to do.
+    """An error that the user can fix; its text says what is wrong.
 
-    `dmlconf.cli.common.exit_codes` has the exit code of each kind; any other error is a bug in
-    dmlconf.
+    `dmlconf.cli.common.exit_codes` has the exit code of each kind.
     """
 
 

@@ -1,8 +1,8 @@
 """Read a YAML file strictly into plain values, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
-number. It rejects duplicate keys, tags, aliases that would expand without limit, and
-files that are too large, not UTF-8, or empty.
+number. It rejects duplicate keys, tags, merge keys, and files that are not UTF-8, empty, too large,
+too deep, or expand to too much.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def read_document(path: Path) -> Document:
     """Read a YAML file.
 
     Raises:
-        InvalidFilesError: the file cannot be read or breaks the rules of this module's docstring.
+        InvalidFilesError: the file cannot be read, is not YAML, or is rejected.
     """
     text = _decoded(path)
     try:
@@ -333,7 +333,7 @@ def read_document(path: Path) -> Document:
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> Problem:
-    """Return a problem that points at a forbidden character; the reader's error has no line."""
+    """Return a problem that points at a forbidden character, if any; the error has no line."""
     forbidden = re.search(_FORBIDDEN, text)
     if forbidden is None:
         return Problem(path, f"is not YAML: {error}")

@@ -67,7 +67,7 @@ _SINGULARS = {
 
 
 _LONGEST_MESSAGE = 300
-"""Characters kept of a message from jsonschema, which may quote all of the data."""
+"""Characters kept of a message, since jsonschema may quote all of the data."""
 
 
 @cache
@@ -127,7 +127,7 @@ def schema_problems(
     data: Any,
     where: Sequence[str | int] = (),
 ) -> list[Problem]:
-    """Return every way in which `data`, found in the document under `where`, breaks the schema."""
+    """Return the ways in which `data`, found in the document under `where`, breaks the schema."""
     problems = (
         problem
         for error in checker.iter_errors(data)
@@ -212,7 +212,7 @@ def _demand(error: _ValidationError) -> str | None:
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
-    """Return the errors of that alternative of `oneOf` whose errors lie deepest and are fewest."""
+    """Return the errors of the alternative whose errors lie deepest, and of these are fewest."""
     by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:
         by_branch.setdefault(error.relative_schema_path[0], []).append(error)

@@ -1,4 +1,4 @@
-"""Read JSON and TOML of strangers into plain values; depth and length of numbers are limited."""
+"""Read JSON and TOML of strangers into plain values; nesting and long numbers are limited."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        TreeError: it is not JSON, is nested too deeply, or has NaN, an infinity, or a number too
-            long or too large for FLOAT64.
+        TreeError: it is not JSON, is nested too deeply, has NaN, an infinity, or a number too long
+            or too large for FLOAT64, or is not `unique` or `whole` as demanded.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
     if _LARGE_NUMBER.search(content):  # A string may match too, so each number is checked.

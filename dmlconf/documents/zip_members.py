@@ -42,7 +42,10 @@ class DamagedArchiveError(Exception):
 
 
 class ZipMembers:
-    """The members of an open archive, each of at most `largest` uncompressed bytes."""
+    """The members of an open archive, each of at most `largest` uncompressed bytes.
+
+    `opened_archive` makes a `DamagedArchiveError` of what `zipfile` raises in these methods.
+    """
 
     def __init__(self, archive: zipfile.ZipFile, largest: int) -> None:
         self._archive, self._largest = archive, largest
@@ -72,7 +75,8 @@ class ZipMembers:
         """Return the first bytes of a member.
 
         Raises:
-            DamagedArchiveError: there is no such member, or it is damaged.
+            DamagedArchiveError: there is none, it is damaged, too large, or uses an unsupported
+                compression method.
         """
         info = self._archive.getinfo(name)
         if info.compress_type not in _METHODS:
