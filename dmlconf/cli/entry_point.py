@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 
 class _LazyGroup(click.Group):
-    """A group that imports only the command that is used, so that each command starts quickly."""
+    """A group that imports a command only when it is needed, so that each starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMAND_NAMES)

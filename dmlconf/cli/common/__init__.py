@@ -1,1 +1,1 @@
-"""Parts that every command needs: configuration, exit codes, completion, caches and logs."""
+"""Parts that many commands need: configuration, exit codes, completion, caches and logs."""

@@ -1,4 +1,4 @@
-"""Find the cache folder, which keeps results that take long to compute for later commands."""
+"""Find the cache folder, which keeps for later commands what takes long to compute."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def user_store() -> Store | None:
 
 
 def checked_files() -> Entries | None:
-    """Return the records of checked files, which come with dmlconf or are in the user's cache."""
+    """Return the records of checked files, dmlconf's and the user's; None if there are neither."""
     archive = checked_archive()
     if archive is None:
         return user_store()

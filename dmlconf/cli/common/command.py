@@ -181,7 +181,7 @@ _NO_CONFIGURATION: Final = (
 
 
 def require_profile(configuration: Configuration | None, profile: str) -> None:
-    """Raise an error unless the configuration file has a profile.
+    """Raise an error unless the configuration file has this profile.
 
     Raises:
         click.BadParameter: there is no file, or it has no such profile.
@@ -224,7 +224,8 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the configuration and the arguments.
 
-        For an option of another test runner, the error names what dmlconf has instead.
+        For an option of another test runner, the error names what this command has instead, if
+        anything.
 
         Raises:
             InvalidFilesError: the configuration file is invalid, or needs a permission.

@@ -1,4 +1,4 @@
-"""Complete words in the shell: operators, cases, tags, levels, profiles, backends and options."""
+"""Complete words in the shell: operators, cases, tags, levels, profiles, backends with options."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def completion_among(words: Iterable[str]) -> Complete:
 
 
 def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the backend names that begin with the text; after `directml:`, its options."""
+    """Return the backend names that begin with the text; after a name and a colon, its options."""
     from dmlconf.backends import registry
 
     name, colon, argument = incomplete.partition(":")
@@ -102,7 +102,7 @@ def _suite(paths: Sequence[Path] = (), operators: Collection[str] = ()) -> Suite
 
 
 def operators_of(identifiers: Iterable[str]) -> set[str]:
-    """Return the operators that the cases can belong to; an empty set if one is unknown.
+    """Return the operators named before the slashes of identifiers; none if one is unknown.
 
     Args:
         identifiers: whole identifiers or their beginnings, such as `gather/doc`.

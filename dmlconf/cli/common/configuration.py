@@ -2,8 +2,8 @@
 
 The file is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working
 directory or in the nearest folder above that has one of them. Its keys are the long names of
-options of `run`. Options that choose cases or say how a backend runs also apply to other commands
-that have them. A table with the name of a command applies to that command only; a table
+options of `run`. Some, such as those that choose cases, also apply to other commands that have
+them. A table with the name of a command applies to that command only; a table
 `profile.NAME` applies if `--config-profile NAME` is given.
 """
 
@@ -113,7 +113,7 @@ class Setting:
         return f"{location}, profile {self.profile}" if self.profile else location
 
     def problem(self, message: str, hint: str | None = None) -> Problem:
-        """Return a problem with this message, which points at the setting's line."""
+        """Return a problem with this message, which points at the setting's line if it is known."""
         name = self.key[-1]
         column = self.source.find(name) + 1
         if not self.line or not column:
@@ -198,10 +198,10 @@ def _mentions_dmlconf(project: Path) -> bool:
 
 
 def read_configuration() -> Configuration | None:
-    """Return the configuration; None if there is no file.
+    """Return the configuration; None if there is none.
 
     Raises:
-        InvalidFilesError: the file cannot be read, is not TOML, or has unknown keys.
+        InvalidFilesError: the file cannot be read, is not TOML, or has wrong keys or values.
     """
     path = configuration_file()
     if path is None:

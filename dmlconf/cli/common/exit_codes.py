@@ -13,13 +13,13 @@ class ExitCode(IntEnum):
     """How a command ended."""
 
     SUCCESS = 0
-    """Every selected case has a verdict, and none fails the run."""
+    """All is well; of a run, every selected case was run, and nothing fails it."""
     FAILED = 1
-    """At least one verdict fails the run."""
+    """A verdict fails the run, or a demand of the user is not met."""
     USAGE = 2
     """The command was used wrongly."""
     INVALID_FILE = 3
-    """A case, schema, log, waiver or certificate file is invalid, or a certificate was changed."""
+    """A file that was read, such as a case file, is invalid, or a certificate was changed."""
     BACKEND = 4
     """A backend could not be used."""
     NOTHING_SELECTED = 5
@@ -27,7 +27,7 @@ class ExitCode(IntEnum):
     NOTHING_CHECKED = 7
     """The run is complete and nothing fails it, but no case passed or was waived."""
     OUTPUT = 8
-    """A report could not be written, although all verdicts are in and none fails the run."""
+    """Output, such as a report, could not be written, although nothing failed."""
     INTERNAL = 70
     """A bug in dmlconf itself."""
 

@@ -40,11 +40,11 @@ __all__ = [
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
-"""How many logs the folder keeps, including that of the current run."""
+"""How many of the latest logs, with that of the current run, are never removed for their age."""
 KEPT_FOR: Final = timedelta(days=1)
-"""A log that had a verdict within this time is kept, even if there are more than `KEPT_LOGS`."""
+"""A log that had a verdict within this time is removed only on account of `KEPT_BYTES`."""
 KEPT_BYTES: Final = 512 << 20
-"""The maximum total size of the kept logs; the latest log may be larger."""
+"""The oldest logs beyond this total size are removed, but never the latest."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
 """A log that had a verdict within this time is never removed: its run may still go on."""
 _FIRST_BYTES: Final = 1 << 16
@@ -94,7 +94,7 @@ def temporary_log_directory() -> Path:
 
 
 def new_log() -> Path:
-    """Create an empty run log in `log_directory`, and remove the oldest logs there.
+    """Create an empty run log in `log_directory`, and remove logs there that need not be kept.
 
     Raises:
         OSError: the log cannot be created, or the disk is full.
@@ -103,7 +103,7 @@ def new_log() -> Path:
 
 
 def new_temporary_log() -> Path:
-    """Create an empty run log in `temporary_log_directory`, and remove the oldest logs there.
+    """Create an empty run log in `temporary_log_directory`, and remove logs as `new_log` does.
 
     Raises:
         OSError: the log cannot be created, or the folder belongs to another user.
@@ -213,7 +213,7 @@ def _cut(path: Path, end: int) -> IO[str]:
 
 
 def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, footer: Footer) -> None:
-    """Check at the end of a run that its log is the file that the run wrote, and nothing else.
+    """Check at the end of a run that its log is still the file, and the text, that the run wrote.
 
     Args:
         stream: the stream through which the run wrote to the log.

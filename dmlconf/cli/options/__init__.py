@@ -1,1 +1,1 @@
-"""Groups of options that several commands share."""
+"""Options of commands, most of which several commands share."""

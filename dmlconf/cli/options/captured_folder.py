@@ -33,10 +33,10 @@ block_nodes_option: Final = option(
 
 
 def require_empty(folder: Path) -> None:
-    """Check that a folder holds no files, and that files can be written there.
+    """Check that a folder is empty or absent, and that files can be written there.
 
     Raises:
-        click.UsageError: it holds files, or none can be written.
+        click.UsageError: it is not empty, or no files can be written.
         OutputError: the folder cannot be read.
     """
     try:

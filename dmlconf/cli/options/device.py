@@ -38,7 +38,8 @@ class DeviceOptions:
         """Return the backend of this name, with the path of the DirectML library.
 
         Raises:
-            click.UsageError: there is no such backend, or it cannot use a DirectML file.
+            BackendError: there is no such backend, or there are several.
+            click.UsageError: it cannot use a DirectML file.
         """
         [name] = with_directml([registry.parse(backend)], self.directml)
         return name

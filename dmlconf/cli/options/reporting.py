@@ -51,8 +51,8 @@ def parse_reports(
         log: the file that `--log` names, if any.
 
     Raises:
-        click.BadParameter: a format is unknown, a file must not be replaced, or two reports name
-            the same file or both go to standard output.
+        click.BadParameter: a format is unknown, a file must not be replaced or is named twice, or
+            two reports go to standard output.
     """
     try:
         reports = [parse_report(each, formats) for each in options]

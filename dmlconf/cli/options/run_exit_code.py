@@ -62,7 +62,7 @@ def parse_statuses(
     """Return the statuses that values such as `unchecked,unsupported` name.
 
     Raises:
-        click.BadParameter: a status is unknown, or fails every run.
+        click.BadParameter: a value is not one of `FAIL_ON`.
     """
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:

@@ -244,7 +244,7 @@ def load_chosen(
 ) -> tuple[Suite, list[PlannedCase]]:
     """Load the suite under the paths, and return it with the cases that the options select.
 
-    Files that cannot contain a selected case are not read.
+    Files whose operators or names rule out a selected case are not read.
 
     Args:
         profile: the name of the certification profile whose cases to select.
@@ -285,7 +285,7 @@ def _loaded(
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with the full identifiers of the lists' cases.
 
-    More files are read, scope by scope, until each name of the lists has a case.
+    More files are read, scope by scope, until each name has a case or no scope is left.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []

@@ -1,6 +1,6 @@
 """Report at which node a model's outputs begin to differ from the CPU provider's, and who is wrong.
 
-The suspect is DirectML if a dispatch that it ran is wrong; otherwise ONNX Runtime's provider.
+The suspect is DirectML if one of its dispatches is wrong, ONNX Runtime's provider if all are right.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
 
 
 def suspect(verdicts: Sequence[Verdict]) -> str:
-    """Return a sentence that names the suspect, from the verdicts on dispatches in their order."""
+    """Return a sentence on the suspect, from the verdicts on dispatches in their order."""
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
         return f"DirectML is suspect: its dispatch {wrong.case} is wrong."

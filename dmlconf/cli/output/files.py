@@ -15,7 +15,7 @@ __all__ = ["OutputError", "replaced", "require_folder", "write_new"]
 
 
 class OutputError(ExpectedError):
-    """A result that is complete cannot be written, as on a full disk."""
+    """An output file or folder cannot be written, as on a full disk, or read."""
 
 
 def replaced(

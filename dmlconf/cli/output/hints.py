@@ -31,7 +31,7 @@ def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 
 def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
-    """Yield hints on how dmlconf can check the cases that this run left unchecked.
+    """Yield hints on cases that this run left unchecked for want of an expectation.
 
     Cases of the bundled suite get no hints.
     """

@@ -26,7 +26,7 @@ _PARTS: Final = 4
 
 @contextmanager
 def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
-    """Show a progress bar or occasional lines; yield a function to call after each case.
+    """Show a bar or occasional lines unless `quiet`; yield a function to call after each case.
 
     The function's argument is whether the case fails the run.
 

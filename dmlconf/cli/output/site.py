@@ -27,10 +27,12 @@ _FOLDERS: Final = ("cases", "environments", "operators")
 
 
 def prepared_folder(folder: Path) -> None:
-    """Create the folder if there is none; refuse one with other files than an earlier site.
+    """Create the folder if there is none; refuse one that is not an earlier site but has files.
+
+    Hidden files do not count, and files beside an earlier site stay.
 
     Raises:
-        click.UsageError: the folder has other files, or cannot be created.
+        click.UsageError: the folder is refused, or cannot be created or read.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +52,7 @@ def _is_site(folder: Path) -> bool:
 
 
 def write_site(folder: Path, site: Site) -> int:
-    """Write the pages, remove others of an earlier site, and return how many were written.
+    """Write the site, remove other pages of an earlier one, and return how many pages it has.
 
     `index.html` is written last, so that all pages to which it links exist.
 

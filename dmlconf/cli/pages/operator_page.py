@@ -1,4 +1,4 @@
-"""The page of one operator in Markdown, from the catalogue and the bundled suite."""
+"""dmlconf's own page on an operator in Markdown, from the catalogue and the bundled suite."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STANDARDS: Final = {"onnx": "ONNX", "webnn": "WebNN"}
 
 
 def operator_page(entry: Operator, counts: Counter[str]) -> str:
-    """Return everything in the catalogue about an operator, as Markdown.
+    """Return what there is to know about an operator, as Markdown.
 
     Args:
         counts: how many cases the operator has, by the name of their file (`case_counts`).

@@ -1,1 +1,1 @@
-"""Run cases from commands: each module drives the engine for one purpose."""
+"""Parts of commands that run cases."""

@@ -1,4 +1,4 @@
-"""`dmlconf record --into-case`: write the outputs of a real DirectML into cases as expectations."""
+"""`dmlconf record --into-case`: write the outputs of a backend into cases as expectations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def record_into_cases(
         arguments: case files and folders, and identifiers of cases in them.
 
     Raises:
-        click.UsageError: the reference is to be recorded, or there is no case file.
+        click.UsageError: the reference is to be recorded, a challenge is given, or no case file.
         InvalidFilesError: a file is invalid, or an entry cannot hold expected outputs.
     """
     if tested.name == "numpy":

@@ -52,7 +52,7 @@ def diagnose_order(
     timeout: float,
     known_faults: bool,
 ) -> int:
-    """Find the smallest sequences of earlier cases after which cases fail, print and write them.
+    """Find short sequences of earlier cases after which cases fail, print and write them.
 
     Args:
         folder: where to write sequences; None to write none.
@@ -156,7 +156,7 @@ def _write(
     paths: Sequence[Path],
     indices: dict[str, int],
 ) -> None:
-    """Write a sequence as a list that `run --cases` takes, with the command that repeats it."""
+    """Write a sequence as a list for `run --cases`, with the command if it keeps this order."""
     name = exported_name(result.case.partition("/")[0])
     file = folder / f"{number:02}-{name}" / "sequence.txt"
     sequence = [*result.earlier, result.case]

@@ -137,7 +137,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
 
 
 def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
-    """Return the cases about which there may be hints; they are few, so the plan can be freed."""
+    """Return the cases on which there may be hints, so that the rest of the plan can be freed."""
     from dmlconf.cli.output.hints import outside_the_bundled_suite
 
     if shown.quiet or len(run.plan) > LARGEST_HINTED_PLAN:

@@ -45,7 +45,7 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
     """Return the cases that failed in a run and that identifiers, patterns or handles name.
 
     Raises:
-        click.UsageError: a name fits no failing case, or a handle fits several.
+        click.UsageError: a name fits no failing case, or one that is no pattern fits several.
     """
     failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
     try:

@@ -45,7 +45,7 @@ class _Finding:
 
     Attributes:
         subject: what was checked, such as `DirectML`.
-        state: whether the subject works, is absent, or prevents every run.
+        state: whether the subject works, cannot be used, or prevents every run.
         advice: what to do; None if there is nothing to do.
     """
 

@@ -183,7 +183,7 @@ def _default_name(head: Recording) -> str:
 
 
 def _save_parts(parts: Sequence[Part]) -> str:
-    """Write the files whose content changes, and return a phrase that says how many there are."""
+    """Write the files whose content changes, and return a phrase that counts them and all."""
     changed = 0
     for part in parts:
         if part.content is not None:
