@@ -22,9 +22,10 @@ COMPANIONS = (
     "element_wise_add/combinations/pairs-9[Values=2x3x7xFLOAT32x1:5xtransposedx0:100:3]",
     "element_wise_add/combinations/pairs-6[Values=5x1x1x32xFLOAT32x1:5xpaddedx0:100:4]",
 )
-"""Cases that run in one batch with each example; the batch becomes one model.
+"""Cases that run in one batch with each example.
 
-OpenVINO's provider takes some operators only in a model of several nodes.
+OpenVINO's provider, for which a batch becomes one model, takes some operators only in a model of
+several nodes.
 """
 
 
@@ -59,7 +60,7 @@ class FindingChecks:
     target: str
 
     def check_example(self, finding: Finding) -> None:
-        """Check that the example fails as the finding says, or passes in a newer version."""
+        """Check that the example fails as the finding says, or not at all in another version."""
         of = case(finding.example)
         reached = self._verdict(of, self._outcome(of))
         is_other = self.backend.environment().version != self.findings.version
@@ -78,9 +79,9 @@ class FindingChecks:
                 alone = {**right.arrays, output: defect(right.arrays[output], index)}
                 reached = self._verdict(of, Outputs(alone))
                 if not reached.status.fails_run:
-                    continue  # The element is open.
+                    continue  # The rule or a deviation permits the defect.
                 if finding.wrong.formula is None and _names(reached, finding):
-                    continue  # The finding permits any value of this element.
+                    continue  # The finding explains any value of this element.
                 defects += 1
                 together = {**outcome.arrays, output: defect(array, index)}
                 reached = self._verdict(of, replace(outcome, arrays=together))

@@ -31,9 +31,9 @@ def install_plugin(
     """Write a distribution that registers a backend into a folder.
 
     Args:
-        folder: the folder, which PYTHONPATH must name.
+        folder: the folder, which must be on the path of modules.
         name: the backend's name.
-        module: the module whose function `create` makes the backend; by default, its name.
+        module: the module whose function `create` makes the backend; by default, that of its name.
         code: the text of that module; None if it exists.
         distribution: the distribution's name; by default, the backend's.
         version: the distribution's version.

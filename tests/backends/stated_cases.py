@@ -69,7 +69,7 @@ def stated_case(
         owned: the inputs that are constants in the other project; they get OWNED_BY_DML.
 
     Raises:
-        NoCaseError: the desc is one that DirectML must refuse.
+        NoCaseError: DirectML lacks such tensors, or must refuse the desc.
     """
     data = {field: tensor_of(each) for field, each in inputs.items() if each is not None}
     expected = {field: tensor_of(each) for field, each in outputs.items()}
@@ -135,7 +135,7 @@ def along_axes(output: Array, sizes: Sequence[int], axes: Collection[int]) -> Ar
 
 
 def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the tensors of a field that is an array by name, and the desc's fields for them.
+    """Return by name the tensors of a field that is an array, and the desc's fields for them.
 
     The names are `InputTensors[0]`, `InputTensors[1]` and so on.
 

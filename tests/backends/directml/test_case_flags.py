@@ -17,7 +17,7 @@ from tests.backends.directml.com import FakeCom
 from tests.bundled import bundled
 
 E_FAIL = -2147467259
-"""The HRESULT 0x80004005 as a signed number, which ends each test after CompileOperator."""
+"""The HRESULT 0x80004005 as a signed number, which CompileOperator returns."""
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Structures, constants, slots of vtables and IIDs agree with Microsoft's headers.
 
 This needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
-DMLCONF_DIRECTX_HEADERS can name another folder of them. Where MinGW's C compiler is installed, the
-same is compiled for Windows with MinGW's headers.
+DMLCONF_DIRECTX_HEADERS can name another folder of them. Where MinGW's C compiler is installed,
+structures, slots and IIDs of Direct3D 12 and DXGI are also compared with MinGW's headers.
 """
 
 from __future__ import annotations

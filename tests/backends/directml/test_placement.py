@@ -1,4 +1,4 @@
-"""Tensors are placed in memory between guard bands; all else holds a fill value, the poison."""
+"""Tensors lie in memory between guard bands; all but inputs holds a fill value, the poison."""
 
 from __future__ import annotations
 

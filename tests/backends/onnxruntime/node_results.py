@@ -76,8 +76,8 @@ def _result(test: NodeTest, case: Case, backend: OnnxRuntimeBackend) -> tuple[st
         return "not_expressible", reached.reason.message
     if reached.reason.kind is not ReasonKind.CONTRADICTION or not isinstance(outcome, Outputs):
         return "failed", reached.reason.message
-    # ONNX expects other values than DirectML's rule permits. They must be a deviation of ONNX, or
-    # close enough for ONNX's own tests, whose tolerances are those below.
+    # ONNX expects other values than DirectML's rule permits. The outcome must be close to them by
+    # ONNX's own tolerances, and what the rule permits or a deviation of ONNX.
     alone = replace(case, expectation=None)
     again = conclusion.excused(alone, outcome, conclusion.judge(alone, outcome))
     assert isinstance(case.expectation, ExpectedOutputs)

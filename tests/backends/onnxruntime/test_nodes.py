@@ -1,4 +1,4 @@
-"""ONNX's own node tests pass as cases on ONNX Runtime, or a deviation or finding explains why not.
+"""ONNX's own node tests pass as cases on ONNX Runtime, or `node_results.yaml` says why not.
 
 They are evidence from outside for the translation, the reference and the rules.
 """

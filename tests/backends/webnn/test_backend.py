@@ -1,4 +1,4 @@
-"""The backend `webnn` runs cases in the Chromium of `lab/chromium.py`, also after its crashes."""
+"""The backend `webnn` runs cases in Chromium (see `lab/chromium.py`), also after its crashes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_programs_beyond_what_the_browser_reads_at_once_are_sent_in_parts(
 
 
 def processes_of_browser(kind: str) -> list[psutil.Process]:
-    """Return processes of the browser: with `--type=renderer` its pages, else all."""
+    """Return the browser's processes with an option, such as its pages with `--type=renderer`."""
     processes = [
         each
         for each in psutil.Process().children(recursive=True)

@@ -1,4 +1,4 @@
-"""WebNN's own tests pass as cases on WebNN, or a deviation or finding explains why not.
+"""WebNN's own tests pass as cases on WebNN, or `wpt_results.yaml` says why not.
 
 They are read from a checkout of web-platform-tests, which is no package. Without a checkout they do
 not run, and `wpt_results.yaml` has the results of the last time. Further tests here check how tests

@@ -1,7 +1,7 @@
 """Run WebNN's own tests as cases on WebNN, and write the results to `wpt_results.yaml`.
 
-`python -m tests.backends.webnn.wpt_results` does so in about a minute. It needs the variables
-DMLCONF_CHROMIUM, and DMLCONF_WPT, which names a checkout of web-platform-tests.
+`python -m tests.backends.webnn.wpt_results` does so in about a minute. It needs the Chromium
+of the backend `webnn`, and the variable DMLCONF_WPT, which names a checkout of web-platform-tests.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def case_of(
         fields: the desc's other fields; those that are not named are absent.
 
     Raises:
-        NoCaseError: the desc is one that DirectML must refuse.
+        NoCaseError: DirectML lacks such tensors, or must refuse the desc.
     """
     inputs = {"InputTensor": test.input(0)} if inputs is None else inputs
     outputs = {"OutputTensor": test.outputs[0]} if outputs is None else outputs

@@ -1,6 +1,6 @@
-"""Convert any of ONNX's node tests into a case.
+"""Convert ONNX's node tests into cases.
 
-The case is of the DirectML operator that `schemas/translation/onnx.yaml` expresses by the test's
+A case is of the DirectML operator that `schemas/translation/onnx.yaml` expresses by the test's
 node. Translated back to ONNX, the case must give the outputs that ONNX expects.
 """
 

@@ -53,7 +53,7 @@ class NodeTest:
 
 
 def node_tests() -> Iterator[NodeTest]:
-    """Yield the package's tests of one node, apart from other domains than ONNX's own."""
+    """Yield the package's tests, with arrays, of one node of ONNX's own domain."""
     from onnx.backend.test.case.node import collect_testcases
 
     with warnings.catch_warnings(action="ignore"):  # Some casts overflow, as ONNX intends.
@@ -63,7 +63,7 @@ def node_tests() -> Iterator[NodeTest]:
         if len(nodes) == 1 and nodes[0].domain in ("", "ai.onnx") and test.data_sets:
             inputs, outputs = test.data_sets[0]
             if all(isinstance(each, np.ndarray | np.generic) for each in (*inputs, *outputs)):
-                # Tests with other values, which are sequences, have no case.
+                # Tests with other values, such as sequences, have no case.
                 yield _node_test(test.name, test.model, inputs, outputs)
 
 

@@ -22,7 +22,7 @@ _ACTIVATIONS: Final = {
     "LSTM": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"),
 }
 _INPUTS: Final = ("Weight", "Recurrence", "Bias", "", "HiddenInit", "CellMemInit", "Peephole")
-"""DirectML's name of each input after the first; empty for the lengths, which no test uses."""
+"""DirectML's names of the inputs after the first; empty for the lengths, which no test shortens."""
 
 
 def _recurrent(test: NodeTest) -> Case:

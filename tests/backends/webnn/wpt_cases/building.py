@@ -59,7 +59,7 @@ def case_of(
         fields: the desc's other fields; those that are not named are absent.
 
     Raises:
-        NoCaseError: the desc is one that DirectML must refuse.
+        NoCaseError: DirectML lacks such tensors, or must refuse the desc.
     """
     inputs = {"InputTensor": test.input("input")} if inputs is None else inputs
     outputs = {"OutputTensor": test.output()} if outputs is None else outputs

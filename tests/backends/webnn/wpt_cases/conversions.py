@@ -1,7 +1,8 @@
-"""Convert any of WebNN's tests into a case.
+"""Convert WebNN's tests into cases.
 
-The case is of the DirectML operator that `schemas/translation/webnn.yaml` expresses by the test's
-operation. Translated back to WebNN, the case must give the outputs that the test expects.
+The case of a single operator is of the DirectML operator that `schemas/translation/webnn.yaml`
+expresses by the test's operation. Translated back to WebNN, a case must give the outputs that the
+test expects.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def _gemm(test: WptTest) -> Case:
     }
     if c is not None:
         inputs["CTensor"] = np.broadcast_to(c, output.shape)
-    if output.ndim > _MOST_DIMENSIONS:  # All leading dimensions become one.
+    if output.ndim > _MOST_DIMENSIONS:  # All dimensions but the last three become one.
         inputs = {n: each.reshape(-1, *each.shape[-3:]) for n, each in inputs.items()}
         output = output.reshape(-1, *output.shape[-3:])
     return case_of(

@@ -62,7 +62,7 @@ def _ordinal(array: Array) -> Array:
 
 
 def _packed(array: Array) -> Array:
-    """Return numbers of 4 bits, of which WebNN keeps only the lowest four bits: 17 becomes 1."""
+    """Return numbers as WebNN keeps them in 4 bits: 17 becomes 1."""
     low = array & 0xF
     return np.where(low & 0x8, low - 0x10, low) if array.dtype == np.int8 else low
 
