@@ -1,6 +1,7 @@
 """Add cases for missing pairs of values to `cases/OPERATOR/combinations.yaml`.
 
-A pair, such as `Axis = last` with `DataType = INT8`, is missing if no case of the operator has it.
+A pair, such as `Axis = last` with `DataType = INT8`, is missing if no valid case of the operator
+has it, those of models aside.
 `python -m tests.combinations gemm reduce` adds entries at the end of two files and changes no
 identifier. Record the new cases in the Wine lab afterwards.
 """
@@ -31,7 +32,7 @@ _HEAD = """\
 
 
 def make(folder: str) -> None:
-    """Write the file of one operator, and print which pairs are still missing."""
+    """Add cases to the file of one operator, and print some pairs for which none was found."""
     begun = time.monotonic()
     path = cases_directory() / folder / "combinations.yaml"
     entry = operator(folder)

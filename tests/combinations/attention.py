@@ -23,7 +23,7 @@ _FORMS: Final = (
     ("ValueTensor", "StackedQueryKeyTensor"),
     ("StackedQueryKeyValueTensor",),
 )
-"""Sets of tensors, each of which holds all queries, keys and values."""
+"""Sets of tensors; those of one set have all queries, keys and values."""
 
 _PAST: Final = {"PastKeyTensor", "PastValueTensor"}
 _PRESENT: Final = {"OutputPresentKeyTensor", "OutputPresentValueTensor"}
@@ -114,7 +114,7 @@ def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> I
     """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     yield from _of_other_sizes(operator, desc, name, value)
     if value in ("1", "channels-last"):
-        # The channels are the second size. With one head that is 1, and no layout differs from
+        # The channels are the second size. With one head that is 1, and `channels-last` equals
         # packed; with five sizes the number of batches is the second.
         for each in _of_other_sizes(operator, desc, name, value):
             yield {**each, **{tensor: _of_five_sizes(each.get(tensor)) for tensor in _OF_HEADS}}
@@ -127,7 +127,7 @@ def _of_five_sizes(tensor: Any) -> Any:
 
 
 def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield descs of the sizes of `_others`, also with several batches and with no size of 1."""
+    """Yield descs of the sizes of `_others`, also with several batches and with larger sizes."""
     now = _read(desc)
     for other in _others(now, name, value):
         for sized in (other, replace(other, batches=max(2, other.batches))):
@@ -174,8 +174,8 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
     elif name == "batches":
         yield replace(now, batches=1 if value == "1" else 3)
     elif name == "queries":
-        # Stacked tensors need as many keys as queries. A position bias or a mask has an element
-        # for each pair of these, and is soon too large.
+        # Stacked queries and keys are equally many. A position bias or a boolean mask has an
+        # element for each pair of a query and a key, and is soon too large.
         few = replace(now, batches=1, heads=1, shared=1, head=2, value=2)
         lean = replace(few, others=now.others - {"BiasTensor", _POSITIONS})
         for size in _SIZES[value]:
@@ -320,7 +320,7 @@ def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
 
 
 def mask_values(desc: Desc) -> dict[str, Any]:
-    """Return the entry of a case file for the data of a mask that hides some keys."""
+    """Return the entry of a case file for the data of a mask that may hide some keys."""
     now = _read(desc)
     batches, total = now.batches, now.total
     fewer = [max(1, total - at % 3) for at in range(batches)]

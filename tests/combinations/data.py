@@ -22,9 +22,9 @@ def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[s
     Args:
         tensor: the tensor.
         data_class: `special`, `all -infinity`, `fractions`, `small`, `large`; others give integers.
-        mild: 0 for all of the class; 1 for fewer special elements (one of 23 instead of 5), large
-            numbers that are less large, and bounds that are not symmetrical; 2 for one special
-            element in 997, an infinity.
+        mild: 0 for all of the class; 1 for fewer special elements (one of 23 instead of 5, but not
+            in small tensors), large numbers that are less large, and bounds that are not
+            symmetrical; 2 for one special element in 997, the first an infinity.
         seed: the seed of the fill.
     """
     data_type = tensor.DataType

@@ -67,7 +67,7 @@ class Draft:
 
     Attributes:
         desc: its desc.
-        data: the entries of a case file for the data of inputs, apart from the one of `data_class`.
+        data: entries of a case file for the data of inputs; that of the data input is ignored.
         data_class: the class of the data of the operator's data input (`data_input`).
         in_place: whether outputs share the buffers of inputs.
         mild: more than 0 for fewer special elements and smaller numbers (`fill_of`), so that fewer
@@ -150,7 +150,7 @@ def _kind_and_arguments(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, 
 def _indices(
     operator: Operator, desc: Desc, each: Field, tensor: TensorDesc, kept: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the entry for indices or lengths: `kept` if it is within bounds, or a new one."""
+    """Return the entry for indices or lengths: a new one, or `kept` if it is in bounds to read."""
     assert each.bounds is not None
     if each.bounds.writes is not None:
         return distinct_indices(operator, desc, tensor)
@@ -167,7 +167,7 @@ def _indices(
 def _fitting(
     entry: Mapping[str, Any] | None, each: Field, tensor: TensorDesc
 ) -> Mapping[str, Any] | None:
-    """Return the entry, or None for a list of another length for a filter or a bias."""
+    """Return the entry; None if it lists too few or too many elements of a filter or a bias."""
     listed = entry is not None and "values" in entry
     free = each.name in ("FilterTensor", "BiasTensor")
     if entry is not None and listed and free and len(entry["values"]) != tensor.ElementCount:
@@ -202,7 +202,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
 
 
 def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
-    """Return a draft of each case, without layouts and flags, and what drafts may take from cases.
+    """Return drafts of small cases, without layouts and flags, and what drafts may take from cases.
 
     A draft keeps the class of its case's data only if that means infinities or NaN: since the case
     shows mistakes with such data, the draft may do so, too.
@@ -414,7 +414,7 @@ _CHOICES: Final = {
     "packed": ("implicit",),
     "padded": ("padded", "spread"),
 }
-"""Layouts to try for each layout class; `spread` also gives gaps to a tensor of one row."""
+"""Layouts to try for these classes; `spread` also gives gaps to a tensor of one row."""
 
 
 def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
@@ -444,7 +444,7 @@ def may_have(draft: Draft, name: str, value: str) -> bool:
 
 
 def _owners(operator: Operator, desc: Desc) -> list[set[str]]:
-    """Return sets of inputs for DirectML to own: all but the first, or one of these alone."""
+    """Return sets of inputs for DirectML to own: all but the first of several, or one of these."""
     names = [TensorRef.of(name).field for name, _, _ in tensors_of(operator, desc, FieldKind.INPUT)]
     others = names[1:] or names
     return [set(others), *({each} for each in others)]
@@ -505,7 +505,7 @@ def _element(draft: Draft, slot: TensorRef, value: str, pool: Pool) -> Iterator[
 
 
 def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:
-    """Yield drafts for a parameter that `schemas/combinations/` computes from several fields."""
+    """Yield drafts for a parameter that `schemas/combinations/` computes from fields."""
     if name == "axes":
         yield from _reduced(operator, draft, value)
     if has_windows(operator):

@@ -50,7 +50,7 @@ def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> I
 
 
 def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:
-    """Return the names of the tensor that is sliced, or padded, and of the one that results."""
+    """Return the names of the tensor to slice or pad and of the result, or of their gradients."""
     if operator.name == "SLICE_GRAD":
         return "OutputGradientTensor", "InputGradientTensor"
     return "InputTensor", "OutputTensor"

@@ -47,7 +47,7 @@ def distinct_indices(operator: Operator, desc: Desc, tensor: TensorDesc) -> dict
 
 
 def _tuples(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
-    """Return the entry for the indices of SCATTER_ND: different tuples, in no simple order."""
+    """Return the entry for the indices of SCATTER_ND, all of whose tuples are different."""
     size = tensor.Sizes[-1]
     sizes = desc["InputTensor"].Sizes[-desc["InputDimensionCount"] :]
     most = min(sizes[:size])

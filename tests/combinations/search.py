@@ -1,9 +1,9 @@
 """Choose cases one at a time, each of which covers as many missing pairs as can be found.
 
-Each starts from a case of the suite, since the sizes of a desc depend on each other. A copy is
-changed to have one missing pair. Then the other parameters take the values that cover the most
-missing pairs, as long as the catalogue permits the desc. Nothing is random: a suite gives the same
-cases each time.
+Each starts from a draft, such as of a case of the suite, since the sizes of a desc depend on each
+other. A copy is changed to have one missing pair. Then the other parameters take the values that
+cover the most missing pairs, as long as the catalogue permits the desc. Nothing is random: a suite
+gives the same cases each time.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Search:
         self.add_rare_values()
 
     def values(self, draft: Draft) -> _Values | None:
-        """Return a draft's values; None if the catalogue refuses the draft or it is too large."""
+        """Return a draft's values; None if the draft is invalid or too large."""
         try:
             case = case_of(self.operator, draft)
             tensors = tensors_of(self.operator, draft.desc)
@@ -159,7 +159,7 @@ class _Search:
     def made(self, pair: Combination) -> _Made | None:
         """Return a draft that has a missing pair, and as many others as can be found.
 
-        If there is no other, the draft is one whose outputs show only gross mistakes.
+        Its outputs show only gross mistakes if no draft that shows others is found.
         """
         wanted = dict(pair)
         gross: _Made | None = None
@@ -219,7 +219,7 @@ class _Search:
     def varied(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> Iterator[tuple[Draft, _Values]]:
-        """Yield drafts that differ from the given one in one parameter that is not in `kept`."""
+        """Yield drafts with another value of one parameter that is not in `kept`."""
         for parameter in self.parameters:
             now = values[self.at[parameter.name]]
             if parameter.name not in kept and not parameter.name.startswith("layout of "):
@@ -310,7 +310,7 @@ class _Search:
 def covering(
     coverage: CombinationCoverage, drafts: Sequence[Draft], pool: Pool, most: int
 ) -> tuple[list[Draft], list[Combination]]:
-    """Return at most `most` drafts that cover missing pairs, and the pairs that got none."""
+    """Return at most `most` drafts that cover missing pairs, and pairs for which none was found."""
     search = _Search(coverage, drafts, pool)
     found: list[Draft] = []
     failed: list[Combination] = []

@@ -1,8 +1,8 @@
 """Give the search descs to start from whose sizes no change of one parameter reaches.
 
 A TOP_K along the last of seven axes, with 1031 elements, needs outputs of K elements there. For
-each operator a function yields sizes of all tensors that fit each other. In rare cases they may not
-fit: the search leaves out descs that the catalogue refuses.
+each of some operators a function yields sizes of all tensors that fit each other. In rare cases
+they may not fit: the search leaves out descs that the catalogue refuses.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
 
 
 def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) -> Draft | None:
-    """Return the draft changed to have all these values; None if no such draft is valid."""
+    """Return the draft changed to have all these values; None if no such draft is found."""
     if not values:
         return draft
     parameters = {each.name: each for each in parameters_of(entry)}

@@ -231,7 +231,7 @@ def _ranked(sizes: _Sizes, rank: int, at: int, added: int) -> _Sizes:
 
 
 def _channels(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
-    """Yield the desc with other channels and groups if the parameter is one of the two."""
+    """Yield the desc, or descs with other channels and groups if the parameter is one of these."""
     if name not in ("groups", "input channels", "output channels") or "GroupCount" not in desc:
         yield desc
         return

@@ -56,7 +56,7 @@ def _flow(value: Any) -> str:
 
 
 def entries(operator: Operator, drafts: Sequence[Draft], first: int) -> list[dict[str, Any]]:
-    """Return entries of a case file; drafts that have the same fields share one."""
+    """Return entries of a case file; drafts with the same fields and `in_place` share one."""
     groups: dict[str, list[_Leaves]] = {}
     for draft in drafts:
         leaves = dict(_leaves((), _entry(operator, draft)))
