@@ -115,7 +115,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which tests the default choice left out, and how to run them."""
+    """Say how many tests of each marker were left out, and how to run them."""
     left_out = terminalreporter.stats.get("deselected", [])
     for marker, need in NEEDS.items():
         count = sum(item.get_closest_marker(marker) is not None for item in left_out)

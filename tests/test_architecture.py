@@ -166,7 +166,7 @@ def test_no_folder_holds_more_than_a_reader_takes_in() -> None:
 
 
 def test_imports_are_seen_wherever_they_stand() -> None:
-    # The test above proves nothing unless it sees every form of import.
+    # Tests of imports prove nothing unless they see those inside functions and of `__main__`.
     source = PACKAGE / "cli" / "common" / "exit_codes.py"
     assert {"documents", "backends"} <= imported_parts(source)
     assert imported_parts(PACKAGE / "__main__.py") == {"cli"}

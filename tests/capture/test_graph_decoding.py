@@ -33,8 +33,8 @@ class Device:
 
     Attributes:
         known: the desc of each operator, by the operator's address.
-        graph: the graph that was compiled last.
-        error: why that graph cannot be decoded.
+        graph: the graph that was decoded last.
+        error: why a compiled graph cannot be decoded.
         com: the IDMLDevice.
     """
 

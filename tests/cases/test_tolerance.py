@@ -1,4 +1,4 @@
-"""A case may state a tolerance, which permits more than the rule only with a reason, and an origin.
+"""A case may state an origin, and a tolerance, which permits more than the rule only with a reason.
 
 An origin says where expected values come from that are not from DirectML's documentation.
 """

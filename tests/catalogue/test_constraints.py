@@ -56,7 +56,7 @@ VALID: Final[dict[str, dict[str, Any]]] = {
         "Repeats": (1, 2),
     },
 }
-"""A small valid desc of each operator."""
+"""Small valid descs, by operator."""
 
 BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("ARGMIN", "same-dimension-count", {"OutputTensor": tensor(1, 2, 1, data_type=UINT)}),

@@ -228,7 +228,7 @@ def test_a_desc_without_the_part_does_not_need_its_level(
 
 
 def requirements() -> Iterator[tuple[str, str]]:
-    """Yield each level that the catalogue demands for a part of a desc, as operator and text."""
+    """Yield each level that the catalogue, but no table, demands for a part: operator and text."""
     for entry in map(operator, operator_names()):
         for requirement in entry.level_requirements:
             yield entry.name, f"feature level {requirement.since} for {requirement.part}"

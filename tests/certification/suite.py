@@ -126,7 +126,7 @@ def certified(folder: Path, *more: str, backend: str = BACKEND) -> Path:
 
 
 def verified(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate in a furnished folder, of any backend that tests use."""
+    """Verify a certificate in a furnished folder, and allow the backends `faulty` and `numpy`."""
     options = ("--profile", "small.yaml", "-q", *_ALLOWED)
     return dmlconf_here(folder, "verify", file, "suite", *options, *more)
 

@@ -1,4 +1,4 @@
-"""A certificate's report begins with the number of verdicts that rest on known faults."""
+"""A certificate's report states the number of verdicts that rest on known faults."""
 
 from __future__ import annotations
 

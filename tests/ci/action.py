@@ -69,7 +69,7 @@ class Job:
         return self.folder / "summary.md"
 
     def run(self) -> None:
-        """Run each step in order; one that fails ends the job."""
+        """Run in order the scripts of steps whose condition holds; one that fails ends the job."""
         self.workspace.mkdir(exist_ok=True)
         self.temporary.mkdir(exist_ok=True)
         for step in steps():

@@ -1,4 +1,4 @@
-"""`--directml FILE` refuses files that are not DirectML, with a message and exit code 2 or 4."""
+"""`--directml FILE` ends with a message and exit code 2 or 4 if FILE cannot be used."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ NAMES = (
 
 @pytest.fixture
 def strange(tmp_path: Path) -> Path:
-    """Return a folder whose modules leave a trace where they are executed."""
+    """Return a folder whose modules leave a trace if they are executed."""
     for name in NAMES:
         trace = f"open({str(tmp_path / 'executed')!r}, 'a').write({name!r} + '\\n')\n"
         (tmp_path / f"{name}.py").write_text(trace + "raise SystemExit(99)\n", encoding="utf-8")

@@ -184,7 +184,7 @@ import os, signal, sys
 if "--multiprocessing-fork" in sys.orig_argv:
     os.kill(os.getpid(), signal.SIGINT)
 """
-"""Code with which each process that dmlconf starts gets Ctrl-C before it imports anything."""
+"""Code with which each process of `multiprocessing` gets Ctrl-C before it imports dmlconf."""
 
 
 def customized(directory: Path, text: str) -> str:

@@ -69,7 +69,7 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
 )
 def test_a_matrix_does_not_fill_the_memory(tmp_path: Path, expression: str) -> None:
     text = MATRIX.format(expression=expression)
-    if "16" in expression:  # 60,000 cases have all 4,000 numbers of a value in their names.
+    if "16" in expression:  # 60,000 names would have the 4,000 numbers of one value.
         text = text.replace(')"}', ')", B: "=range(4096)", C: "=range(15)"}')
     write(tmp_path, text)
     done = limited(tmp_path, "list", "tile.yaml")

@@ -1,4 +1,4 @@
-"""Files that commands write replace no other files, and no run loses its log to another."""
+"""Files that commands write replace none of other kinds, and no run loses its log to another."""
 
 from __future__ import annotations
 

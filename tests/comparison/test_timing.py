@@ -37,7 +37,7 @@ def log(
         seed: the seed of the random numbers.
         factors: how many times as long operators take, by name.
         jitter: the standard deviation of the logarithm of a time.
-        large: how many times as long the first case of GEMM takes, which is the longest.
+        large: how many times as long the first case of GEMM takes, its longest.
     """
     chance = random.Random(seed)
     verdicts = []
@@ -101,7 +101,7 @@ def test_an_operator_that_is_slower_than_all_others_became_is_named_beside_them(
 
 
 def bursts(seed: int, factors: Mapping[str, float] = {}) -> RunLog:
-    """Return a run of 100 operators on a machine that is busy while every eighth of them runs."""
+    """Return a run of 100 operators on a machine that is busy during about one in eight of them."""
     chance = random.Random(seed)
     verdicts = []
     for operator in (f"OPERATOR_{number}" for number in range(100)):

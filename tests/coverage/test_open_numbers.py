@@ -1,4 +1,4 @@
-"""A condition on sizes is impossible if it is false for all sizes from known minimums on.
+"""Only a condition that is false for all sizes from known minimums on is called impossible.
 
 `Several` stands for any number from 2 on, `Any` for any from 1 on.
 """

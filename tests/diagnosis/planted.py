@@ -23,7 +23,7 @@ __all__ = ["DEFECTS", "Defect", "PlantedBackend"]
 
 @dataclass(frozen=True)
 class Defect:
-    """A planted defect; `planted.yaml` says what its members mean."""
+    """A planted defect; `planted.yaml` says what `when` and `named` mean."""
 
     name: str
     operators: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""If a graph's wrong outputs are those of another graph (a rewrite), the diagnosis names it.
+"""If a rewrite of a graph gives its wrong outputs, the diagnosis names the rewrite.
 
-The rewrite is what a graph compiler may have made of the graph by mistake.
+A graph compiler may have applied the rewrite by mistake.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _trimmed(text: str) -> str:
 
 
 def formats() -> str:
-    """Return the page of the files that dmlconf writes, from their schemas."""
+    """Return the page of the formats of logs, reports and recordings, from their schemas."""
     lines = [
         "# Formats of logs, reports and recordings",
         "",

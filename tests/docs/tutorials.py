@@ -74,7 +74,7 @@ _Run = Callable[[Path, Sequence[str]], str]
 
 
 def _typed(folder: Path, block: re.Match[str], run: _Run) -> str:
-    """Write the file of a block, or run its command; return the block with the new output."""
+    """Write or change the file of a block, or run its command; return it with the new output."""
     language, file, content = block.groups()
     if language == "diff":
         _change(folder / file, content.splitlines())
@@ -113,7 +113,7 @@ def _run_here(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _run_in_lab(folder: Path, arguments: Sequence[str]) -> str:
-    """Return what dmlconf prints in the Wine lab, to which the checkout is `Z:\\checkout`."""
+    """Return dmlconf's standard output in the Wine lab, to which the checkout is `Z:\\checkout`."""
     done = subprocess.run(
         [sys.executable, _LAB, "run", "--", *arguments],
         cwd=folder,

@@ -119,7 +119,7 @@ def positions(data: Any) -> list[tuple[Any, Any]]:
 
 
 def schemas() -> list[tuple[dict[str, Any], Any]]:
-    """Return the schemas of a case file and its desc, each with data of the bundled suite."""
+    """Return schemas of case files, descs and expectations, with data of the bundled suite."""
     result: list[tuple[dict[str, Any], Any]] = []
     for name, stem in (("GATHER", "matrix"), ("TILE", "documented"), ("JOIN", "invalid")):
         file = cases_directory() / name.lower() / f"{stem}.yaml"

@@ -102,7 +102,7 @@ def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 class Fatal:
-    """A source of expected outcomes that has none, and kills or stops its process at one case."""
+    """A source that has no expected outcome, and at one case kills its process, raises or hangs."""
 
     def __init__(self, fault: str, part: str) -> None:
         self.fault, self.part = fault, part
@@ -198,7 +198,7 @@ def out_of_order(
     """Run five cases whose verdicts come in this order; the third case fails.
 
     Returns:
-        the cases in the order of the log's lines, and the log as read back.
+        the numbers of the cases in the order of the log's lines, and the log as read back.
     """
     planned = many(directory, 5)
 

@@ -1,4 +1,4 @@
-"""A plugin's backend that notes each case whose outcome a worker has taken.
+"""A plugin's backend that notes cases whose outcomes a worker has taken.
 
 A note is a line in the file that the environment variable FILE names. The note is written when the
 worker asks for the next outcome, since by then the worker has this one.
@@ -46,7 +46,7 @@ class Witness:
         self._notes = os.open(os.environ[FILE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def environment(self) -> Environment:
-        """Return an environment that names no device."""
+        """Return an environment with an invented device."""
         return Environment("witness", "1", "one", "1")
 
     def capabilities(self) -> Capabilities:
