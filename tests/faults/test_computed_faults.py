@@ -1,4 +1,4 @@
-"""Known faults of values are recognised in any case by DirectML's exact wrong outputs.
+"""Known faults of values are recognised by DirectML's exact wrong outputs in cases of any data.
 
 The wrong outputs are what DirectML 1.15.4, or the release that a test names, gives in the Wine lab.
 """
@@ -62,7 +62,7 @@ def judged(
     version: str,
     misconduct: tuple[Fault, ...] = (),
 ) -> tuple[str, str]:
-    """Return the status, and the name of the fault that explains it."""
+    """Return the status, and of a waived verdict the fault's name, else an empty text."""
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
     outcome = Outputs(arrays, faults=misconduct)
     verdict = judge(case, outcome, reference("numpy", parse("directml")))
@@ -145,7 +145,7 @@ SEEN = [
         "HeadCount: 1, MaskType: BOOLEAN}",
         {"OutputTensor": [math.nan]},
     ),
-    # The first element's moment is truncated by 0.0005, and then read as the parameter.
+    # The first element's moment is truncated by 0.0004, and then read as the parameter.
     Seen(
         "moments-written-before-the-parameters-are-read",
         "ADAM_OPTIMIZER",
@@ -645,7 +645,7 @@ BETWEEN = (
 @pytest.mark.parametrize(
     ("step", "at", "second", "unwritten", "named"),
     [
-        (2, 1, -51, [0, 5], True),  # between the elements: what is in the output before
+        (2, 1, -51, [0, 5], True),  # between the elements; -51 filled the output
         (2, 1, 17, [], True),
         (2, 3, -51, [0, 5], True),  # in the word that holds the last element
         (2, 1, -51, [0, 4, 5], False),
@@ -711,7 +711,7 @@ BETWEEN_INDICES = (
 def test_what_lies_between_two_indices_may_name_any_element(
     last: int, status: Status, tmp_path: Path
 ) -> None:
-    """The two indices lie 3 numbers apart: with a last stride of 2, the second one read is none."""
+    """The two indices lie 3 numbers apart: with a last stride of 2, neither is read second."""
     case = case_of(tmp_path, "SCATTER_ND", BETWEEN_INDICES.replace("LAST", str(last)))
     arrays = outputs_of(case, {"OutputTensor": [1, 2, 3, 4, 5, 77]})
     assert judged(case, arrays, "1.15.4")[0] is status

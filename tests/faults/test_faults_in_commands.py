@@ -42,7 +42,7 @@ WRONG = {"of-a-user": [1, 7, 4294967295], "of-another": [2]}
 
 
 def suite_in(folder: Path, defect: int = 0) -> tuple[Path, str]:
-    """Write a suite and a recording of it; a defect is added to one element of the outputs."""
+    """Write a suite and a recording of it; a defect is added to the last element of each output."""
     path = folder / "suite.yaml"
     path.write_text(SUITE, "utf-8")
     outcomes: dict[str, tuple[Case, Outcome]] = {}

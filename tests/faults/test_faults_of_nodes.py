@@ -38,7 +38,7 @@ JOINED = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
 
 
 def named(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -> str:
-    """Return the name of the fault that waives the graph; nothing if it fails."""
+    """Return the name of the fault that waives the graph; an empty text if it fails."""
     case = graph_case(folder, graph)
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
     verdict = judge(case, outcome, reference("numpy", parse("directml")))
@@ -261,7 +261,7 @@ def test_the_refusal_of_a_slice_is_named_where_it_begins_at_a_multiple_of_16_byt
 
 
 def by_window(graph: str, sizes: str) -> str:
-    """Return a graph with SLICE1 instead of SLICE, whose window contains rows 2 and 3."""
+    """Return a graph with SLICE1 instead of SLICE, whose window begins at row 2."""
     window = f"InputWindowOffsets: [0, 0, 2, 0], InputWindowSizes: {WINDOWS[sizes]}"
     return (
         graph.replace("SLICE", "SLICE1")
@@ -271,7 +271,7 @@ def by_window(graph: str, sizes: str) -> str:
 
 
 WINDOWS = {"[1, 1, 1, 2]": "[1, 1, 1, 2]", "[1, 1, 2, 2]": "[1, 1, 3, 2]"}
-"""The window that has as many rows with a stride of 2."""
+"""For the sizes of an output, those of a window with as many rows at a stride of 2."""
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])

@@ -1,6 +1,6 @@
 """Graphs whose sequences DirectML writes to the wrong outputs are waived, and no other ones.
 
-The expected outputs are those of DirectML 1.13.1 to 1.15.4 in the Wine lab.
+The waived outputs are those of DirectML 1.13.1 to 1.15.4 in the Wine lab.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def floats(*values: float) -> Array:
 
 
 def fault_of(folder: Path, text: str, outcome: Outcome, version: str = "1.15.4") -> str:
-    """Return the name of the fault that waives the graph; nothing if it fails."""
+    """Return the name of the fault that waives the graph; an empty text if it fails."""
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
     case = graph_case(folder, text)
     verdict = judge(case, outcome, reference("numpy", parse("directml")))

@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _faults(victim: str, seeds: Sequence[int]) -> list[Fault]:
-    """Do a victim harm once for each seed, in a laboratory of its own, and print what is broken."""
+    """Do a victim harm once for each seed, all in one laboratory, and print what is broken."""
 
     def each(laboratory: Laboratory) -> Iterator[Fault]:
         for seed in seeds:

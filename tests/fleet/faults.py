@@ -1,4 +1,4 @@
-"""Kill or stop a process of a run on a scheduler's workers, and check what must hold afterwards."""
+"""Kill, stop or cut off a process of a run on a scheduler, and check what must hold afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENDING: Final = {
     "scheduler": (1, 4, 6),
     "hung-scheduler": (1, 4, 6),
 }
-"""Processes whose end is the end of the run, with the exit codes that the run may have then."""
+"""Victims without which the run ends, with the exit codes that it may have then."""
 
 _BEHIND_NETWORK: Final = "lab-1"
 """The worker whose network can be cut."""
@@ -47,7 +47,7 @@ _RUN_SECONDS: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The result of a run in which a process was killed or stopped.
+    """The result of a run in which a process was killed, stopped or cut off.
 
     Attributes:
         end: what was harmed, and how the run ended, in a few words.
@@ -131,7 +131,7 @@ class Laboratory:
         return Fault(f"{victim} {when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
 
     def _harm(self, process: subprocess.Popen[str], random: Random) -> Callable[[], None]:
-        """Kill or stop the victim; return a function that lets it continue."""
+        """Kill or silence the victim; return a function that lets a silent one continue."""
         machines = self._lab()
         name = random.choice(list(machines.nannies))
         if self._victim == "cut-off-worker":
@@ -152,7 +152,7 @@ class Laboratory:
     def _problems(
         self, code: int, before: list[bytes], errors: str, *, over: bool
     ) -> Iterator[str]:
-        """Yield the promises that the run broke; resume its log if it is not complete."""
+        """Yield the promises that the run broke; resume a log that has begun and is incomplete."""
         log = self._folder / "run.jsonl"
         expected = _ENDING.get(self._victim, (1,))
         if code not in ((1,) if over else expected):

@@ -24,7 +24,7 @@ class LabBackend:
     """The reference on an adapter that the environment names."""
 
     def environment(self) -> Environment:
-        """Return the adapter of the variable LAB_ADAPTER."""
+        """Return an environment with the adapter that LAB_ADAPTER names, or `one`."""
         return Environment("lab", "1", os.environ.get("LAB_ADAPTER", "one"), "32.0.1")
 
     def capabilities(self) -> Capabilities:

@@ -27,7 +27,7 @@ class Machines:
     Attributes:
         address: the scheduler's address.
         scheduler: its process.
-        nannies: the process of each worker's nanny, which restarts the worker, by name.
+        nannies: by the worker's name, the process of its nanny, or its own if it has none.
     """
 
     def __init__(self, folder: Path, cwd: Path | None = None, **variables: str) -> None:

@@ -26,7 +26,7 @@ LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
 
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[Machines]:
-    """A scheduler, and two workers on which the plugin's backend is installed."""
+    """A scheduler; the workers that a test adds have the plugin's backend."""
     plugins = tmp_path / "plugins"
     install(plugins)
     os.environ["PYTHONPATH"] = os.pathsep.join(

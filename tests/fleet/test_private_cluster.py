@@ -95,7 +95,7 @@ def cluster(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def ports(process: subprocess.Popen[str]) -> set[int]:
-    """Return the ports on which the run's processes listen; all must be this machine's own."""
+    """Return the ports on which the run's processes listen; all must be of 127.0.0.1."""
     own = psutil.Process(process.pid)
     found = [
         connection.laddr

@@ -1,4 +1,4 @@
-"""Measure how many cases `dmlconf fuzz` needs to find each defect of `defects.yaml`."""
+"""Measure how many cases `dmlconf fuzz` needs to find a defect of `tests.diagnosis.defects`."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def solved(text: str, target: bool) -> bool:
     condition = condition_over(CONVOLUTION, "tested", Expression(text))
     assert condition.holds(DESC) is not target, "the desc is to be changed"
     desc = DESC
-    for _ in range(6):  # Some take a step that makes the next one possible.
+    for _ in range(6):  # Some conditions need a step that makes the next possible.
         term = condition_of(condition.require, Scope(desc, {}, {}))
         following = None
         for changes in Solver(chance, beyond_enums=not target).solve(term, target):

@@ -1,4 +1,4 @@
-"""DirectML may own inputs that all consumers permit; one operator may write in place."""
+"""DirectML may own inputs that all consumers permit; a graph of one operator may write in place."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _numbers = count()
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A PostgreSQL that runs as a user of its own."""
+    """A PostgreSQL of the tests' own."""
     with running_server(NOT_DURABLE) as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL that runs as a user of its own, for tests and benchmarks of histories."""
+"""A temporary PostgreSQL server, for tests and benchmarks of histories."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Server:
         return f"postgresql+psycopg://tester@127.0.0.1:{self.port}/{name}"
 
     def answers(self) -> bool:
-        """Return whether it takes connections."""
+        """Create a database `ready`, and return whether that succeeded."""
         made = subprocess.run(self._creating("ready"), capture_output=True, check=False)
         return made.returncode == 0
 

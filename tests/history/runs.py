@@ -60,7 +60,7 @@ def night(
     selected: int | None = None,
     shard: Mapping[str, int] | None = None,
 ) -> RunLog:
-    """Return the run of a night, counted from 1 January 2026."""
+    """Return the log of a night's run; night 0 is 1 January 2026."""
     listed = tuple(verdicts)
     started = FIRST_NIGHT + timedelta(days=number)
     counts: dict[str, int] = dict.fromkeys(map(str, Status), 0)

@@ -47,7 +47,7 @@ def fill(database: str, logs: Iterable[RunLog]) -> list[int]:
 
 
 def history_of(database: str, case: str) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """Return the changes of a case: line, date, verdict since then, causes."""
+    """Return the changes of a case: adapter, date, verdict since then, causes."""
     with opened(database) as history, history.reading() as connection:
         timeline = Timeline(connection)
         chosen, _ = named_cases(timeline, [case])

@@ -21,7 +21,7 @@ def json_bytes(value: object) -> bytes:
 def changed_lines(
     random: Random, content: bytes, name: str, restated: Callable[[Forgery, bytes, str], bytes]
 ) -> bytes:
-    """Change one or three lines of a member, and let `restated` pack the changed certificate."""
+    """Change up to three lines of a member, and let `restated` pack the changed certificate."""
     forgery = taken_apart(content)
     lines = forgery.members()[name].splitlines(keepends=True)
     for _ in range(random.choice((1, 1, 3))):
@@ -37,7 +37,7 @@ def restated_member(forgery: Forgery, changed: bytes, name: str) -> bytes:
 
 
 def packed_zeros(size: int) -> bytes:
-    """Return `size` bytes of zeros as a deflate stream."""
+    """Return `size` bytes of zeros, a multiple of 2^20, as a deflate stream."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     parts = [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
     return b"".join(parts) + deflate.flush()

@@ -70,7 +70,7 @@ def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -
     Args:
         campaign: changed, and kept in the folder after each chunk.
         folder: the folder of the campaign.
-        count: how many mutants to try in all, earlier ones included.
+        count: once so many mutants were tried, earlier ones included, no chunk is begun.
         seconds: after which no chunk is begun.
     """
     began = time.monotonic()

@@ -32,7 +32,7 @@ _DAY: Final = "2026-01-0{}T00:00:00+00:00"
 
 @cache
 def _workplace() -> Path:
-    """Return a folder with the suite and a right certificate; the same one in every process."""
+    """Return this process's folder with the suite and a right certificate of fixed dates."""
     folder = furnished(Path(tempfile.mkdtemp()) / "workplace")
     forgery = taken_apart(certified(folder, "--key", "vendor.pem"))
     forgery.log[0]["started"], forgery.log[-1]["finished"] = _DAY.format(1), _DAY.format(2)

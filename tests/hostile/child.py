@@ -1,7 +1,7 @@
 """Feed mutants to dmlconf: `python -m tests.hostile.child KIND FOLDER FIRST COUNT`.
 
-It writes a line to standard output before each mutant and after it, so that the process that
-watches this one (`tests.hostile.trial`) knows at which mutant it died or hung.
+It writes a line to standard output before it makes a mutant and before it feeds one, so that the
+process that watches (`tests.hostile.trial`) knows at which mutant this one died or hung.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kill a run or one of its workers at a random moment, and check what must hold afterwards.
 
-The backend notes each case whose outcome it has handed over (`tests.engine.witness`), so it is
-known which outcomes had been reached before the signal.
+The backend notes cases whose outcomes it has handed over (`tests.engine.witness`), so these
+outcomes are known to have been reached before the signal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RUN_SECONDS: Final = 1.5
 """On an idle machine most runs end sooner than this after the first line of their log."""
 
 _MOST_LOST: Final = BATCH * (_WORKERS + 1)
-"""Outcomes that SIGKILL may cost: a batch of each worker, and one just read from a pipe."""
+"""Outcomes that SIGKILL may cost: a batch of each worker, and a batch just read from a pipe."""
 
 _CASE: Final = f"""
 operator: TILE

@@ -14,7 +14,7 @@ class Mutant:
 
     Attributes:
         content: its bytes.
-        base: the file that it came from; of a certificate, the name of the cheat.
+        base: the file that it came from, or a name; of a certificate, that of the cheat.
     """
 
     content: bytes

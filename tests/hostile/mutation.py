@@ -152,7 +152,7 @@ def mutated_value(random: Random, data: Any, times: int) -> Any:
 
 
 def places_of(root: Any) -> list[tuple[Any, Any]]:
-    """Return each container in JSON-like data with each of its keys, or some 5,000 of these."""
+    """Return each container in JSON-like data with each of its keys, or at least 5,000 of these."""
     places: list[tuple[Any, Any]] = []
     waiting = [root]
     while waiting and len(places) < 5_000:
@@ -203,7 +203,7 @@ def _odd_text(random: Random, container: Any, key: Any) -> None:
 
 
 def _scale(random: Random, container: Any, key: Any) -> None:
-    """Multiply a number or one of a list, perhaps off by one; change the text of others."""
+    """Multiply a number or one of a list, perhaps off by one; leave others to `_change_text`."""
     value = container[key]
     if isinstance(value, list) and value:
         places = [i for i, item in enumerate(value) if type(item) in (int, float)]
@@ -235,7 +235,7 @@ def _nest(random: Random, container: Any, key: Any) -> None:
 
 
 def _graft(random: Random, container: Any, key: Any) -> None:
-    """Put another part of the container, or the container itself, in place of the value."""
+    """Put a copy of the container, or of a value in it, in place of the value."""
     keys = range(len(container)) if isinstance(container, list) else list(container)
     container[key] = copy.deepcopy(random.choice((container, container[random.choice(keys)])))
 
@@ -260,7 +260,7 @@ _TREE_CHANGES: Final[tuple[Callable[[Random, Any, Any], None], ...]] = (
 
 
 def mutated_text(random: Random, text: str) -> str:
-    """Return a text in which some tokens are deleted, doubled, swapped or replaced."""
+    """Return a text with some tokens deleted, repeated, swapped, replaced, inserted or extended."""
     tokens = _TOKEN.findall(text) or [""]
     for _ in range(random.choice((1, 1, 2, 4))):
         place = random.randrange(len(tokens))
@@ -284,7 +284,7 @@ def mutated_text(random: Random, text: str) -> str:
 
 
 def mutated_lines(random: Random, content: bytes) -> bytes:
-    """Return a file in which lines are deleted, doubled, moved, cut or indented otherwise."""
+    """Return a file with some lines deleted, repeated, moved, cut, indented or changed as text."""
     lines = content.splitlines(keepends=True) or [b""]
     for _ in range(random.choice((1, 1, 2, 5))):
         place = random.randrange(len(lines))

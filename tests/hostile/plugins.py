@@ -83,7 +83,7 @@ class Raising:
 
 
 class OddText(str):
-    """A string that raises when it is used, and ends the process that unpickles it."""
+    """A string of which some uses go wrong, and which ends the process that unpickles it."""
 
     __slots__ = ()
 
@@ -226,7 +226,7 @@ _BASES: Final[tuple[Callable[[], Any], ...]] = (
 
 
 def _outcome(random: Random) -> Any:
-    """Return an outcome of which something is wrong."""
+    """Return an outcome, mostly a wrong one."""
     kind = random.random()
     if kind < 0.1:
         return random.choice(_VALUES)()

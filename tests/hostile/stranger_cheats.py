@@ -1,6 +1,6 @@
 """Ways in which a stranger, who lacks the vendor's key, cheats with certificates.
 
-Each of these certificates must be refused.
+Each certificate must be refused or not hold, unless its content is to the bit what was signed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _outcomes_changed(random: Random, content: bytes) -> bytes:
 
 
 def _signed_by_another(random: Random, content: bytes) -> bytes:
-    """Change the log or the outcomes, and sign with another key, which is enclosed."""
+    """Change one member or none, and sign with another key, which is enclosed."""
     forgery = taken_apart(content)
     if random.random() < 0.5:
         return forgery.content(OUTSIDER)

@@ -111,7 +111,7 @@ def structured_json(random: Random, data: Any) -> bytes:
 
 
 def _raw(random: Random) -> str:
-    """Return a JSON value that is very deep, long or large, or that JSON does not have."""
+    """Return a JSON value that may be very deep, long or large, or one that JSON does not have."""
     kind = random.randrange(6)
     depth, digits = random.choice(_DEPTHS), random.choice(_DIGITS)
     if kind == 0:
@@ -307,7 +307,7 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             if random.random() < 0.05:
                 content = b"0" * random.choice((1 << 20, 1 << 26))
-            entry = zipfile.ZipInfo(name)  # Made of a name alone, it has the present time.
+            entry = zipfile.ZipInfo(name)  # A name would give it the present time.
             archive.writestr(entry, content, random.choice(METHODS))
     packed = bytearray(stream.getvalue())
     for _ in range(random.choice((1, 1, 2))):
@@ -332,7 +332,7 @@ def _damage(random: Random, content: bytearray) -> None:
         struct.pack_into("<H", content, at + 10, method)
         if random.random() < 0.5 and local + 10 <= len(content):
             struct.pack_into("<H", content, local + 8, method)
-    elif kind == 2:  # Flags: encrypted, patched, strongly encrypted.
+    elif kind == 2:  # Flags, such as encrypted.
         struct.pack_into("<H", content, at + 8, random.choice((1, 8, 32, 64, 0x800, 0xFFFF)))
     elif kind == 3:  # Where the member is.
         struct.pack_into("<I", content, at + 42, random.choice((0, 5, len(content), 0xFFFF_FFFF)))

@@ -104,7 +104,7 @@ def _log_mutant(random: Random) -> Mutant:
             try:
                 record = json.loads(lines[place])
             except ValueError:
-                continue  # The line was cut before.
+                continue
             lines[place] = _json_line(mutated_value(random, record, random.choice((1, 1, 3))))
     content = b"".join(lines)
     if 0.5 < kind < 0.9:

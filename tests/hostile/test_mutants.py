@@ -23,7 +23,7 @@ pytestmark = [
 
 SAMPLE = 400
 SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
-"""Smaller samples of kinds that take longer: plugins start workers, graphs have 2,000 nodes."""
+"""Smaller samples of kinds that take longer: plugins start workers, graphs may have 2,000 nodes."""
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)

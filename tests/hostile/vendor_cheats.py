@@ -1,7 +1,7 @@
 """Ways in which a vendor, who can sign anything, cheats with certificates.
 
-`dmlconf verify` must notice each from the content: it refuses the certificate, or its verdicts say
-what is wrong.
+`dmlconf verify` must notice each from the content: it refuses the certificate, or reports what is
+wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["REPORTED", "VENDOR_CHEATS"]
 
 
 def _two_outputs(random: Random, forgery: Forgery) -> None:
-    """Swap the outputs of two cases of one type and size."""
+    """Swap the outputs of two cases, which are not alike."""
     line, other = random.sample(_with_outputs(forgery), 2)
     line["outputs"], other["outputs"] = other["outputs"], line["outputs"]
 
@@ -32,7 +32,7 @@ def _with_outputs(forgery: Forgery) -> list[dict[str, dict[str, object]]]:
 
 
 def _wrong_output(random: Random, forgery: Forgery) -> None:
-    """Negate one element of an output, and leave the log as it is."""
+    """Negate an element of an output, or add 1 to an unsigned one, and leave the log as it is."""
     line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
     output = line["outputs"]["OutputTensor"]
     elements = forgery.elements(output)
@@ -74,7 +74,7 @@ def _chosen_sample(random: Random, forgery: Forgery) -> None:
 
 
 def _small_sampled(random: Random, forgery: Forgery) -> None:
-    """Keep a sample of an output that must be whole."""
+    """Keep a sample of an output that must be whole, or call a sample a whole output."""
     line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
     output = line["outputs"]["OutputTensor"]
     if "stored" not in output:
@@ -88,7 +88,7 @@ def _small_sampled(random: Random, forgery: Forgery) -> None:
 
 
 def _sampled_as_recorded(random: Random, forgery: Forgery) -> None:
-    """Say that a recording was certified, and keep only two elements of each output."""
+    """Say that a recording was certified, and keep two elements of each whole output."""
     forgery.predicate["source"] = {
         "kind": "recording",
         "backend": "recording",
@@ -193,7 +193,7 @@ def _declined(random: Random, forgery: Forgery) -> None:
 
 
 def _lacks_a_type(random: Random, forgery: Forgery) -> None:
-    """Say that the device lacks a data type that its level demands, and leave out its outcomes."""
+    """Say that the device lacks a data type that its level demands; drop the type's outcomes."""
     name = random.choice(("FLOAT32", "FLOAT16", "UINT32", "INT8"))
     forgery.predicate["capabilities"]["data_types"].remove(name)
     for line in forgery.verdicts:
@@ -242,7 +242,7 @@ def _other_inputs(random: Random, forgery: Forgery) -> None:
 
 
 def _other_environment(random: Random, forgery: Forgery) -> None:
-    """Change the environment in one place, or let it contradict itself."""
+    """Change what is said of the environment or the run, in one place or in two."""
     environment = forgery.predicate["environment"]
     choice = random.randrange(8)
     if choice == 0:
@@ -304,7 +304,7 @@ limits:
 
 
 def _badly_waived(random: Random, forgery: Forgery) -> None:
-    """Make an output wrong, and add a waiver that has ended, or for another failure or device."""
+    """Make an output wrong, and add a waiver that does not fit, such as one that has ended."""
     output = forgery.line("/stated")["outputs"]["OutputTensor"]
     forgery.store(output, forgery.elements(output) + 1)
     fields = {
@@ -362,7 +362,7 @@ def _order_changed(random: Random, forgery: Forgery) -> None:
 
 
 def _all_waived(random: Random, forgery: Forgery) -> None:
-    """Make every output wrong, and add a waiver of one's own that accepts any error."""
+    """Make every whole output wrong, and add a waiver of one's own that accepts any error."""
     for line in forgery.outcomes[1:]:
         for output in line.get("outputs", {}).values():
             elements = forgery.elements(output)
@@ -448,7 +448,7 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
 
 
 def _odd_dates(random: Random, forgery: Forgery) -> None:
-    """Date the run before there were such devices, or let it last decades."""
+    """Date the run before there were such devices; it may last decades."""
     began = datetime(random.choice((1970, 1999)), 1, 1, tzinfo=UTC)
     lasted = timedelta(days=random.choice((1, 365, 9000)))
     forgery.log[0]["started"] = began.isoformat()

@@ -81,7 +81,7 @@ class WritesBesideWhenOffset(Right):
 
 
 class WrongForOtherData(Right):
-    """Wrong for data that only later dispatches have, however it is run."""
+    """Wrong for data that only later dispatches have, in plain runs too."""
 
     def run(self, cases: Any) -> Iterator[Any]:
         """Yield what the reference computes, negated for cases with other inputs."""
@@ -176,7 +176,7 @@ def test_no_circumstance_is_blamed_for_what_is_wrong_plainly_with_other_inputs(
 def test_what_excuses_a_plain_run_with_other_inputs_is_asked_with_these_inputs(
     tmp_path: Path,
 ) -> None:
-    """The known fault negates the sum; under the circumstance the outputs are stale besides."""
+    """The known fault negates the sum; under the circumstance the outputs are stale instead."""
     (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     case = valid_case(planned)

@@ -24,7 +24,7 @@ from dmlconf.workers.memory import tensor_bytes
 from tests.judging.wrong_results import LAYER_CHANGES, Survivor, survivors
 
 ONE_IN: Final = 4
-"""A sample takes one of four files, and one of four layers in each."""
+"""A sample takes one of four files, and one of four of their layers."""
 
 MOST_BYTES: Final = 1 << 18
 """Bytes of the tensors of a layer in a sample; larger layers take seconds each."""
@@ -44,7 +44,7 @@ def layers(one_in: int = 1) -> Sequence[PlannedCase]:
 
 
 def reference() -> Against:
-    """Return a source of the reference's outputs, computed once for each case."""
+    """Return a source of the reference's outputs, which keeps those of the last case."""
     last: list[tuple[str, Outcome]] = []
 
     def against(case: Case) -> Outcome:

@@ -1,4 +1,4 @@
-"""Zeros and copies of an input fail though a wide rule permits them, unless rounding gives them."""
+"""Zeros and copies of an input fail where only the width of a rule permits them."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ cases:
 
 
 def test_zeros_are_right_where_another_right_output_has_them(tmp_path: Path) -> None:
-    """Squares that overflow make a norm of infinity, by which everything is 0."""
+    """Squares that overflow make a norm of infinity; divided by it, everything is 0."""
     file = tmp_path / "norms.yaml"
     file.write_text(NORMS, encoding="utf-8")
     [planned] = load_suite([file]).plan()

@@ -175,7 +175,6 @@ def test_other_backends_are_compared_with_the_reference_beside_the_sample(
 
 
 def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: Case) -> None:
-    # An output with the recorded bits is right without further comparison.
     actual = near(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
     result = verdict(tmp_path, case, actual, near(case), "faulty:zeros")

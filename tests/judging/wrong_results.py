@@ -41,7 +41,7 @@ class Survivor:
     Attributes:
         change: what was done to the right outputs.
         case: the case's identifier.
-        loose: how many of the wrong elements are loose by the verdict's figures.
+        loose: how many elements are loose by the verdict's figures.
         wrong: how many elements are wrong.
     """
 
@@ -52,7 +52,7 @@ class Survivor:
 
 
 def one_element_off(array: Array, data_type: DataType) -> Array:
-    """Return the array with its largest finite number 1% off, or off by one."""
+    """Return the array with its finite number of the greatest size 1% off, or off by one."""
     changed = array.copy()
     sizes = np.abs(np.where(np.isfinite(array), array, 0).astype(np.float64))
     if sizes.any():
@@ -76,7 +76,7 @@ LAYER_CHANGES: Final[Mapping[str, Change]] = {
 def survivors(
     plan: Iterable[PlannedCase], against: Against, changes: Mapping[str, Change] = CHANGES
 ) -> Iterator[Survivor]:
-    """Yield the verdicts that pass although every output is changed.
+    """Yield the verdicts that pass although the outputs are put through a change.
 
     A change that alters no output of a case, such as the negation of zeros, is left out.
     """

@@ -52,7 +52,7 @@ def test_what_directml_computes_in_the_lab_is_verified_without_it(tmp_path: Path
     subprocess.run(
         command("run", "--", *arguments, "-o", "it.dmlcert"), cwd=folder, check=True, timeout=600
     )
-    # The lab has no library for signatures, as a test machine may not.
+    # Like some test machines, the lab has no library for signatures.
     done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
     assert done.returncode == 0, done.stderr
     done = verified(folder, "it.dmlcert")

@@ -1,4 +1,4 @@
-"""Layers between dmlconf and DirectML in the lab, each wrong in one circumstance, are found out.
+"""Layers between dmlconf and DirectML in the lab, each wrong in its own way, are found out.
 
 CI runs some; `pytest -m saboteurs tests/lab` runs the others.
 """

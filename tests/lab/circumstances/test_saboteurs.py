@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=FILES)
 def verdicts(folder: Path, request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
-    """By saboteur: the status of the case, the blamed circumstance, the result of each one."""
+    """By saboteur: the status of the case, the blamed circumstance, the result by circumstance."""
     program = "tests.lab.circumstances.verdicts"
     done = lab("python", "--", "-m", program, request.param, *Circumstance, NOTHING, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr

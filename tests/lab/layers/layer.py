@@ -1,6 +1,6 @@
-"""Layers between dmlconf and the native libraries in the lab, each wrong in one circumstance.
+"""Layers between dmlconf and the native libraries in the lab, each wrong in its own way.
 
-`python layer.py LAYER ARGUMENTS...` runs `dmlconf ARGUMENTS...` with the layer in every process. A
+`python layer.py LAYER ARGUMENTS...` runs `dmlconf ARGUMENTS...` with the layer in its workers. A
 layer replaces methods in the tables that all objects of a library's class share, so dmlconf's own
 code runs as it is.
 """
@@ -37,7 +37,7 @@ NODE_BYTES: Final = 16
 Hook = Callable[..., Any]
 
 _alive: list[Any] = []
-"""Callbacks that native code may still call."""
+"""What native code may still use."""
 
 
 def replace_method(com: ComObject, name: str, arguments: tuple[Any, ...], hook: Hook) -> None:

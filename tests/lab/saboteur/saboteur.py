@@ -1,6 +1,6 @@
-"""A plugin: real DirectML, to whose device or process something happens before one case.
+"""A plugin: real DirectML, to whose device or process something happens before a certain batch.
 
-`saboteur:WHAT,PART` does WHAT before it runs a case whose identifier contains PART.
+`saboteur:WHAT,PART` does WHAT before a batch with a case whose identifier contains PART.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ DEEDS = {
 
 
 class Saboteur:
-    """Real DirectML, which does a deed before it runs a case of a certain name."""
+    """Real DirectML, which does a deed before a batch with a case of a certain name."""
 
     def __init__(self, options: str) -> None:
         name, _, self._part = options.partition(",")
