@@ -1,4 +1,4 @@
-"""Allowances of a case free their memory with the last reference."""
+"""The memory of a case's allowances is freed as soon as nothing refers to them."""
 
 from __future__ import annotations
 

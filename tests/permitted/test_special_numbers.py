@@ -1,4 +1,4 @@
-"""Element-wise functions of NaN, subnormal and very large numbers, which devices may replace.
+"""Functions of NaN, subnormal and very large numbers, which devices may replace.
 
 Any result is right where Direct3D lets a device take the number for another, as for ATAN of NaN;
 elsewhere the usual limits hold.

@@ -26,7 +26,7 @@ DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]]
 
 @dataclass(frozen=True)
 class Product:
-    """Two matrices, their product and its allowance."""
+    """Two matrices, with whose product outputs are compared."""
 
     a: Array
     b: Array

@@ -1,4 +1,4 @@
-"""Outputs are compared under each kind of rule: by bits, ULP, absolute or relative error."""
+"""Outputs are compared by bits, ULP, absolute or relative error."""
 
 from __future__ import annotations
 

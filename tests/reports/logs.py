@@ -261,6 +261,6 @@ def plain() -> RunLog:
 
 
 def hostile() -> RunLog:
-    """Return a log in which every text is hostile."""
+    """Return a log of hostile texts."""
     environment = {**HEADER.environment, "adapter": NASTY, "driver": NASTY}
     return run_log(HOSTILE, backend=f"plugin:{NASTY}", paths=(NASTY,), environment=environment)

@@ -37,7 +37,7 @@ def overview(folder: Path, logs: list[RunLog]) -> Overview:
 
 
 def nights(count: int = 8) -> list[RunLog]:
-    """One case regresses in the last night, one is mended, one is flaky, one is hostile."""
+    """Two cases regress in the last night, one of them hostile; one is mended, one is flaky."""
     return [
         night(
             n,
@@ -55,7 +55,7 @@ def nights(count: int = 8) -> list[RunLog]:
 
 
 class Page(HTMLParser):
-    """The links, identifiers, elements and text of a page."""
+    """The links, elements and text of a page."""
 
     def __init__(self, content: str) -> None:
         super().__init__()

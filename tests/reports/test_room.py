@@ -1,4 +1,4 @@
-"""Every report says how many elements the rules hardly judged."""
+"""Reports say how many elements the rules hardly judged."""
 
 from __future__ import annotations
 

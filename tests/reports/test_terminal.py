@@ -309,7 +309,7 @@ def test_closing_line_is_green_only_for_a_pass(log: RunLog, style: str) -> None:
 
 
 def many_operators(count: int, failing: int) -> RunLog:
-    """Return the log of one case of each operator, the first `failing` of which fail."""
+    """Return the log of a case of each of `count` operators, the first `failing` of which fail."""
     names = sorted(operator_names())[:count]
     return logs.run_log(
         *(

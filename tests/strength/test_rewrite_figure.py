@@ -1,6 +1,6 @@
 """The figure "by rewrite" counts which rewrites and conditions the cases prove.
 
-A near miss is a graph that breaks one condition of a rewrite, so the rewrite must fail there.
+A near miss is a graph that breaks one condition of a rewrite, so the rewritten graph must fail.
 """
 
 from __future__ import annotations

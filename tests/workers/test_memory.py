@@ -175,7 +175,7 @@ def test_validate_refuses_a_large_case_without_a_tag(tmp_path: Path) -> None:
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/clear_refs")
 def test_no_case_of_the_suite_takes_more_than_it_may(bundled_suite: Suite) -> None:
-    """Run and judge the largest case of each entry with sizes, and measure the peak of memory."""
+    """Judge the largest case of each entry tagged `sizes`, and measure the peak of memory."""
     numpy = registry.parse("numpy")
     backend = in_process(numpy, registry.create(numpy))
     against, _ = suite_expectations([cases_directory()])

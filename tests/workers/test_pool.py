@@ -1,4 +1,4 @@
-"""Worker processes of backends that really crash or hang lose the outcome of one case each."""
+"""A worker process that really crashes or hangs costs at most one case its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CLIP of integers may take a Min or Max of NaN for the integer that any processor makes of it.
+"""CLIP of integers may take a Min or Max of NaN for an integer that a processor makes of it.
 
 Of UINT64, processors make 0, 2^63 or 2^64 - 1 of NaN, so each of these three bounds is right.
 """

@@ -1,4 +1,4 @@
-"""Where a node's rule permits several results, the graph's output of each of them is right."""
+"""Where a node's rule permits several results, each leads to a right output of the graph."""
 
 from __future__ import annotations
 
@@ -235,13 +235,13 @@ def test_operators_that_pass_signs_on_give_equal_numbers_for_both_zeros(operator
 
 
 def _has_few_numbers(case: Case) -> bool:
-    """Return whether a case has floating-point inputs, and none of more than 1,000 elements."""
+    """Return whether a case has floating-point inputs, and no input of more than 1,000 elements."""
     inputs = case.inputs().values()
     return any(array.dtype.kind == "f" for array in inputs) and all(a.size <= 1000 for a in inputs)
 
 
 def _every_third(array: Array, zero: float) -> Array:
-    """Return an array of floating-point numbers with a zero for every third, others as they are."""
+    """Return floating-point numbers with a zero for every third, and other arrays as they are."""
     if array.dtype.kind != "f":
         return array
     changed = array.copy()
@@ -279,7 +279,7 @@ def test_leaky_relu_keeps_the_sign_of_zero(tmp_path: Path) -> None:
 
 
 def test_near_a_pole_numbers_go_to_both_infinities(tmp_path: Path) -> None:
-    """sqrt(0.25) - 0.5 is 0, or a little above or below, so its reciprocal may be any large one."""
+    """sqrt(0.25) - 0.5 is 0 or next to it, so its reciprocal may be any large number."""
     nodes = """
   root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
   rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: root, BTensor: h, OutputTensor: {}}}
@@ -327,7 +327,7 @@ REMAINDER = """
 def test_a_remainder_whose_quotient_may_be_on_both_sides_of_an_integer_is_any(
     tmp_path: Path,
 ) -> None:
-    """exp(7) is 1096.633; its quotient by 0.011, about 100000.21, has an error of about 0.2."""
+    """exp(7) is 1096.633; quotients by `divisors`, such as 100000.21, are off by about 0.2."""
     divisors = [float(np.float32(np.exp(7) / (100000 + share))) for share in (0.02, 0.21, 0.98)]
     inputs = f"""
   x: {{Sizes: [4], DataType: FLOAT32, values: [7, 7, 7, 7]}}
@@ -487,7 +487,7 @@ def test_a_subnormal_product_of_scales_has_fewer_digits(tmp_path: Path) -> None:
 
 
 def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Path) -> None:
-    """DirectML 1.15.4: CELU of Alpha -1 makes exp(88) of -88, with a relative error of 1.2e-5."""
+    """DirectML 1.15.4: CELU of Alpha -1 makes -exp(87.5) of -87.5, with an error of 0.0012%."""
     tensors = {"Input": -1.125, "Mean": 0, "Variance": 0, "Scale": 110, "Bias": 0}
     desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
     desc += f", OutputTensor: {{{ONE}}}, Spatial: false, Epsilon: 2.0, "

@@ -1,4 +1,6 @@
-"""Where values of a graph are equal, 0 or too large within their errors, each result is right."""
+"""If values of a graph may be equal, be zero or overflow, given their errors, each result that
+follows from such values is right, and no other.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ LARGE = """
 def test_finite_numbers_lead_to_every_number_up_to_the_infinity_of_their_ends(
     tmp_path: Path,
 ) -> None:
-    """Sines of 9e20 may be anything from -1 to 1, and SINH of 3,000 times that overflows."""
+    """Sines of 9e20 may be anything from -1 to 1, and SINH of 3,000 times that may overflow."""
     case = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+20]}", LARGE)
     for value in (-np.inf, -1e30, -27.3, 0.5, 1e30, np.inf):
         assert accepts(case, "y", [value]), value

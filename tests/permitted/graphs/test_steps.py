@@ -137,7 +137,7 @@ TRANSPOSED = """
 def test_in_a_sum_with_the_transpose_two_elements_step_independently(
     tmp_path: Path, strides: str, odd: bool
 ) -> None:
-    """With Strides [1, 2] it is the sum of two elements, each 0 or 1; with [2, 1] twice one."""
+    """Off the diagonal, Strides [1, 2] add two elements, each 0 or 1; [2, 1] add one to itself."""
     tensor = "{Sizes: [2, 2], DataType: FLOAT32, values: [2, 2, 2, 2]}"
     case = graph(
         tmp_path, f"\n  x: {tensor}\n  c: {tensor}", TRANSPOSED.replace("STRIDES", strides)

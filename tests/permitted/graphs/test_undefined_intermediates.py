@@ -1,4 +1,4 @@
-"""Open elements of intermediates make the right elements of later nodes open, and no others."""
+"""Of later nodes, elements that follow from open ones of intermediates are open, and no others."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_hardmax_gives_one_to_any_element_that_may_be_the_first(tmp_path: Path) 
 
 
 def test_rows_after_a_count_that_is_undefined_are_open(tmp_path: Path) -> None:
-    """The last coordinates are undefined, and so is the number of them that are at most 2."""
+    """The last coordinates are undefined, and so is the number of them that are less than 2."""
     text = """
 inputs:
   x: {Sizes: [4], DataType: UINT8, values: [0, 7, 0, 9]}

@@ -1,6 +1,6 @@
 """LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16 may store the base of its power in FLOAT16.
 
-Measured: DirectML stores it, truncated or rounded to nearest. Both pass, and errors of 4 ULP fail.
+Measured: DirectML stores it, truncated or rounded to nearest. Both pass; most errors of 4 ULP fail.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
 
 
 def test_a_gate_that_underflows_to_zero_makes_nan_of_an_infinity(tmp_path: Path) -> None:
-    """As measured: the sigmoid of -200 is 1e-87, which is 0 in FLOAT32, and NaN times infinity."""
+    """As measured: the sigmoid of -200 is 1e-87, 0 in FLOAT32; times infinity that is NaN."""
     vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
     assert accepts(vanishing, "OutputSingleTensor", [float("nan")])
     assert accepts(vanishing, "OutputSingleTensor", [2])

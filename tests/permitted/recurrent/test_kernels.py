@@ -1,4 +1,4 @@
-"""Recurrent layers: errors do not depend on which kernels and sequences are simulated together."""
+"""Recurrent layers: errors depend little on which kernels and sequences are simulated together."""
 
 from __future__ import annotations
 

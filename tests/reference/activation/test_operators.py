@@ -1,4 +1,4 @@
-"""Activations give the same alone as fused, within their interval; `slope` bounds their change."""
+"""Alone and fused, activations of numbers are the same and permitted; `slope` bounds changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Softmax, log-softmax and hardmax agree; the results of kernels with FLOAT16 stores pass."""
+"""Softmax, log-softmax and hardmax agree; kernels that store the sum in FLOAT16 are right."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_results_are_those_of_the_standard_library(
 
 
 def permitted_intervals(name: str, numbers: Any) -> list[tuple[Array, Array]]:
-    """Return the permitted intervals of FLOAT32 results; a tangent has two at its poles."""
+    """Return the permitted intervals of FLOAT32 results; a tangent has two."""
     if name == "TAN":
         return list(evaluate(name, numbers, DataType.FLOAT32, "candidates"))
     return [evaluate(name, numbers, DataType.FLOAT32, "interval")]

@@ -1,4 +1,4 @@
-"""NONZERO_COORDINATES finds all nonzero elements; TOP_K1 with NaN gives an element of its line."""
+"""NONZERO_COORDINATES finds all nonzero elements; TOP_K1 gives elements of short lines with NaN."""
 
 from __future__ import annotations
 

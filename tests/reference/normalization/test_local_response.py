@@ -1,4 +1,6 @@
-"""Local response normalisation divides by its window; its gradient agrees with differences."""
+"""Local response normalisation divides by a power of the sum of squares in each element's window;
+for odd windows its gradient agrees with finite differences.
+"""
 
 from __future__ import annotations
 
