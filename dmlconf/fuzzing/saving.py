@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.writing.document_text import document_text
 
-__all__ = ["case_file", "save_cases"]
+__all__ = ["case_file", "in_folder", "save_cases"]
 
 
-def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
-    """Write cases to files below a folder, and return the files.
+def in_folder(planned: PlannedCase, folder: Path) -> PlannedCase:
+    """Return a random case whose file is in a folder, where `save_cases` writes it."""
+    about = planned.template.about
+    location = replace(about.location, path=folder / about.location.path)
+    template = replace(planned.template, about=replace(about, location=location))
+    return replace(planned, template=template)
+
+
+def save_cases(cases: Iterable[PlannedCase]) -> list[Path]:
+    """Write cases to their files, and return the files.
 
     The names of the files are such that the cases keep their identifiers.
 
@@ -21,7 +30,7 @@ def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
     """
     by_file: dict[Path, list[PlannedCase]] = {}
     for planned in cases:
-        by_file.setdefault(folder / planned.template.about.location.path, []).append(planned)
+        by_file.setdefault(planned.template.about.location.path, []).append(planned)
     for path, members in by_file.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(case_file(members), encoding="utf-8")

@@ -27,7 +27,9 @@ def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_pat
     assert "where Axis > 1" in run.stdout
     [folder] = (tmp_path / "logs").glob("run-*.failures")
     assert f"Failing cases will be in {folder}\n" in run.stderr
-    assert (folder / "gather" / "fuzz-1.yaml").is_file()
+    file = folder / "gather" / "fuzz-1.yaml"
+    assert file.is_file()
+    assert f"at {file}:1\n" in run.stdout
     again = dmlconf_here(tmp_path, "run", "-b", NEGATED[2], folder)
     assert again.returncode == 1
     assert " passed" not in again.stdout.splitlines()[-1]

@@ -16,7 +16,7 @@ from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.fuzzing.graphs import planted_case
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.planted_rewrites import plantable, rewrite_files
-from dmlconf.fuzzing.saving import save_cases
+from dmlconf.fuzzing.saving import in_folder, save_cases
 from dmlconf.reference.evaluation import evaluate
 
 OPERATORS = ("ACTIVATION_RELU", "ELEMENT_WISE_ADD", "ELEMENT_WISE_ABS", "REDUCE", "CAST")
@@ -86,8 +86,8 @@ def test_most_planted_graphs_tell_the_mutant_from_the_graph(pattern: CaseTemplat
 
 
 def test_saved_graphs_keep_the_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
-    case = planted(pattern, 1)[0]
-    [path] = save_cases(tmp_path / "saved", [case])
+    case = in_folder(planted(pattern, 1)[0], tmp_path / "saved")
+    [path] = save_cases([case])
     [again] = load_suite([path]).plan()
     assert case_rewrite(again.template) == case_rewrite(case.template)
     assert {*rewritten(again).graph.by_name} == {*rewritten(case).graph.by_name}

@@ -6,14 +6,15 @@ from pathlib import Path
 
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.fuzzing.operators import operator_case
-from dmlconf.fuzzing.saving import save_cases
+from dmlconf.fuzzing.saving import in_folder, save_cases
 
 NAMES = ("ELEMENT_WISE_CLIP_GRAD1", "FILL_VALUE_SEQUENCE", "LSTM", "PADDING1", "SCATTER_ELEMENTS")
 
 
 def test_a_saved_case_is_the_same_case(tmp_path: Path) -> None:
-    planned = [operator_case(name, 1, number) for name in NAMES for number in range(12)]
-    paths = save_cases(tmp_path, planned)
+    generated = [operator_case(name, 1, number) for name in NAMES for number in range(12)]
+    planned = [in_folder(each, tmp_path) for each in generated]
+    paths = save_cases(planned)
     assert len(paths) == len(NAMES)
     by_name = {each.identifier: valid_case(each) for each in load_suite(paths).plan()}
     assert len(by_name) == len(planned)

@@ -50,7 +50,7 @@ from dmlconf.engine.target import local_target
 from dmlconf.fuzzing.graphs import MOST_NODES
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.planted_rewrites import plantable, rewrite_files
-from dmlconf.fuzzing.saving import save_cases
+from dmlconf.fuzzing.saving import in_folder, save_cases
 from dmlconf.judging.conclusion import JudgeOptions
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import LogWriter, RunLog, read_log, rewrite
@@ -237,7 +237,7 @@ def command(
         paths=(str(folder),),
         suite_paths=(),
         plan=(),
-        chosen=Rounds(_rounds(fuzz, chosen, seconds, cases), total),
+        chosen=Rounds(_rounds(fuzz, folder, chosen, seconds, cases), total),
         how=How(
             name,
             device_options.limits(),
@@ -298,17 +298,22 @@ def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
 
 
 def _rounds(
-    fuzz: Fuzz, numbers: list[int] | None, seconds: float | None, cases: dict[str, PlannedCase]
+    fuzz: Fuzz,
+    folder: Path,
+    numbers: list[int] | None,
+    seconds: float | None,
+    cases: dict[str, PlannedCase],
 ) -> Iterator[list[PlannedCase]]:
     """Yield generated cases in rounds, and add each case to `cases`, by identifier.
 
     Args:
+        folder: the folder in which a case's file will be if it fails.
         numbers: the numbers of the cases to generate; None for all from 0 on.
         seconds: how long to generate cases; None for no limit.
     """
     end = None if seconds is None else monotonic() + seconds
     generated = iter(fuzz.cases(numbers))
-    while batch := list(islice(generated, _ROUND)):
+    while batch := [in_folder(each, folder) for each in islice(generated, _ROUND)]:
         cases.update((planned.identifier, planned) for planned in batch)
         yield batch
         if end is not None and monotonic() >= end:
@@ -324,7 +329,7 @@ def _save(
     if not chosen:
         return []
     try:
-        paths = save_cases(folder, sorted(chosen, key=lambda each: each.template.index))
+        paths = save_cases(sorted(chosen, key=lambda each: each.template.index))
     except OSError as error:
         say(f"Error: --save {folder} could not be written: {error.strerror or error}")
         return []
