@@ -52,9 +52,9 @@ class BudgetError(ExpressionError):
 class Budget:
     """The steps that one or more expressions may take together.
 
-    One step is taken for an evaluation, one for each item that a generator visits, and one for
-    every 16 items of a tuple that is made: `any(a == 1 for a in range(4096))` takes up to 4,353
-    steps.
+    One step is taken for an evaluation, one for each item that a generator visits, both times one
+    more for every 16 items that the expression reads, and one for every 16 items of a tuple that is
+    made: `any(a == 1 for a in range(4096))` takes up to 4,353 steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -90,7 +90,7 @@ class _Evaluation:
         self._ranges: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def helpers(self) -> dict[str, Callable[..., Any]]:
-        """Return the functions that `_Checked` puts into an expression, by name."""
+        """Return the counting functions that `_Checked` puts into an expression, by name."""
         return {
             "_counted": self.counted,
             "_made": self.made,
@@ -197,7 +197,7 @@ _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
 
 def _count(value: Any, limit: int) -> int:
-    """Return how many values a result holds, itself included, or some number above the limit."""
+    """Return how many numbers, characters and tuples a result has, or some number above `limit`."""
     if isinstance(value, str):
         return len(value)
     count = 1
@@ -431,7 +431,7 @@ class Expression:
         return f"Expression({self.source!r})"
 
     def __str__(self) -> str:
-        """Return the text in one line, without spaces inside parentheses."""
+        """Return the text in one line, without spaces just within parentheses."""
         return _INSIDE_PARENTHESES.sub("", " ".join(self.source.split()))
 
     def __eq__(self, other: object) -> bool:
@@ -531,7 +531,7 @@ class _Compiled(NamedTuple):
     budgeted: bool
 
     def items_in(self, names: Namespace) -> int:
-        """Return how many items the tuples that are read have, counted at each reading."""
+        """Return how many items the tuples and texts read have, counted at each reading."""
         items = 0
         for name, count in self.uses.items():
             value = names.get(name)

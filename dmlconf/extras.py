@@ -13,10 +13,10 @@ __all__ = ["install_command", "install_command_from"]
 def install_command(extra: str) -> str:
     """Return the command that installs an extra, such as `pip install '.[certify]'`.
 
-    It names the checkout or the wheel that dmlconf was installed from, never the name `dmlconf`
-    alone: under that name an index may have somebody else's package.
+    It names a checkout or a wheel, never the name `dmlconf` alone: under that name an index may
+    have somebody else's package.
     """
-    # Importing this takes longer than a small run, and only messages need it.
+    # Importing this takes long, and only messages need it.
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

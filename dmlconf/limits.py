@@ -1,8 +1,8 @@
 """The limits of every reader: how much of what comes from outside is read and computed.
 
 Files, logs, recordings, certificates and expressions of strangers may cost at most about a gigabyte
-or ten seconds; the limits are far above what real files need. What exceeds a limit is refused with
-a message that names the limit.
+or ten seconds; the limits are far above what real files need. As a rule, what exceeds a limit is
+refused with a message that names the limit.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ LARGEST_INTERMEDIATES: Final = 256 * _MIB
 one node's are larger, a run returns these alone."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
-"""All inputs of an ONNX model for `capture --model`, whether they are read or made."""
+"""All inputs together that `capture --model` reads for an ONNX model, or one that it makes."""
 
 LARGEST_PARTITION: Final = 64 * _MIB
 """A file `Partition_N.bin`, with a graph that ONNX Runtime gave to DirectML."""
@@ -110,7 +110,7 @@ LONGEST_RANGE: Final = 4096
 """Numbers that one call of `range()` or `ones()` returns."""
 
 LONGEST_VALUE: Final = 65_536
-"""Numbers and characters that a result holds, including those of nested tuples."""
+"""Numbers, characters and tuples that a result has."""
 
 MOST_BITS: Final = 1024
 """Bits of an integer."""

@@ -47,7 +47,7 @@ def common_constraint_names() -> tuple[str, ...]:
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
     """Return the names of the enforced constraints that the desc breaks, the most general first.
 
-    With `documented`, documented constraints that DirectML does not enforce count as well.
+    With `documented`, constraints that DirectML does not enforce count as well.
     """
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})

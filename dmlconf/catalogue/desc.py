@@ -28,12 +28,12 @@ OWNED: Final = "OWNED_BY_DML"
 
 @dataclass(frozen=True, slots=True)
 class TensorDesc:
-    """A `DML_BUFFER_TENSOR_DESC`; members are spelled as in the header.
+    """A `DML_BUFFER_TENSOR_DESC`; its members are spelled as in the header.
 
     Attributes:
         DataType: type of the elements.
         Sizes: elements along each dimension.
-        Strides: elements from one coordinate to the next along each dimension; None if packed.
+        Strides: elements from one coordinate to the next along each dimension; None means packed.
         Flags: names of `DML_TENSOR_FLAGS` without the prefix.
         DeclaredTensorSizeInBytes: TotalTensorSizeInBytes if the case gives it, else None.
         GuaranteedBaseOffsetAlignment: in bytes; 0 for none.

@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 _LONGEST_SIDE: Final = 60
-"""The most characters of an expression, and of its value, that a message names."""
+"""Where possible, messages leave out operands and values of more characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is wrong with `field`, such as `InputTensors[0]`, or with the desc if it is empty."""
+    """What is wrong with `field`, such as `InputTensors[0]`; with the desc if `field` is empty."""
 
     constraint: str
     field: str
@@ -42,7 +42,7 @@ class Explanation:
 def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
     """Return explanations of the enforced constraints that a desc breaks.
 
-    Constraints that cannot be evaluated because a field is missing are left out.
+    Constraints that need a missing field are left out.
     """
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     return [

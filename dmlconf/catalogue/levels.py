@@ -1,7 +1,7 @@
 """Which feature level a desc needs, and which of its parts need it.
 
 The parts are the operator, the tensors, attribute values that a later level introduced, and what
-`level_requirements` in the catalogue name; a nested operator has these parts as well.
+`level_requirements` in the catalogue name; a nested operator has all of these but tensors.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
 def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
     """Yield the tables that list all of the desc's tensors and are in effect for the desc.
 
-    Of the tables up to the level that the attributes need, only the newest is in effect.
+    In effect are all above the level that the attributes need, and the newest of the others.
     """
     level = highest_level(_needs_of_attributes(operator, desc))
     for table in tables_that_list(operator, desc):

@@ -23,7 +23,7 @@ LONGEST_EXPRESSION: Final = 200
 
 
 def lint_catalogue() -> list[Problem]:
-    """Return every problem of the catalogue."""
+    """Return the problems of the catalogue's files, and the names that several operators share."""
     problems = lint_common(schemas_directory() / "common.yaml")
     names: Counter[str] = Counter()
     for path in loader.operator_files():
@@ -42,7 +42,7 @@ def lint_catalogue() -> list[Problem]:
 
 
 def lint_operator(path: Path) -> list[Problem]:
-    """Return every problem of one operator's file."""
+    """Return the problems of one operator's file, of the first check that finds any."""
     problems = _schema(path, "operator")
     if problems:
         return problems
@@ -66,7 +66,7 @@ def lint_operator(path: Path) -> list[Problem]:
 
 
 def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield shared constraints that do not exist, and rows that are `like` no row above them."""
+    """Yield shared constraints that cannot be used, and rows that are `like` no row above them."""
     fields = {field["name"] for field in data["fields"]}
     for index, constraint in enumerate(data["constraints"]):
         if loader.is_shared(constraint):
@@ -84,7 +84,7 @@ def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def lint_common(path: Path) -> list[Problem]:
-    """Return every problem of the file shared by all operators."""
+    """Return the problems of the operators' common file, of the first stage that finds any."""
     problems = _schema(path, "common")
     if problems:
         return problems

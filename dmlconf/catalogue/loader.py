@@ -257,7 +257,8 @@ def shared_constraint(
     `same-sizes: [InputTensor, OutputTensor]` becomes `InputTensor.Sizes == OutputTensor.Sizes`.
 
     Raises:
-        LookupError: there is no such constraint, or the operator lacks a field that it needs.
+        LookupError: there is no such constraint, tensors are listed that it does not compare or are
+            missing, or the operator lacks a field that it needs.
     """
     name, tensors = (listed, ()) if isinstance(listed, str) else next(iter(listed.items()))
     definitions = {entry["name"]: entry for entry in _common()["shared_constraints"]}
@@ -327,7 +328,7 @@ def _common() -> Mapping[str, Any]:
 
 @cache
 def tensor_constraints() -> tuple[Constraint, ...]:
-    """Return the conditions that every tensor of every operator must meet."""
+    """Return the constraints on the tensors of all operators."""
     return tuple(_constraint(constraint) for constraint in _common()["tensor_constraints"])
 
 

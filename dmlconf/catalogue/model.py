@@ -120,7 +120,7 @@ class Field:
         type_field: for a scalar union, the field that selects the member in use.
         wraps: for a scalar union, whether an unsigned number may be written as a negative one, as
             on the page of FILL_VALUE_SEQUENCE.
-        without_effect: for an attribute that changes no result, what decides instead.
+        without_effect: for an attribute that changes no result, why.
         bounds: for an input of indices or lengths, the values for which results are defined.
     """
 
@@ -338,7 +338,7 @@ class Operator(Entry):
     Attributes:
         type_value: the number of its `DML_OPERATOR_TYPE`.
         family: the module of the reference with its function; None for a special case.
-        support: tables of data types and ranks, newest level first.
+        support: tables of data types and ranks; of equal conditions, the newest level first.
         undocumented_data_types: those that DirectML takes but no table lists, by tensor.
         terms: named parts that expressions over the desc share; each may use those before it.
         precision: the rules of each output field; the first whose condition is met applies.

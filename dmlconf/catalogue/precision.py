@@ -70,7 +70,7 @@ class Typical:
     when: Expression | None = None
 
     def share(self, names: Namespace, data_type: DataType) -> float | None:
-        """Return the share for an output of this data type; None if none was measured."""
+        """Return the share for an output of this data type; None if there is none for the desc."""
         holds = self.when is None or bool(self.when.evaluate(names))
         return self.shares.get(data_type) if holds else None
 
@@ -86,7 +86,7 @@ class PrecisionEntry:
         products: for `accumulate`, the number of terms, as an expression over the desc.
         flushed: data types whose subnormals may be treated as zero.
         flushed_by: for an output such as an index, the input whose data type is looked up in
-            `flushed`; None to look up the output's own.
+            `flushed`; None to look up the output's own, unless the rule is `exact`.
         typical: how much of the limit real devices use, if that is far less than all.
     """
 

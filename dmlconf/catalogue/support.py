@@ -86,7 +86,7 @@ def _supports(operator: Operator, tensor: str) -> Iterator[Support]:
 
 @cache
 def data_types_of(operator: Operator, tensor: str) -> tuple[DataType, ...]:
-    """Return every data type that any table lists for the tensor, newest table first."""
+    """Return every data type that any table lists for the tensor, in the order of the tables."""
     listed = (name for support in _supports(operator, tensor) for name in support.data_types)
     return tuple(dict.fromkeys(listed))
 

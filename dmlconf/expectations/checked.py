@@ -1,7 +1,7 @@
 """Find expectations in case files that the reference contradicts, and cache the results.
 
-The result for a file is cached under a digest of the file, of the recordings that are checked with
-it, and of everything that determines what the reference permits.
+The result for a file and an operator is cached under a digest of both, of the recordings that are
+checked with them, and of everything that determines what the rules permit.
 """
 
 from __future__ import annotations
@@ -69,9 +69,11 @@ class _Finding:
 def expectation_problems(
     suite: Suite, recordings: Sequence[RecordingAgainst] = (), store: Entries | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each entry of a case file with an expectation that is a contradiction.
+    """Yield a problem for each entry of a case file with a contradiction among its stated outputs,
+    and for each with one among its recorded outputs.
 
-    An entry that disputes the reference has a problem if nothing contradicts the reference.
+    An entry that disputes the reference has a problem instead if it states an expectation, or
+    recordings are given, and nothing contradicts the reference.
 
     Args:
         suite: the case files, which have no other problem.

@@ -28,7 +28,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]
 
 MOST_LISTED: Final = 256
-"""The most elements of an output that is written as a list; a larger output gets its own file."""
+"""An output of more elements gets its own file and no list, unless it is one of an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Refusal:
 
 
 def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
-    """Yield a problem for each entry that recorded outputs cannot be written into."""
+    """Yield the problems of entries that recorded outputs cannot be written into."""
     seen = set()
     for planned in plan:
         data, location = planned.template.data, planned.template.about.location
@@ -127,8 +127,8 @@ def changed_files(
     device: str,
     save: Callable[[Path, Array], None],
 ) -> Iterator[tuple[Path, str] | Refusal]:
-    """Yield the path and new text of each case file, and a refusal for each case that stays as it
-    is.
+    """Yield the path and new text of each case file that changes, and a refusal for each recorded
+    case of the others.
 
     Args:
         device: what computed the outputs, as `device_name` returns it.
@@ -171,7 +171,7 @@ class _Additions:
 def _by_field(
     planned: PlannedCase, path: Path, outputs: Mapping[str, Array], additions: _Additions
 ) -> dict[str, Array | Sequence[Array] | str]:
-    """Return the outputs by field; of a large one the file name, with its array in `additions`."""
+    """Return the outputs by field; of a large single one the file name, its data in `additions`."""
     fields: dict[str, Array | Sequence[Array] | str] = {}
     members: dict[str, list[Array]] = {}
     for name, array in outputs.items():

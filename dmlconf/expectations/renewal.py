@@ -68,8 +68,8 @@ def renewed(
 ) -> Iterator[Part]:
     """Yield the file of each operator with recorded cases.
 
-    A file that was recorded on the same device with the same outcomes stays as it is: its bytes may
-    differ only because another version of dmlconf, Python or zlib wrote it.
+    A file that was recorded on the same device with the same outcomes stays as it is: new bytes
+    would differ only because another version of dmlconf, Python or zlib wrote the old ones.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.

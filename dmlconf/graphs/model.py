@@ -70,7 +70,7 @@ class Constant:
     """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, feature level 6_2.
 
     Attributes:
-        tensor: the layout of the data; if a case states none, that of its first consumer.
+        tensor: the layout of the data; in a captured graph, that of its first consumer.
         data: the elements, shaped like the tensor's Sizes.
     """
 
@@ -194,7 +194,7 @@ class Graph:
         return producers
 
     def output_sources(self) -> dict[str, Slot]:
-        """Return the output tensor of a node that feeds each graph output, by the output's name."""
+        """Return, by the name of each graph output, the output tensor of a node that feeds it."""
         sources: dict[str, Slot] = {}
         for edge in self.output_edges:
             sources.setdefault(edge.graph_output, (edge.node, edge.tensor))

@@ -54,7 +54,7 @@ def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
 
 
 def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
-    """Yield each way to swap what feeds two adjacent inputs of a node, if their descs are equal.
+    """Yield each way to swap what feeds two adjacent inputs of a node, if they have `alike_descs`.
 
     Each item has the node, the names of the two inputs, and the graph with the swap.
     """
@@ -97,7 +97,7 @@ def _unexported(graph: Graph) -> list[Slot]:
 
 
 def exported(graph: Graph) -> Graph:
-    """Return the graph with all intermediates as further outputs, after its own outputs."""
+    """Return the graph with all intermediates as outputs, the new ones after its own."""
     outputs, edges = dict(graph.outputs), list(graph.output_edges)
     nodes = graph.by_name
     for node, tensor in _unexported(graph):

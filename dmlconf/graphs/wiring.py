@@ -40,7 +40,7 @@ class WiringProblem:
 
     Attributes:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
-        node: the node that it concerns; empty for the graph as a whole.
+        node: the node that it concerns; empty for the graph as a whole or an output of it.
         tensor: the tensor of the node, or the output of the graph; empty if no single one is wrong.
     """
 
@@ -160,7 +160,7 @@ def _edge(
         hint = "convert it with a CAST node"
         yield WiringProblem("edge-data-type", node, tensor, message, hint)
     if not (_has_bytes(consumer) and _has_bytes(producer)):
-        return  # The node breaks a constraint, which `_nodes` reports.
+        return  # If it is a node's, `_nodes` reports that it breaks a constraint.
     consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
     if consumed != produced:
         message = (
@@ -172,7 +172,7 @@ def _edge(
 
 
 def _has_bytes(tensor: TensorDesc) -> bool:
-    """Return whether a tensor has as many Strides as Sizes, so that its bytes can be counted."""
+    """Return whether a tensor has no Strides or one for each size, so that its bytes are known."""
     return tensor.Strides is None or len(tensor.Strides) == len(tensor.Sizes)
 
 
