@@ -83,8 +83,8 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
     """Return a package's function of an operator's fields.
 
     The `family` of the operator's catalogue entry names the module. If the entry `specialises`
-    another operator, the result calls that one's function with the fields given and those that the
-    entry fixes.
+    another operator, the result calls that one's function with the fields that both have and those
+    that the entry fixes or computes.
 
     The function's name is the operator's in lower case, followed by `ending`, such as
     `_error_scale`.

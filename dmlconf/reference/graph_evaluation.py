@@ -63,8 +63,9 @@ def evaluate_nodes(
         case: a graph case that breaks no rule of wiring.
         inputs: arrays by graph input instead of the case's own.
         store: returns what an edge holds of a node's output; None if that is the output itself.
-        known: an earlier evaluation of the same nodes from the case's own inputs, perhaps with
-            other edges; a node that reads the same data as then is not computed again.
+        known: an earlier evaluation of the same nodes from the case's own inputs, without `store`
+            and perhaps with other edges; a node that reads the same data from the same sources as
+            then is not computed again.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs

@@ -54,7 +54,8 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
         Alpha = sqrt(1 - Beta2^T) / (1 - Beta1^T), or 1 in step 0
         X = X - LearningRate Alpha M / (sqrt(V) + Epsilon)
 
-    X is computed from M and V before FLOAT16 rounds them. Infinite moments become NaN.
+    X is computed from M and V before FLOAT16 rounds them. An infinite moment becomes NaN
+    if its Beta is at most 1.
 
     Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; Alpha in step 0, NaN on the page, and
     infinities were measured.
@@ -83,7 +84,7 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
 
 
 def moving_average(old: Array, new: Array, decay: float) -> Array:
-    """Return `decay * old + (1 - decay) * new`, but DirectML's results if `old` is infinite.
+    """Return `decay * old + (1 - decay) * new`, or DirectML's where `old` or `decay` is infinite.
 
     Measured: DirectML computes `old + (1 - decay) * (new - old)`, which is NaN if `old` is infinite
     and the decay at most 1. That formula loses a small `new`: with decay 0, `old` 1 and `new` 2^-54

@@ -40,7 +40,7 @@ class Activation:
 
 
 def _fused_relu(x: Array) -> Array:
-    # Measured in every operator that takes it: NaN and negative infinity give NaN, and -1 gives -0.
+    # Measured wherever it is fused: NaN and negative infinity give NaN, and -1 gives -0.
     return x * (x > 0)
 
 

@@ -106,7 +106,7 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
 
 
 def gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:
-    """Return the gradient where the tensor's element is between two bounds, and 0 elsewhere."""
+    """Return the gradient where the tensor's element is strictly between two bounds, else 0."""
     with np.errstate(invalid="ignore"):
         within = (tensor > least) & (tensor < greatest)
     return np.where(within, gradient, gradient.dtype.type(0))

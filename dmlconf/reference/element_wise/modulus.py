@@ -18,10 +18,10 @@ __all__ = [
 ]
 
 LEAST_QUOTIENT: Final = LEAST_NORMAL_FLOAT32
-"""A quotient below this is subnormal in FLOAT32, and hardware may flush it to 0."""
+"""A quotient of smaller size is subnormal or 0 in FLOAT32; hardware may flush it to 0."""
 
 _LARGE_QUOTIENT: Final = 2.0**28
-"""A quotient below this is accurate enough in FLOAT64 to be rounded to a whole number."""
+"""A quotient of smaller size is accurate enough in FLOAT64 to be rounded to a whole number."""
 
 
 def element_wise_modulus_truncate(
@@ -33,7 +33,7 @@ def element_wise_modulus_truncate(
     Return the remainder with the sign of the dividend, as in C.
 
     If integers are divided by zero, the result is the greatest number of an unsigned type, the
-    dividend in a signed one, and -1 in INT64.
+    dividend in INT32, INT16 and INT8, and -1 in INT64.
 
     Source: the page of DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC; division by zero was
     measured.

@@ -34,12 +34,12 @@ ScaleBias = Mapping[str, float]
 
 
 def is_identity(scale_bias: ScaleBias | None) -> bool:
-    """Return whether the scale is 1 and the bias is 0."""
+    """Return whether there is no ScaleBias, or its scale is 1 and its bias 0."""
     return scale_bias is None or (scale_bias["Scale"] == 1 and scale_bias["Bias"] == 0)
 
 
 def scaled(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return `x * Scale + Bias`, rounded to FLOAT32 numbers and returned as FLOAT64."""
+    """Return `x * Scale + Bias`, FLOAT64; rounded to FLOAT32 numbers, unless it is x."""
     if scale_bias is None or is_identity(scale_bias):
         return wide(tensor)
     with np.errstate(all="ignore"):
@@ -73,7 +73,7 @@ def scaled_function(
         function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the
             tensor's own type.
         rounds_once: whether the function rounds the exact result once, to the type of its argument.
-            Floating-point elements are then not converted to FLOAT64.
+            Floating-point elements that are not scaled are then not converted to FLOAT64.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype

@@ -81,7 +81,7 @@ def _gathered_offsets(
     Args:
         indices: the indices, counted from the start of the axis.
         batch: sizes of the leading dimensions that have indices of their own.
-        used: sizes of the other dimensions of the indices.
+        used: sizes of the dimensions of the indices that IndexDimensions counts.
     """
     before, after = sizes[:axis], sizes[axis + 1 :]
     leading = len(before) - len(_without_leading_ones(before)) if batch else 0

@@ -16,15 +16,16 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["in_blocks", "in_slices"]
 
 _BLOCK: Final = 1 << 15
-"""Elements that are computed at once."""
+"""How many elements should be computed at once."""
 
 
 def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[Any]) -> Array:
     """Apply a function to each element, or to the elements at the same index, block by block.
 
     Args:
-        function: takes a flat array for each tensor, all of one length, and returns another one of
-            that length. For a tensor that repeats a single element, the array may have length 1.
+        function: takes an array for each tensor, flat or not, all of the same sizes, and returns
+            one of these sizes. For a tensor that repeats a single element, the array may have
+            length 1.
         tensors: one or more, of the same sizes.
         dtype: the type to which the function's results are converted.
     """

@@ -23,7 +23,7 @@ _END: Final = 11
 """The last node; from here on the complement is less than any positive FLOAT32 number."""
 
 _FAR: Final = 2.0**30
-"""Numbers of greater magnitude are replaced by this one; the table ends long before it."""
+"""Numbers are clipped to this magnitude; the table ends long before it."""
 
 _TO_NODE: Final = 1.5 * 2.0**52 / _PER_UNIT
 """A number so large that `x + _TO_NODE` is rounded to a multiple of 1/4096, the nearest node.

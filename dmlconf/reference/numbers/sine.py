@@ -16,7 +16,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["cosine", "sine"]
 
 _NEAR_ZERO: Final = 2.0**-12
-"""A cosine below this has lost more than 12 of its bits, and is computed by NumPy instead."""
+"""A cosine of smaller size has lost more than 12 bits, and is computed by NumPy instead."""
 
 
 def sine(values: Array) -> Array:

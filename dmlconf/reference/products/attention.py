@@ -97,7 +97,7 @@ class Heads:
 
 
 def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Heads:
-    """Return queries, keys and values by head, plus biases; past keys and values come first."""
+    """Return queries, keys and values by head, biases added; past keys and values come first."""
     query, key, value = _unstacked(fields)
     bias = fields["BiasTensor"]
     if bias is not None:
@@ -145,7 +145,7 @@ def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
 
 
 def _last(tensor: Array, dimensions: int) -> Array:
-    """Return a tensor without leading dimensions of size 1, FLOAT64."""
+    """Return a tensor with its last dimensions alone, FLOAT64; those before them have size 1."""
     return tensor.reshape(tensor.shape[-dimensions:]).astype(np.float64)
 
 

@@ -84,7 +84,7 @@ def gemm_sums(
 
 
 _BLOCK: Final = 1 << 17
-"""How many elements of the right matrix are converted to FLOAT64 at once, to stay in the cache."""
+"""How many elements of the right matrix should become FLOAT64 at once, to stay in the cache."""
 
 _FEW_ROWS: Final = 16
 """A product of at most this many rows takes less time than a FLOAT64 copy of the right matrix."""

@@ -52,12 +52,12 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 
     BiasTensor holds Wb, then Rb; biases and initial hidden nodes that are absent are 0.
 
-    Where an infinite ht or Ht-1 makes Ht infinite or NaN, any value is right: DirectML 1.8.0 gives
-    finite numbers there, and 1.15.4 does not.
+    Where an infinite zt, ht or Ht-1 makes Ht infinite or NaN, any value is right: DirectML 1.8.0
+    gives finite numbers there, and 1.15.4 does not.
 
     A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
-    a sequence of length 0 a forward direction returns hidden nodes of 0, and a backward one returns
-    those of HiddenInitTensor.
+    a sequence of length 0 a forward direction of several steps returns hidden nodes of 0, and a
+    backward one returns those of HiddenInitTensor.
 
     Source: the page of DML_GRU_OPERATOR_DESC for the order of gates and biases; the ONNX operator
     GRU for the equations, of which the page has pictures; measurements for lengths.

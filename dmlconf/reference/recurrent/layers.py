@@ -22,7 +22,7 @@ __all__ = [
 
 
 class LayerDesc(Protocol):
-    """The fields that the descs of LSTM, GRU and RNN have in common, and their outputs."""
+    """Some fields that the descs of LSTM, GRU and RNN have in common, and their outputs."""
 
     @property
     def InputTensor(self) -> Array:

@@ -84,10 +84,10 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     FLOAT32 number. NaN becomes the lower bound; the argument of h is not clipped.
 
     A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
-    a sequence of length 0 a forward direction returns hidden nodes of 0 and a cell that has changed
-    once; a backward one returns both initial states. If there is only one step, a forward direction
-    returns its hidden nodes for every length; otherwise it returns 0 for lengths beyond the last
-    step.
+    a sequence of length 0 a forward direction returns a cell that has changed once; a backward one
+    returns both initial states. If there is only one step, a forward direction returns its hidden
+    nodes for every length; otherwise it returns hidden nodes of 0 for a length of 0 or beyond the
+    last step.
 
     Source: the page of DML_LSTM_OPERATOR_DESC for clipping and the order of gates, biases and
     peepholes; the ONNX operator LSTM for the equations, of which the page has pictures;
@@ -116,7 +116,7 @@ def lstm_direction(
         hidden, cell = state
         sums = sums + arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
         if peepholes is None:
-            # Without peepholes, no gate depends on the new cell, and all are computed at once.
+            # Without peepholes, no gate depends on the new cell, so these are computed at once.
             gated = gate(sums[:, : part_f.stop], f)
             it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
         else:

@@ -64,8 +64,8 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     argument of f is clipped to the finite FLOAT32 numbers; NaN becomes the lowest of them.
 
     A backward direction reads each sequence from its own end; hidden nodes after the end are 0. For
-    a sequence of length 0 a forward direction returns hidden nodes of 0, and a backward one returns
-    those of HiddenInitTensor.
+    a sequence of length 0 a forward direction of several steps returns hidden nodes of 0, and a
+    backward one returns those of HiddenInitTensor.
 
     Source: the page of DML_RNN_OPERATOR_DESC for the order of biases; the ONNX operator RNN for the
     equation, of which the page has a picture; measurements for clipping and lengths.

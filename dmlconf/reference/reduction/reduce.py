@@ -90,7 +90,7 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
     "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
     "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
 }
-"""The functions by name; they reduce the last axis, and compute in the type `wide`."""
+"""The functions by name; they reduce the last axis, and add and multiply in the type `wide`."""
 
 
 def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:

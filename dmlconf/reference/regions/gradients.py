@@ -64,11 +64,11 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     interpolated; with MAX, only to those of the first of its greatest samples. Samples outside the
     input get nothing, and count as 0 for MAX.
 
-    A sample's share in the gradient of its region is the slope of the image between the four
-    elements around the sample, times the size of the input, whatever the interpolation mode. An
-    output that lies a quarter of the way from the region's start to its end adds three quarters of
-    this to the gradient of the start, and one quarter to the gradient of the end. Scales and
-    offsets have no effect on these shares.
+    A sample's share in the gradient of its region is the sample's gradient times the slope of the
+    image between the four elements around it, times the size of the input, whatever the
+    interpolation mode. Of this, i / (outputs n) is for the region's end, where output i has n
+    samples along the axis, and the rest for its start; AlignRegionsToCorners takes 1 from the size
+    and from the divisor, and 0 / 0 counts as 1/2. Scales and offsets have no effect on this.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; the coordinates of samples and the formula
     of a region's gradient were measured.
@@ -191,7 +191,7 @@ class RoiGradients:
         return of_lines
 
     def _shares(self, axis: Samples) -> Array:
-        """Return where each output lies from the start, 0, to the end, 1: {regions, outputs}."""
+        """Return the share that the end of each output's region gets, sizes {regions, outputs}."""
         outputs = axis.values.shape[-1]
         length = (axis.counts * outputs - int(self.reading.edges))[:, np.newaxis]
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))

@@ -36,7 +36,7 @@ COLUMNS: Final = np.s_[:, np.newaxis, :, np.newaxis]
 sizes of `y` and of `x` of a `Block`."""
 
 _BLOCK: Final = 1 << 16
-"""Elements that are computed at once."""
+"""How many elements should be computed at once."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Placement:
         steps: the number of each sample in its region, minus the offset, sizes {regions, samples,
             outputs}.
         length: how many steps there are from begin to end, sizes {regions, 1, 1}.
-        shares: the steps divided by the length: 0 where the region begins, and 1 where it ends.
+        shares: the steps divided by the length: 0 where the region begins, 1 where it ends; 1/2 if
+            the length is 0.
         counts: how many samples an output has, sizes {regions}.
         shift, offset: the offset of the input's pixels, and the offset of the output's.
     """
@@ -216,8 +217,8 @@ def placed(
         ends: where each region begins and ends, sizes {regions, 2}.
         counts: the least and the greatest number of samples of an output.
         offsets: the offset of the input's pixels, and the offset of the output's.
-        corners: whether the first and the last sample of a region lie at its ends; a single one is
-            in the middle.
+        corners: whether the first and the last sample of a region lie at its ends, offsets aside;
+            a single one is in the middle.
     """
     factor, shift, offset = map(single, (scale, *offsets))
     begin, end = ends.T.astype(np.float64) * factor
@@ -296,6 +297,6 @@ def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
 
 
 def around(at: Array) -> tuple[Array, Array]:
-    """Return the whole coordinates before and after each coordinate."""
+    """Return the whole coordinates at or before each coordinate, and those one further."""
     before = np.floor(at)
     return before, before + 1

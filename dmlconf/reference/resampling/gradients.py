@@ -50,8 +50,9 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
         x = (i - InputPixelOffset) / Scale - OutputPixelOffset
 
     LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x);
-    NEAREST_NEIGHBOR adds g to floor(x), or with RoundingDirection INCREASING to ceil(x). A
-    contribution beyond an edge is added to the element at that edge.
+    NEAREST_NEIGHBOR adds g to floor(x), with RoundingDirection INCREASING to ceil(x), and in
+    RESAMPLE_GRAD to floor(x + 1/2). A contribution beyond an edge is added to the element at that
+    edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
     RESAMPLE2. Measured: they are exchanged, so the gradient of a RESAMPLE2 with the

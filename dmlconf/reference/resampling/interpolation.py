@@ -31,11 +31,12 @@ ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 """How a coordinate becomes an index, by RoundingDirection.
 
-HALF_UP, which is not a value of DirectML, stands for the rounding of RESAMPLE1.
+HALF_UP, which is not a value of DirectML, stands for the rounding of RESAMPLE_GRAD, and of
+RESAMPLE1 for floating-point tensors.
 """
 
 _BLOCK: Final = 1 << 16
-"""Elements that are computed at once."""
+"""How many elements should be computed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
 
 
 def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
-    """Return the indices before and after each coordinate, and the weight of the one after."""
+    """Return the indices at or before each coordinate, the next ones, and the weight of these."""
     before = np.floor(values)
     first = np.clip(before, 0, size - 1).astype(np.intp)
     second = np.clip(before + 1, 0, size - 1).astype(np.intp)

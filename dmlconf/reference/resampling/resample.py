@@ -49,14 +49,14 @@ def resample3(desc: Resample3Desc) -> Array:
     Return the input at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
     NEAREST_NEIGHBOR takes an element by the RoundingDirection: INCREASING the next one, DECREASING
-    the one before, and HALF_UP, which stands for RESAMPLE1, the nearest, at halves the next. LINEAR
-    interpolates; the first and last elements continue beyond the ends, and interpolated integers
-    lose their fraction.
+    the one before, and HALF_UP, as in RESAMPLE1 of floating-point tensors, the nearest, at halves
+    the next. LINEAR interpolates; the first and last elements continue beyond the ends, and
+    interpolated integers lose their fraction.
 
-    If Antialiased is true and a scale is below 1/2, the tensor is resampled in several steps. In
-    each step but the last, an axis that is more than twice as long as the output's shrinks to the
-    greatest power of two below its size, and every other axis gets the output's size. The scale of
-    a step is the ratio of the sizes after and before it.
+    If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. In each step
+    but the last, an axis that is more than twice as long as the output's shrinks to the greatest
+    power of two below its size, and every other axis gets the output's size. The scale of a step is
+    the ratio of the sizes after and before it.
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; coordinates outside the input, halves, integers
     and the steps were measured.
@@ -113,7 +113,7 @@ def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordina
     ]
     if not changing:
         return tensor.copy()
-    # Axes that shrink come first, and later axes before earlier ones, to save work.
+    # The axes that shrink most come first, and of equal ones the later, to save work.
     order = sorted(changing, key=lambda axis: (output.Sizes[axis] / sizes[axis], -axis))
 
     def stretched(values: Array) -> Array:

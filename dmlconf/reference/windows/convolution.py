@@ -63,7 +63,7 @@ class FilterGeometry:
         return cls(*attributes, _completed(start, rank, 0), groups)
 
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
-        """Return the geometry with steps limited to the tensor; longer ones reach zeros as well."""
+        """Return the geometry with no step longer than it takes to leave the tensor."""
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
             [min(step, most) for step, most in zip(steps, far, strict=True)]
@@ -83,7 +83,7 @@ class FilterGeometry:
         )
 
     def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
-        """Return how many elements a filter covers at all positions, in each spatial dimension."""
+        """Return how many elements a filter spans at all positions, in each spatial dimension."""
         return tuple(
             (count - 1) * stride + (size - 1) * dilation + 1
             for count, stride, size, dilation in zip(

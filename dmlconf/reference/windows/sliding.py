@@ -62,7 +62,7 @@ class Window:
     def parts(self) -> Iterator[tuple[slice, ...]]:
         """Yield for each element of the window where it lies at all positions.
 
-        The slices are for a tensor that has `reach` elements along the axis.
+        The slices are for a tensor that has at least `reach` elements along the axis.
         """
         before = (slice(None),) * self.axis
         for element in range(self.size):
@@ -71,7 +71,7 @@ class Window:
             yield (*before, slice(first, behind, self.stride or 1))
 
     def view(self, tensor: Array) -> Array:
-        """Return a view of a tensor that has `reach` elements along the axis.
+        """Return a view of a tensor that has at least `reach` elements along the axis.
 
         Two axes replace the axis: one of the window's elements, and one of positions.
         """
@@ -79,7 +79,7 @@ class Window:
         return strided_view(tensor, self.axis, *counts, *steps)
 
     def padded(self, tensor: Array, outside: Any) -> Array:
-        """Return the part of a tensor that the window reaches, with a fill value outside of it."""
+        """Return at least what the window reaches, with a fill value outside of the tensor."""
         if self.start == 0 and self.reach <= self.extent:
             return tensor
         padded = np.full(_resized(tensor.shape, self.axis, self.reach), outside, tensor.dtype)
@@ -118,7 +118,7 @@ def windows(
 
 
 def _within(window: Window) -> Window:
-    """Return the window with its stride and dilation limited: longer ones reach padding as well."""
+    """Return the window with no stride or dilation longer than it takes to leave the tensor."""
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)
     return replace(window, stride=stride, dilation=dilation)
