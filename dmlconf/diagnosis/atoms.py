@@ -2,7 +2,7 @@
 
 An atom is an expression of the catalogue's language over the names of `dmlconf.cases.facts.names`.
 Its *bits* say how far-fetched it is: a condition with fewer bits is a simpler explanation. `Packed`
-or a data type takes 5, an arbitrary bound on the size of a dimension twice as many.
+or a data type takes 5, an arbitrary bound on the size of a dimension about twice as many.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_BOUNDS: Final = 16
 _NEGATION: Final = 1.0
 _FAR_BOUND: Final = 1.5
 _REMAINDER: Final = 2.5
-"""Bits that are added for a negation, a bound other than 0 and 1, and a remainder."""
+"""Bits that are added for `!=`, a bound other than 0 and 1, and a remainder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Atom:
 
     Attributes:
         bits: how far-fetched it is.
-        alternatives: expressions that hold for exactly the same cases, and are as simple.
+        alternatives: up to three expressions for exactly the same cases, nearly as simple.
     """
 
     text: str
@@ -47,7 +47,7 @@ class AtomTable:
 
     Attributes:
         holds: whether each atom holds for each case; sizes {atoms, cases}, BOOL.
-        index: the row of each expression, including those that are not the simplest.
+        index: the row of each expression that holds for some cases and not for all.
         bits: how far-fetched each expression is.
     """
 
@@ -125,7 +125,7 @@ class TableBuilder:
         self.add(f"not {text}", bits, ~holds)
 
     def constants(self, text: str, bits: float, column: Column) -> None:
-        """Add `text == VALUE` and `text != VALUE` for each value of a fact, if these are few."""
+        """Add `text == VALUE` and `text != VALUE` for values of a fact."""
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
             return
@@ -244,7 +244,7 @@ def _shown(value: float) -> str:
 
 
 def round_number(low: float, high: float, *, whole: bool) -> float:
-    """Return the roundest number `low <= n < high`: 0, 1, or a multiple of a power of two."""
+    """Return a round number `low <= n < high`: 0, 1, a multiple of a power of two, or a decimal."""
     for natural in (0.0, 1.0):
         if low <= natural < high:
             return natural

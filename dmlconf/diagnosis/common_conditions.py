@@ -21,7 +21,9 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""How many expressions are combined into pairs, `A and B`: those that hold for most failures."""
+"""How many expressions are combined into pairs, `A and B`: those that nearly all failures
+meet in groups with the most failures in total.
+"""
 
 _NEARLY: Final = 0.9
 """A condition explains nearly all of a group if this share of its failures meets it."""
@@ -30,7 +32,7 @@ _SLIGHTLY_LONGER: Final = 6.0
 """Bits by which a shared condition's description may be longer than the group's own."""
 
 _PAIR: Final = 1.1
-"""A pair is preferred to a single expression if it explains this many times as many failures."""
+"""The worth of a pair, compared with that of a single expression, is divided by this."""
 
 _PLAIN: Final = 8.0
 """The most bits of an expression in a pair; see `dmlconf.diagnosis.atoms`."""
@@ -178,7 +180,7 @@ def _with_pairs(
 ) -> list[Array]:
     group, of = member
     index = of.table.index
-    # Every case meets the empty expression, and none meets one that the table lacks.
+    # Every case meets the empty expression; one that the table lacks counts as met by none.
     every, none = len(of.table.atoms), len(of.table.atoms) + 1
     single = [index.get(text, none) if text else every for text in singles]
     known = [at for at, text in enumerate(paired) if text in index]
@@ -195,7 +197,9 @@ def _with_pairs(
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
-    """Return which conditions explain a group nearly as well as its own best condition."""
+    """Return which conditions explain nearly all of a group, or explain it nearly as well as its
+    own best condition.
+    """
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (passes <= (1 - _NEARLY) * failures)
     if not any(verdict.facts for verdict in group.failures):

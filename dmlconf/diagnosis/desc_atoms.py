@@ -1,8 +1,8 @@
 """List the atoms (single conditions) that may tell one operator's failures from its passes.
 
 Examples are `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` and `FLOAT16 in DataTypes`. The bits of
-an atom, which `dmlconf.diagnosis.atoms` explains, are 5 for the simplest conditions and 10 for
-unusual ones.
+an atom, which `dmlconf.diagnosis.atoms` explains, are 5 for the simplest conditions and 10 or
+more for unusual ones.
 """
 
 from __future__ import annotations

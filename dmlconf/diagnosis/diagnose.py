@@ -50,11 +50,11 @@ class Diagnosis:
     """What is known of a failing case.
 
     Attributes:
-        verdict: the first failing verdict on the case; a passing one if none failed.
+        verdict: the first failing verdict on the case; if none failed, the first one.
         failures: how often the case failed alone.
         runs: how often the case ran alone.
-        in_batch: whether the case failed together with others; None if that was not tried.
-        reduced: the smallest case that fails in the same way; None if the case could not be
+        in_batch: whether the case failed among copies of itself; None if that was not tried.
+        reduced: the smallest case found that fails in the same way; None if the case could not be
             reduced.
         reduced_verdict: the verdict on the reduced case; if there is none, on the case itself.
         trials: the reduced case with each factor changed, and the verdicts.
@@ -99,7 +99,7 @@ def diagnose(
     """Diagnose a failing case: reproduce it, reduce it, and change one factor at a time.
 
     Args:
-        seconds: how long the reduction may take.
+        seconds: how long it may take to reproduce the failure and reduce the case.
         others: backends on which to run the smallest case as well.
         own: the mutant of the rewrite that the case tests; None if it tests none.
 
@@ -228,7 +228,7 @@ class _Again:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Return whether only signs of zeros differ, which a reduction must not end with."""
+    """Return whether only signs of zeros differ; other failures must not be reduced to that."""
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}

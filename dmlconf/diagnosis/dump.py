@@ -53,7 +53,7 @@ def dump_cases(
 
 
 def _free_path(folder: Path, name: str, taken: list[Path]) -> Path:
-    """Return an unused path for a case, since shortened names may be equal."""
+    """Return a path that no earlier case has, since shortened names may be equal."""
     path, number = folder / f"{name}.yaml", 1
     while path in taken:
         number += 1

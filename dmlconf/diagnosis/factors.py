@@ -89,7 +89,7 @@ def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
 
 
 def option_experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
-    """Yield the case under the backend's other options."""
+    """Yield the case with each of the backend's `OPTIONS` changed."""
     for option, (factor, blame) in OPTIONS.items():
         parts = [part for part in option_parts(backend.options) if part]
         own = next((part for part in parts if part.startswith(f"{option}=")), None)
@@ -112,7 +112,7 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
     ),
     Relation.ORDER: ("order", "its nodes in the opposite order", "the order of the nodes"),
 }
-"""For each form of a graph that must give the same outputs: the factor, the change, what is to
+"""For some forms of a graph that must give the same outputs: the factor, the change, what is to
 blame.
 """
 

@@ -1,7 +1,8 @@
 """Mutants: wrong graphs that a compiler may run after a mistaken rewrite of a graph.
 
-A mutant has other edges, but the same inputs and outputs. For example, two nodes that differ in one
-attribute are merged, a node overwrites a tensor that is read later, or two operands are exchanged.
+`mutants_of` changes edges and drops nodes, but keeps inputs and outputs. For example, two nodes
+that differ in one attribute are merged, a node overwrites a tensor that is read later, or two
+operands are exchanged.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ class Mutant:
 
     Attributes:
         what: what the compiler does wrongly, as the end of a sentence that begins with "if".
-        rewrite: the name of the rewrite in the catalogue.
+        rewrite: the name of the rewrite in `schemas/rewrites.yaml`.
         graph: the wrong graph.
-        data: the data of its inputs; None for the data of the given graph.
+        data: the data of its inputs; None for the data of the case.
     """
 
     what: str
@@ -117,7 +118,7 @@ def _merged(graph: Graph) -> Iterator[Mutant]:
 
 
 def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
-    """Return the fields whose values or tensors differ between two nodes of one operator."""
+    """Return what differs between two nodes of one operator: fields, and inputs fed otherwise."""
     sources = graph.sources()
     fields = [
         entry.name
@@ -138,7 +139,7 @@ def _fed_by(
     """Return the graph after some inputs of nodes are fed by other tensors.
 
     Args:
-        changes: for each tensor that is no longer read, the one that is read instead.
+        changes: by tensor, the one that is read instead of it.
         readers: the inputs that change; if None, all inputs and graph outputs.
     """
 

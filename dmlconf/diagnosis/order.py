@@ -1,4 +1,4 @@
-"""Find the shortest sequence of earlier cases after which a case fails, by leaving out parts.
+"""Find the earlier cases after which a case fails, by leaving out the others.
 
 A driver keeps caches, heaps and descriptors from one case to the next, so that a case may fail only
 after certain others in the same process. Parts of the sequence that the log shows are left out, as
@@ -68,12 +68,12 @@ class OrderResult:
 
     Attributes:
         case: the case that failed again; if none failed again, the first of `symptom.cases`.
-        earlier: the smallest sequence of earlier cases after which the case fails; all earlier
-            cases if it did not fail again.
+        earlier: the fewest earlier cases found after which the case fails; all of them if it did
+            not fail again.
         before: how many cases of the suite ran earlier in the case's process.
         missing: how many cases that the suite lacks ran earlier.
         runs: how many sequences were run.
-        minimal: whether every case of `earlier` is needed; False if time ran out first.
+        minimal: False if time ran out before each case of `earlier` was known to be needed.
     """
 
     symptom: Symptom
@@ -132,7 +132,7 @@ def _end(log: RunLog, verdict: Verdict) -> int | None:
 def minimal(
     items: Sequence[str], fails: Callable[[Sequence[str]], bool], until: float
 ) -> tuple[tuple[str, ...], bool]:
-    """Return a smallest part of a failing sequence that still fails, in the same order.
+    """Return a small part of a failing sequence that still fails, in the same order.
 
     Args:
         items: a sequence that fails.

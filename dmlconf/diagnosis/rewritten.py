@@ -25,7 +25,7 @@ _MOST_RUNS: Final = 12
 
 _NEAR: Final = 0.02
 """A mutant runs on the device if the reference's outputs for it differ from the device's by at most
-this share of the largest output.
+this share of the greatest size in the output.
 """
 
 

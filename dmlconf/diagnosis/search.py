@@ -141,7 +141,9 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`; infinity for conditions that passes meet as often as failures."""
+    """Return `description_bits`; infinity for conditions that passes meet at least as often as
+    failures.
+    """
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))
 

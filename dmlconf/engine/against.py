@@ -1,7 +1,7 @@
 """Sources of expected outcomes for cases that state none: recordings, the reference, or both.
 
 No backend is judged by itself: neither by the same backend with the same options, nor by a
-recording of the same files, adapter and driver.
+recording of the same subject.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class RecordingAgainst:
 
         Args:
             subject: the subject under test, whose own recordings are not used; None uses all files.
-            store: keeps the identifiers of each file's cases, so that files without a case stay
-                unread.
+            store: keeps the identifiers of each file's cases, so that files without a case are not
+                decoded.
         """
         self.path = path
         self.stale: list[str] = []
@@ -107,7 +107,7 @@ class RecordingAgainst:
     def digest(self, operator: str) -> str | None:
         """Return a digest of the file with an operator's cases and of the subject under test.
 
-        If the file is stale for a case, the digest is None: a cached judgement would hide that.
+        Once a case was found stale, the digest is None: a cached judgement would hide that.
         """
         if operator in self._stale_operators:
             return None
@@ -123,7 +123,7 @@ class RecordingAgainst:
     def _is_known_to_lack(self, case: Case) -> bool:
         """Return whether a stored list of recorded cases lacks the case.
 
-        So a run of the 6 cases of GATHER that its recordings lack reads no recording.
+        So a run of the 6 cases of GATHER that its recordings lack decodes no recording.
         """
         operator = case.operator_name
         if self._store is None or not self.content_digest(operator):
@@ -378,7 +378,7 @@ class _First:
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
-    """Return the command that records all cases of these cases' operators again."""
+    """Return a command that records these cases again, among others."""
     operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
     first = next(iter(stored.heads(operators)))[1]
     words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]

@@ -70,7 +70,7 @@ class LogKeeper:
                 self._footer = footer
 
     def take_log(self) -> RunLog | None:
-        """Return the log, and forget it; None for a resumed run, whose log began earlier."""
+        """Return the log, and forget its verdicts; None for a resumed run, which began earlier."""
         if self._header is None:
             return None
         verdicts, self._verdicts = self._verdicts, {}
@@ -82,8 +82,8 @@ class LogKeeper:
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:
     """Execute a run, pass each event to the log and then to the others, and return the footer.
 
-    If a consumer other than the log raises, it gets no more events; its error is raised when the
-    run has ended.
+    If a consumer other than the log raises, it gets no more events; the first such error is raised
+    when the run has ended.
 
     Args:
         log: takes each event first; if it raises, the run ends.
@@ -115,7 +115,7 @@ def run_to_end(engine: Engine, consumer: Consumer) -> None:
         consumer: takes each event; if it raises, the run ends.
 
     Raises:
-        KeyboardInterrupt: the run was interrupted.
+        KeyboardInterrupt: the run ended early.
         ExpectedError: see `Engine.execute`.
     """
     if not run_through(engine, consumer).complete:

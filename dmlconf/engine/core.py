@@ -117,10 +117,10 @@ class Engine:
     def execute(self) -> Generator[Event, None, None]:
         """Run the cases, and yield the events of the run.
 
-        Each selected case gets one `Judged`, or one `Executed` or `Unsupported` if outcomes are not
-        judged. In judged runs, cases that are not reached get the verdict `not run`. The last event
-        is `Finished`; an error that ended the run is raised after it. A request to end the run
-        takes effect when the consumers have handled the current event.
+        Each case that is reached gets one `Judged`, or one `Executed` or `Unsupported` if outcomes
+        are not judged. In judged runs, cases that are not reached get the verdict `not run`. The
+        last event is `Finished`; an error that ended the run is raised after it. A request to end
+        the run takes effect when the consumers have handled the current event.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -263,7 +263,7 @@ class _State:
         return Judged(verdict, self._unreached.pop(verdict.case)[0])
 
     def reached(self, event: Executed | Unsupported) -> None:
-        """Count a case whose outcome is not judged."""
+        """Record that a case whose outcome is not judged was reached."""
         if isinstance(event, Unsupported):
             self._counts[event.verdict.status] += 1
             del self._unreached[event.verdict.case]
@@ -287,7 +287,7 @@ class _State:
         return most is not None and self._failures >= most
 
     def remaining(self, reason: ReasonKind) -> Generator[Event, None, None]:
-        """Yield verdicts on the cases that the run did not reach, and `Finished`."""
+        """Yield, in judged runs, verdicts on the cases that have none, and at last `Finished`."""
         if self._unreached:
             yield Interrupted(reason)
         for case, attempts in self.retries.attempts.items():

@@ -33,7 +33,7 @@ class Opened:
 
     Attributes:
         header: the run's description, the first line of its log.
-        total: how many cases will get a verdict; None if they are generated during the run.
+        total: how many cases will get a verdict; None if that is not known in advance.
         resumed: whether the log already has the first part of the run.
     """
 
@@ -109,7 +109,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The run stops early; in judged runs, verdicts `not run` on the remaining cases follow.
+    """The run stops early; in judged runs, verdicts on the remaining cases follow.
 
     Attributes:
         reason: why the run stops.

@@ -67,7 +67,7 @@ class Run:
     Attributes:
         suite: the suite that the plan was selected from.
         paths: the paths of the suite, as given, for the log's header.
-        suite_paths: where the suite's files are, beside which recordings are looked for.
+        suite_paths: where the suite's files are; recordings are looked for there and nearby.
         plan: the whole plan, for which the source of expected outcomes is chosen.
         chosen: the part of the plan that runs, or rounds of generated cases.
         how: the backend, and how each case runs on it.

@@ -238,7 +238,7 @@ class _ByBackend:
     def digest(self, operator: str) -> str | None:
         """Return a digest for the reference; None for any other backend.
 
-        A name is enough, since cached judgements are valid only for the same sources of the
+        A name is enough, since cached judgements are valid only for the same code of the
         reference.
         """
         return REFERENCE if str(self._name) == REFERENCE else None
@@ -418,7 +418,7 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most graphs in a part of a plan; after the part, they run in other forms."""
+"""The most graphs with other forms in a part of a plan; these forms run after the part."""
 
 _EXERCISED_AT_ONCE: Final = 512
 """The most cases under circumstances in a part of a plan; after the part, some run again."""

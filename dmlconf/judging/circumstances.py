@@ -163,7 +163,7 @@ def _with_other_inputs(
 
 
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
-    """Yield a case, and then the case under each circumstance, each in a process of its own.
+    """Yield a case, and then the case under each circumstance, one at a time.
 
     So a crash tells which circumstance caused it; no circumstance is tried after a breakdown.
     """

@@ -52,7 +52,7 @@ class JudgeOptions:
 
 
 NO_OPTIONS: Final = JudgeOptions()
-"""Nothing is excused, and nothing runs besides the plain run."""
+"""By default known faults waive failures, and cases run neither unfused nor under circumstances."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,7 +258,7 @@ def _digests(outcome: Outputs) -> dict[str, str]:
 
 
 def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return the expectation of a case: its own or, if it states none, that of `against`."""
+    """Return the expectation of a case: what it states and, where that lacks, that of `against`."""
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated

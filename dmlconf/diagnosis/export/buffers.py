@@ -38,7 +38,7 @@ class Expected:
 
 
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
-    """Return a tensor's buffer: its elements where its desc places them, and zeros in between."""
+    """Return a tensor's buffer: its elements where its desc places them, and zeros elsewhere."""
     size = -(-tensor.TotalTensorSizeInBytes // 4) * 4
     elements = np.zeros(size * 8 // tensor.DataType.bits, tensor.DataType.dtype)
     elements[offsets_of(tensor)] = values.ravel()

@@ -45,7 +45,7 @@ def write_model(
     half: bool = False,
     graph: bool = False,
 ) -> None:
-    """Write the model, and a file `TENSOR.dat` for each input.
+    """Write the model, and a file `TENSOR.dat` for each input and constant.
 
     The nodes of a graph are dispatched one after another: DxDispatch reads graphs only from binary
     files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). A graph of one

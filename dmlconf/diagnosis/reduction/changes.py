@@ -85,8 +85,8 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
     """Return a desc without a dimension.
 
     Args:
-        dimension: the index in a tensor of the largest rank; smaller tensors and attributes lack
-            the first dimensions.
+        dimension: the index in a tensor of the largest rank; tensors of lower rank and shorter
+            attributes lack the first dimensions.
         rank: the largest rank.
     """
     lower: dict[str, Any] = {}

@@ -108,7 +108,9 @@ def _cast(values: Array, data_type: DataType) -> Array:
 
 
 def indexed_count(desc: Desc) -> int:
-    """Return how many elements an index may choose from: along Axis, or along any dimension."""
+    """Return how many elements an index may choose from: along Axis, else along the shortest
+    dimension.
+    """
     tensor = next(value for value in desc.values() if isinstance(value, TensorDesc))
     axis = desc.get("Axis")
     if isinstance(axis, int) and 0 <= axis < len(tensor.Sizes):
@@ -125,7 +127,7 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not 0, how many are neither 0 nor 1, and the digits of these."""
+    """Return how many elements are not +0, how many of these not 1, and digits of the latter."""
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
         if isinstance(array, np.ndarray) and array.size:
@@ -142,7 +144,7 @@ _MOST_SINGLE: Final = 64
 
 
 def simpler_values(name: str, array: Array) -> Iterator[Array]:
-    """Yield the array with some of its elements set to 0 or 1, the largest changes first.
+    """Yield the array with elements set to 0 or 1, the largest changes first, then rounded.
 
     Args:
         name: the tensor's name; indices are set to 0 only.

@@ -25,7 +25,7 @@ INPUT: Final = "<input>"
 
 _OUTPUT: Final = "<output>"
 _MOST_STEPS: Final = 12
-"""How often each node may be repaired."""
+"""How often a node may be repaired on average."""
 
 
 def graph_tensors(graph: Graph) -> dict[Slot, TensorDesc]:

@@ -195,7 +195,7 @@ def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterato
 
 
 def _ends(graph: Graph, slot: Slot) -> list[Slot]:
-    """Return the nodes' tensors for a tensor: itself or, for a graph's input, its readers."""
+    """Return nodes' tensors for a tensor: itself or, for a graph's input, readers of its Sizes."""
     if slot[0] != INPUT:
         return [slot]
     tensor = graph.inputs[slot[1]]

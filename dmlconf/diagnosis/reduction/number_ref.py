@@ -17,7 +17,7 @@ class NumberRef:
     """A number of a desc: `NumberRef("ATensor", None, 1)` is the second of ATensor's Sizes.
 
     Attributes:
-        index: for an array, which item; otherwise None.
+        index: for an array of tensors, which one; otherwise None.
         dimension: for a tensor, which of its Sizes; None for its DataType, and for an attribute.
     """
 

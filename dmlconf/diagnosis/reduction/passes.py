@@ -103,7 +103,7 @@ def _rank(desc: Desc, ref: NumberRef) -> int:
 def _proportional(
     search: Search, sizes: dict[NumberRef, int], ref: NumberRef, size: int, target: int
 ) -> Iterator[Desc]:
-    """Yield descs in which every multiple of a size shrinks in proportion."""
+    """Yield descs in which multiples of a size, or one other size, shrink with it."""
     changed = search.case.desc
     for each, old in sizes.items():
         if old % size == 0:
@@ -208,7 +208,7 @@ def _reduce_attributes(search: Search) -> None:
 
 
 def reduce_data(search: Search) -> None:
-    """Set elements to 0, or at least to 1."""
+    """Make elements simpler, at best 0."""
     if search.rejected:
         return
     for name in list(search.case.data):

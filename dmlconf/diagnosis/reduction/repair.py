@@ -35,7 +35,7 @@ def repaired(
     fixed: frozenset[NumberRef],
     permitted: frozenset[str] = frozenset(),
 ) -> Desc | None:
-    """Return the desc with other numbers changed so that it breaks no constraint.
+    """Return the desc with other numbers changed so that it breaks only permitted constraints.
 
     Args:
         desc: the desc, after some of its numbers changed.
@@ -290,7 +290,7 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield a generator's expression for each item, with constants for the names of its loop."""
+    """Yield a generator's expression for each item, in place of the names of its loop."""
     if len(each.generators) != 1:
         return
     loop = each.generators[0]
