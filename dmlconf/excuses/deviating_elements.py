@@ -165,7 +165,7 @@ def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose coordinates an input is 0."""
+    """Elements at whose index an input is 0."""
     zero = np.zeros(right.shape, bool)
     for array in inputs.values():
         if array.shape == right.shape:
@@ -183,7 +183,7 @@ def _quotient_by_zero(
 
 
 def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose coordinates 0 is raised to 0 or to a negative number."""
+    """Elements at whose index 0 is raised to 0 or to a negative number."""
     base = inputs["InputTensor"]
     exponent = inputs.get("ExponentTensor", case.desc.get("Exponent"))
     zero: Array = (base == 0) & (np.asarray(exponent) <= 0)
@@ -193,7 +193,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integer powers with a fractional exponent that their type lacks: (-8) ^ 0.5, 2 ^ 31.5."""
+    """Integer powers with a floating-point exponent that their type lacks: (-8) ^ 0.5, 2 ^ 31.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":
@@ -205,7 +205,7 @@ def _power_out_of_range(
 
 
 def _lowest_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose coordinates an input has the lowest integer of its type, such as -32768."""
+    """Elements at whose index an input has the lowest integer of its type, such as -32768."""
     lowest = np.zeros(right.shape, bool)
     for array in inputs.values():
         if array.dtype.kind == "i" and array.shape == right.shape:
@@ -241,7 +241,7 @@ def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Indices that TOP_K gives of elements equal to the right ones, if no index occurs twice."""
+    """Indices that TOP_K gives just once, of elements equal to the right ones."""
     tensor, axis = inputs["InputTensor"], case.desc["Axis"]
     if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
         return np.zeros(right.shape, bool)  # This output has no indices.

@@ -134,7 +134,9 @@ NO_DEVIATIONS: Final = Deviations()
 def patched(
     case: Case, outcome: Outputs, deviations: list[Deviation]
 ) -> tuple[list[Deviation], Outputs]:
-    """Return the deviations that concern wrong elements, and an outcome with these corrected."""
+    """Return the deviations that concern wrong elements, and an outcome with these elements
+    corrected.
+    """
     inputs, right = case.inputs(), evaluate(case)
     arrays = dict(outcome.arrays)
     used: dict[str, Deviation] = {}

@@ -1,10 +1,10 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
 The list of faults is `schemas/known-faults.yaml`, by version; it is used for the backend `directml`
-and recordings of it. A wrong value is waived if the fault's function in `dmlconf.faults` computes
-it. A crash or a refusal is waived if the desc of the case or of a node meets the fault's condition.
-A case that passes despite a listed fault has passed, since a driver's metacommand may replace the
-wrong kernel.
+and recordings of it. A wrong value is waived if the fault's function in `dmlconf.faults`, if it has
+one, computes it. A crash or a refusal is waived if the desc of the case or of a node meets the
+fault's condition. A case that passes despite a listed fault has passed, since a driver's
+metacommand may replace the wrong kernel.
 """
 
 from __future__ import annotations

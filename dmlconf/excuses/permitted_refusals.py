@@ -20,7 +20,7 @@ def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
 
 
 def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """An index is outside [-s, s-1], where s is the size of its axis."""
+    """An index is outside [-s, s-1], where s is the size of its axis or of the flat output."""
     desc, indices = case.desc, inputs["IndicesTensor"]
     if "Axis" in desc:
         return _outside(indices, desc["InputTensor"].Sizes[desc["Axis"]])

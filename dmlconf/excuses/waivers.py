@@ -1,7 +1,7 @@
 """Waivers: known failures that are accepted on some devices, within a bound, until a date.
 
-A case that fails as its waiver says is `waived`. A case is `stale` if it passes, fails otherwise or
-fails worse, or if its waiver has expired.
+A case that fails as its waiver says is `waived`. A case is `stale` if it passes although its waiver
+is not intermittent, fails otherwise or worse, or if its waiver has expired.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def infinity_as_the_least_integer(case: Case) -> Computed | None:
 
     The bound becomes 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
     types. That happens to bounds of a floating-point type as wide as the integers, and to FLOAT32
-    bounds of 64-bit integers. Such bounds are infinity and, for INT32, 2147483647, which FLOAT32
+    bounds of 64-bit integers. Examples are infinity and, for INT32, 2147483647, which FLOAT32
     rounds to 2147483648.
     """
     tensor = case.desc["InputTensor"].DataType

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
-    """Return CONVOLUTION's outputs if the filter has the input's sizes and is applied once.
+    """Return CONVOLUTION's outputs if the filter has the input's spatial sizes and is applied once.
 
     Elements of the input and of the filter are multiplied in order, without the dilation; with
     padding before the input, the result is 0. For an input {3, 5} and a filter {7, 11} that begins
@@ -47,7 +47,7 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def first_group_of_filter_and_input(case: Case) -> Computed | None:
-    """Return CONVOLUTION's outputs for groups of a filter with the sizes of the input.
+    """Return CONVOLUTION's outputs for groups of a filter with the input's spatial sizes.
 
     With G groups of n outputs, output i < n is the first group's input times the filter with the
     number G * i; all other outputs are 0. For an input {1, 10} in two groups and the filters {2, 3,
@@ -65,7 +65,7 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def _is_one_product(desc: Desc) -> bool:
-    """Return whether the filter has the input's sizes, and there is one window."""
+    """Return whether the filter has the input's spatial sizes, and there is one window."""
     forward = desc["Mode"] == "CROSS_CORRELATION" and desc["Direction"] == "FORWARD"
     whole = desc["FilterTensor"].Sizes[2:] == desc["InputTensor"].Sizes[2:]
     behind = zip(desc["OutputTensor"].Sizes[2:], desc["OutputPadding"], strict=True)

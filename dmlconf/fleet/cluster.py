@@ -228,7 +228,7 @@ class Cluster:
             )
 
     def answer(self, seconds: float) -> Answer | None:
-        """Return the next answer; None if none arrives within this many seconds."""
+        """Return the next answer; None if it is to a forgotten call, or does not arrive in time."""
         try:
             answer = self._answers.get(timeout=seconds)
         except Empty:

@@ -1,4 +1,4 @@
-"""The target of a run on many machines: the workers of a scheduler."""
+"""The `Target` of a run on many machines: the workers of a scheduler."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def _job(run: Run) -> Job:
 def fleet_targets(
     cluster: Cluster, run: Run, warn: Callable[[str], None], *, by_adapter: bool
 ) -> Iterator[list[Target]]:
-    """Prepare a scheduler's workers; yield one target, or one per kind of device.
+    """Prepare a scheduler's workers; yield one `Target`, or one per kind of device.
 
     Args:
         warn: gets a message about each worker that is lost or refused.
-        by_adapter: whether workers with different devices become separate targets.
+        by_adapter: whether workers with different devices get a `Target` for each kind.
 
     Raises:
         BackendError: a worker cannot be used, or devices differ and `by_adapter` is false.

@@ -32,7 +32,7 @@ class Drafts:
     """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Choose the sizes, data type and rank that the first tensors share where possible."""
+        """Choose the sizes, data type and rank that the tensors of `first` share where possible."""
         self._operator, self._table, self._chance = operator, table, chance
         self._fields = {field.name: field for field in operator.fields}
         self._sizes = tuple(domains.size(chance) for _ in range(_MOST_DIMENSIONS))

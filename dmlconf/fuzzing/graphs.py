@@ -1,7 +1,7 @@
-"""Generate random graphs: node after node, each fed by the outputs of earlier ones.
+"""Generate random graphs, node after node.
 
-As in NNSmith, a graph grows by one valid operator at a time. One input of the operator's desc is an
-earlier node's output, and the other fields are solved for it, so that every edge fits.
+As in NNSmith, a graph grows by one valid operator at a time. Where possible, one input of the
+operator's desc is an earlier tensor; the other fields are solved for it, so that every edge fits.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Growth:
     """A graph that grows.
 
     Attributes:
-        values: the tensors of inputs and nodes' outputs.
+        values: the tensors that may feed nodes.
         unused: sources of node outputs that feed nothing yet.
         parts: the other parts of the graph's entry, such as constants.
         seen: sources that must be outputs of the graph.
@@ -104,7 +104,7 @@ class _Growth:
         self.parts["rewrite"] = dict(pattern.rewrite)
 
     def add_node(self, operators: Sequence[str]) -> None:
-        """Add a node of one of the operators, fed by an earlier tensor if possible."""
+        """Try to add a node of one of the operators, fed by an earlier tensor if possible."""
         for attempt in range(_ATTEMPTS):
             operator = catalogue.operator(self.chance.pick(operators))
             feeder = self._feeder() if attempt < _ATTEMPTS - 1 else None

@@ -69,7 +69,7 @@ def valid_desc(
 
 
 class _Walk:
-    """Takes, in each step, the change after which the fewest constraints are broken."""
+    """Takes, in most steps, the change after which the fewest constraints are broken."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
     """Return quantized elements that wrap to the greatest integer where the scale is negative.
 
     Elements below the least integer become the greatest: with scale -1 and zero point 0, 5 becomes
-    255 as UINT8, not 0. Some models compare numbers before rounding, so that -0.1 becomes 255, too.
+    255 as UINT8, not 0. Some models compare numbers before rounding, so that 0.1 becomes 255, too.
     """
     scale, zero_point = _scales_and_zero_points(case)
     quotient = single_quotient(case.input("InputTensor"), scale)

@@ -28,7 +28,7 @@ __all__ = [
     *("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
 )
 def nan_taken_for_greater(case: Case) -> Computed | None:
-    """Return the outputs of operators that take NaN for greater than every number and every NaN.
+    """Return the outputs of operators for which `a > b` is true if a or b is NaN.
 
     ACTIVATION_RELU_GRAD passes the gradient on for NaN; for ELEMENT_WISE_CLIP_GRAD, every number
     exceeds a Min of NaN.

@@ -97,7 +97,7 @@ def integers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return INT32 powers, computed in FLOAT32; those that INT32 lacks become the lowest INT32."""
+    """Return INT32 powers, rounded to FLOAT32; those that INT32 lacks become the lowest INT32."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:

@@ -76,7 +76,7 @@ def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Kernels:
-    """Kernels with some flaws; their methods have WebNN's names of operators.
+    """Kernels with some flaws; methods for one operator have WebNN's name of it.
 
     Attributes:
         case: the case, from which convolutions and windows are computed.
@@ -229,7 +229,7 @@ def _normalized(
 
 
 def _reduced(kernels: _Kernels, operation: str, x: Array, axes: tuple[int, ...]) -> Array | None:
-    """Return a reduction, computed in FLOAT64 up to its last step; None if it is unknown."""
+    """Return a reduction, whose sums are computed in FLOAT64; None if it is unknown."""
 
     def total(values: Array) -> Array:
         return np.asarray(np.sum(values.astype(np.float64), axis=axes, keepdims=True), np.float32)
