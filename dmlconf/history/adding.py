@@ -163,7 +163,7 @@ def _outputs(verdict: Verdict) -> int:
 def _definition(verdict: Verdict) -> int:
     own = verdict.identity
     if not own.facts:
-        return 0  # The run did not reach the case, or an older version wrote the log.
+        return 0  # An older version wrote the log.
     expectation = verdict.judgement.expectation
     return _short_digest((own.facts, expectation, own.origin, own.files, own.disputes))
 

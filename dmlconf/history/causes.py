@@ -12,7 +12,7 @@ NOTHING: Final = "nothing that is recorded"
 
 
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
-    """Return what differs between two runs; empty if everything that logs record is the same.
+    """Return which possible causes differ between two runs; empty if none does.
 
     If the suites differ and no change of the case is known, the suite is named: the case's data may
     have changed.

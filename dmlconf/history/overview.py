@@ -1,6 +1,6 @@
 """Read everything that the pages of a history show; `dmlconf.reports.history` writes the pages.
 
-Here a target is what was tested, without the machine: backend, version, adapter and driver.
+A `Target` here is a subject: backend, version, adapter and driver, without the machine.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Target:
 
     @property
     def key(self) -> str:
-        """Twelve characters that identify the target in addresses, the same in every history."""
+        """Twelve characters that identify the subject in addresses, the same in every history."""
         data = [self.backend, self.version, self.adapter, self.driver]
         return sha256(json.dumps(data).encode()).hexdigest()[:12]
 
 
 def target_of(environment: Environment) -> Target:
-    """Return the target of an environment."""
+    """Return the subject of an environment."""
     return Target(environment.backend, environment.version, environment.adapter, environment.driver)
 
 
@@ -88,11 +88,11 @@ class Overview:
     Attributes:
         runs: all runs, the earliest first.
         news: what the latest runs changed, the line with the latest run first.
-        targets: the runs of each target; the target of the latest run comes first.
+        targets: the runs of each subject; the subject of the latest run comes first.
         totals: the totals of each run, by the run's id and by operator.
         stories: the changes of each case that ever failed, by the case's identifier.
-        regressions: what `regressions` returns for all runs.
-        failing: for each target, the last change of each case that fails in its latest whole run.
+        regressions: the changes that `regressions` returns for all runs.
+        failing: for each subject, the last change of each case that fails in its latest whole run.
         handles: the handle of each case that ever failed, unique among all cases of the history.
     """
 
@@ -108,7 +108,7 @@ class Overview:
     handles: Mapping[str, str]
 
     def latest(self, target: Target) -> RunRow:
-        """Return the latest whole run of a target, or its latest run if none is whole."""
+        """Return the latest whole run of a subject, or its latest run if none is whole."""
         return _latest_whole(self.targets[target])
 
 

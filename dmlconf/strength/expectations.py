@@ -1,7 +1,7 @@
 """The strength figure "by expectation": whether cases notice that an expected output is wrong.
 
-One element of each stated or recorded output is changed as in the figure "by perturbation". A case
-notices the change if it fails while the backend returns what the reference computes.
+Each stated or recorded output is changed as in the figure "by perturbation". A case notices the
+change if it fails while the backend returns what the reference computes.
 """
 
 from __future__ import annotations

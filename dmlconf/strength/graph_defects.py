@@ -50,7 +50,7 @@ class GraphSite:
         return tuple(slot for slot in slots if slot[0] not in constants)
 
     def stored(self, slot: Slot, change: Callable[[Array], Array]) -> Outputs:
-        """Return the outputs if the value of one edge is changed."""
+        """Return the outputs if what the readers of one tensor get is changed."""
 
         def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
             return change(values) if (node.name, tensor) == slot else values
@@ -83,7 +83,7 @@ class GraphSite:
         return feeders
 
     def rewired(self, **parts: Any) -> Outputs | None:
-        """Return the outputs of a graph with other edges; None if these are invalid."""
+        """Return the outputs of a graph with other edges or nodes; None if an edge is invalid."""
         graph = replace(self.case.graph, **parts)
         if edge_problems(graph):
             return None
@@ -275,7 +275,7 @@ def _stores_nearest(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Each node's result has the error of a FLOAT32 sum in another order."""
+    """Each sum of a node is off by at most a ULP, as in another order."""
     for seed in range(3):
         generator = np.random.Generator(np.random.PCG64([1, seed]))
         ends = {
@@ -308,8 +308,8 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 def _alike_for_equal(steps: Array, values: Array, low: Array, high: Array) -> Array:
     """Return steps that are equal for elements with equal values and permitted ranges.
 
-    Such elements are sums of the same terms, for example if a row is repeated, and have equal
-    errors on any device.
+    Such elements may be sums of the same terms, for example if a row is repeated, and then have
+    equal errors on any device.
     """
     forms = np.stack([each.astype(np.float64).ravel() for each in (values, low, high)], axis=1)
     _, first, of_element = np.unique(forms, axis=0, return_index=True, return_inverse=True)

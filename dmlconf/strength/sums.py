@@ -54,8 +54,8 @@ def summed_axis(case: Case) -> int:
 def partial_sums(site: Site) -> list[Array] | None:
     """Return parts of an output that add up to it, FLOAT64; None if the operator is not linear.
 
-    Each part is the operator's result for its first input with all but some elements along an axis
-    set to zero; the first part is the result for zeros, such as a bias.
+    The first part is the result for a first input of zeros, such as a bias; each other part is what
+    some elements of that input along an axis add to it.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None

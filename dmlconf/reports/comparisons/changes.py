@@ -47,7 +47,7 @@ MOST_GROUPS: Final = 10
 """How many groups of new failures a report shows."""
 
 MOST_CASES: Final = 10
-"""How many cases a list shows for each change by default."""
+"""How many cases the terminal shows for each change, unless verbose."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: "bold red",
@@ -117,7 +117,7 @@ def render_terminal(
 
     Args:
         verbose: whether to list every case of every change.
-        quiet: whether to show only new failures and the closing sentence.
+        quiet: whether to show only new failures, what they share, and the closing sentence.
     """
     from rich.console import Group
 

@@ -46,12 +46,12 @@ class Cell:
 
     @property
     def judged(self) -> int:
-        """Number of cases that passed or failed; other statuses tell nothing about results."""
+        """Number of cases whose status says that the backend was right or wrong."""
         return sum(self.counts.get(status, 0) for status in Status if status.traits.judged)
 
     @property
     def text(self) -> str:
-        """The share of passed cases: `98.5%, 3 fail`; the main status if no case was judged."""
+        """The share of passed cases: `98.5%, 3 fail`; the commonest status if none was judged."""
         if not self.counts:
             return "-"
         if not self.judged:

@@ -63,7 +63,7 @@ def run_data(run: RunRow) -> dict[str, Any]:
 
 
 def run_rows(runs: Iterable[RunRow]) -> Iterator[tuple[str, ...]]:
-    """Yield a heading and a row for each run."""
+    """Yield a heading, and then a row for each run."""
     yield ("run", "started", "cases", "failing", "environment", "")
     for run in runs:
         notes = [f"shard {run.shard}"] if run.shard else []

@@ -1,7 +1,7 @@
 """The pages of a history: what is new, operators by driver, cases and environments.
 
 Each page is a pure function of an `Overview`, so that a folder of files and a server show the same.
-Its path never changes: it is made from a case's handle, an operator's name or a digest of a target.
+Its path never changes: it is made from a case's handle, an operator's name or a subject's digest.
 """
 
 from __future__ import annotations
@@ -388,7 +388,7 @@ class Site:
     def _operator_rows(
         self, names: Iterable[str], targets: Iterable[Target]
     ) -> Iterator[dict[str, Any]]:
-        """Yield a row for each operator on each target that has run cases of it."""
+        """Yield a row for each subject and each operator of which it has run cases."""
         for target in targets:
             latest = self.overview.totals.get(self.overview.latest(target).id, {})
             for name in names:
@@ -449,7 +449,7 @@ def _target_text(target: Target) -> str:
 
 
 def _short_texts(targets: Sequence[Target]) -> list[str]:
-    """Return for each target those parts of its name that not all targets share."""
+    """Return what of each subject's name not all share, or the whole name if they share all."""
     same = [
         len({part(target) for target in targets}) == 1
         for part in (
@@ -487,7 +487,7 @@ def _fails_now(own: Iterable[Story]) -> bool:
 
 
 def _story_strip(story: Story) -> TimeLine:
-    """Return the time line of a case: for each run of a line, whether the case failed."""
+    """Return a case's time line: for each run of its `Line`, whether it failed when it last ran."""
     shares: list[float | None] = [None] * len(story.line.runs)
     indices = [story.line.indices[each.first.id] for each in story.transitions]
     ends = [*indices[1:], len(shares)]

@@ -17,7 +17,7 @@ MOST_BARS: Final = 60
 _HEIGHT: Final = 12
 """The height of a bar in which all cases fail."""
 _LEAST: Final = 6
-"""The height that a bar with any failing case exceeds."""
+"""The least height of a bar with a failing case."""
 
 _PASSING: Final = 2
 """The height of a bar in which no case fails."""

@@ -24,7 +24,7 @@ MOST_GROUPS: Final = 10
 
 
 def render(log: RunLog) -> str:
-    """Return the run as Markdown: the closing sentence, a table by operator, each failure."""
+    """Return the run as Markdown: the closing sentence, a table by operator, some failures."""
     return "\n".join(_lines(log)) + "\n"
 
 

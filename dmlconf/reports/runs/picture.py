@@ -55,7 +55,7 @@ _SVG: Final = """\
 def render_text(log: RunLog) -> str:
     """Return the terminal report in full (`-v`) as text for 100 columns, without colour.
 
-    Only locations and commands may be longer, so that they can be copied.
+    Lines that are to be copied, such as commands, may be longer.
     """
     stream = io.StringIO()
     console = _console(WIDTH, file=stream, color_system=None)
@@ -84,7 +84,7 @@ def render_svg(log: RunLog) -> str:
 
 
 def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
-    """Yield the line in parts no wider than the picture, divided after blanks and commas."""
+    """Yield the line in parts no wider than the picture, cut after blanks, commas and slashes."""
     from rich.cells import cell_len
     from rich.segment import Segment
 

@@ -56,7 +56,7 @@ class OperatorTotals:
 
     Attributes:
         operator: the name of the operator or family, or `total`.
-        worst_ulp: the greatest distance in ULP; None where none was measured.
+        worst_ulp: the greatest distance in ULP of outputs with the rule `ulp`; None without such.
         margin: the greatest share of its limit that a passing case uses; None where every rule is
             exact, or the log has no margins.
         seconds: how long the backend took in total.

@@ -1,4 +1,4 @@
-"""The report in the terminal: what was tested, a table by operator, and every failure."""
+"""The report in the terminal: what was tested, a table by operator, and some failures."""
 
 from __future__ import annotations
 

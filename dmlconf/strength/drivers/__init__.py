@@ -1,1 +1,1 @@
-"""A catalogue of realistic driver defects, and what share of them a suite catches."""
+"""Realistic driver defects, and what share of them a suite catches."""

@@ -28,7 +28,7 @@ class Met:
     Attributes:
         cases: indices in the plan of the cases that meet all conditions.
         single: how many cases meet each condition.
-        of: how many cases the operator has.
+        of: how many cases the operator has, without those that expect a rejection.
     """
 
     single: list[int]

@@ -1,4 +1,4 @@
-"""The catalogue of driver defects: what each changes, its conditions, and where it was seen."""
+"""Read the driver defects: what each changes, its conditions, and where it was seen."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BugReport:
     """A public report of wrong results.
 
     Attributes:
-        name: the report's name in the catalogue.
+        name: the report's name in `reports.yaml`.
         product: the product whose results were wrong.
     """
 
@@ -115,7 +115,7 @@ def bug_reports() -> Mapping[str, BugReport]:
 
 
 def defect_files(folder: str = "defects") -> list[Path]:
-    """Return the files of the catalogue: those of a folder next to this module."""
+    """Return the files of driver defects in a folder next to this module."""
     return sorted((_HERE / folder).glob("*.yaml"))
 
 

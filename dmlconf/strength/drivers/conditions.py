@@ -52,7 +52,7 @@ def _named() -> Mapping[str, Mapping[str, str]]:
 
 
 def condition(entry: str | Mapping[str, Any]) -> Condition:
-    """Return the condition of an entry in the catalogue of driver defects.
+    """Return a condition in the entry of a driver defect.
 
     Args:
         entry: an expression, or a mapping of a condition's name to its value.
@@ -153,7 +153,7 @@ def _repeats(tensor: TensorDesc) -> bool:
 
 
 def _axis_size(case: Case, tensor: TensorDesc) -> int:
-    """Return how many elements of an input one element of the output depends on."""
+    """Return the size of the axes, window or filter of an operator, else of the last dimension."""
     desc, sizes = case.desc, tensor.Sizes
     axes = desc.get("Axes")
     if isinstance(axes, Sequence) and axes and max(axes) < len(sizes):

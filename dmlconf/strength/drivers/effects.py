@@ -404,4 +404,4 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "wrap": _wrap,
     "write": write,
 }
-"""Effects by the name that the catalogue has for them."""
+"""Effects by the names that entries of driver defects have for them."""

@@ -37,13 +37,13 @@ def measure_drivers(
     """Return which cases each defect applies to, and which defects the cases notice.
 
     A defect that fewer than `FEW` cases of its sample notice is tried on all other cases too,
-    unless the catalogue explains why. If the sample is smaller than `FEW`, that is done only for
+    unless its entry explains why. If the sample is smaller than `FEW`, that is done only for
     defects that no case notices. Defects that the caller gives are tried on their samples alone.
 
     Args:
         jobs: how many processes; 1 measures in this one.
         sample: the most cases on which a defect of an operator is tried; None for all.
-        advance: is called after each case.
+        advance: is called for each case of the samples.
         defects: the defects to try; None for `driver_defects`.
 
     Raises:
@@ -77,7 +77,7 @@ def _measured(
 
 
 def _noticed_by_few(strength: DriverStrength, sample: int | None) -> list[OperatorDefect]:
-    """Return the defects that too few cases notice, without those that the catalogue explains."""
+    """Return the defects that too few cases notice, without those whose entries explain it."""
     least = FEW if tells_few(sample) else 1
     explained = {
         OperatorDefect(defect.name, operator)
