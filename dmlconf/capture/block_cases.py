@@ -1,4 +1,4 @@
-"""Write a captured graph's blocks as cases with the values that reach them in the application.
+"""Write a captured graph's blocks as cases, with values that follow from the application's data.
 
 `dmlconf.capture.blocks` splits the graph. What DirectML computes inside a graph is not captured, so
 tensors that a block reads from other nodes get the reference's values.
@@ -44,7 +44,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
     Args:
         folder: the folder of captured cases, which already has the case files of the dispatches.
         most_nodes: the most nodes of a block; graphs of no more nodes are not split.
-        most_bytes: the maximum size of the data; a block whose data exceeds it is left out.
+        most_bytes: the maximum size of all data; blocks whose data no longer fits are left out.
 
     Raises:
         OSError: a file cannot be written.
@@ -79,7 +79,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
 
 
 def _values(path: Path) -> Mapping[str, Array]:
-    """Return the data of a dispatch's inputs, and of nodes' outputs by `NODE` and `NODE.TENSOR`."""
+    """Return a dispatch's inputs, and nodes' outputs by `NODE.TENSOR`, constants also by `NODE`."""
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
     values = dict(case.inputs())

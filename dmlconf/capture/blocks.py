@@ -2,7 +2,7 @@
 
 For a graph of 300 nodes the permitted range is wide, since every node adds rounding; for a block of
 eight nodes it is narrow. A block's inputs are the tensors that it reads from the graph's inputs or
-from other blocks. Its outputs are the tensors that other blocks read or that the graph returns.
+from other blocks. Its outputs include the tensors that other blocks read or the graph returns.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _Graph:
         """Return references to the block's outputs, by name.
 
         They are what nodes outside the block read or the graph returns, and the first output of
-        each node that no node reads.
+        each node of which nothing is read or returned.
         """
         own = self._parts["outputs"].values()
         returned = {

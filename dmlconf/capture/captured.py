@@ -34,9 +34,8 @@ class CapturedOperator:
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
-        nodes: the graphs in which it is a node: for each, the graph's number and the node's name.
-        hresult: what CompileOperator returned; None if the program ended in that call, or for nodes
-            of graphs.
+        nodes: the graph's number and the node's name, for each node of a graph that it is.
+        hresult: what CompileOperator returned last; None if it never did.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
         statistics: the statistics of its inputs at the first dispatch, by tensor, if kept.
     """
@@ -58,7 +57,7 @@ class CapturedGraph:
     Attributes:
         number: its number in the order of compilation, from 1.
         parts: its inputs, nodes and so on, as in the entry of a case file.
-        names: the application's own names of nodes, by the nodes' names in the entry.
+        names: the application's own names of parts, by the parts' names in the entry.
         unused: how many inputs nothing reads; the entry leaves them out.
     """
 
@@ -147,7 +146,7 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
     Lines of unknown events are ignored.
 
     Raises:
-        JournalError: the lines contradict each other.
+        JournalError: a kept array has no valid file name.
     """
     result = Captured()
     numbered: dict[int, CapturedOperator | CapturedGraph] = {}

@@ -57,8 +57,7 @@ class Written:
     """The case files that were written.
 
     Attributes:
-        left_out: what is wrong with each case that dmlconf itself refuses to load, by the case's
-            name.
+        left_out: what is wrong with each case that was not written, by the case's name.
     """
 
     files: tuple[Path, ...]
@@ -76,7 +75,7 @@ File = tuple[Path, Entry, list[Entry]]
 def write_cases(
     folder: Path, captured: Captured, source: Path | None = None, block_nodes: int | None = None
 ) -> Written:
-    """Write case files below a folder: one for each operator, and one or more for graphs.
+    """Write case files below a folder: one for each operator, and others for graphs.
 
     Each file is loaded as `dmlconf run` loads it. A case that does not load is left out.
 
@@ -262,7 +261,7 @@ def _with_kept_data(
     weights: Mapping[str, KeptArray],
     statistics: Mapping[str, DataStatistics],
 ) -> dict[str, Any]:
-    """Return the parts with data for the inputs: kept weights, or data that follows statistics."""
+    """Return the parts with data for the inputs: kept weights, or what `following` returns."""
     whole = with_data(parts)
     inputs = whole.get("inputs", {})
     for seed, (name, entry) in enumerate(inputs.items(), 1):
@@ -274,7 +273,7 @@ def _with_kept_data(
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts with data for each input, generated to suit the first node that reads it."""
+    """Return the parts with data for each input, generated to suit a node that reads it."""
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)
     for node in parts["nodes"].values():

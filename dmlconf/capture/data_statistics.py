@@ -1,6 +1,6 @@
 """Statistics of a tensor's data: its range, its share of zeros, and whether its numbers are whole.
 
-A fill that follows them gives similar data, and holds none of the original data.
+A fill that follows them gives similar data, and has only these statistics of the original data.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DataStatistics:
 def following(
     statistics: DataStatistics | None, generated: Mapping[str, Any], seed: int
 ) -> Mapping[str, Any]:
-    """Return an input's data as a case file states it: a fill that follows statistics.
+    """Return an input's data as a case file states it: if possible, a fill that follows statistics.
 
     Args:
         statistics: the statistics of the application's data; None if they are not known.

@@ -56,7 +56,7 @@ class DecodedGraph:
 
     Attributes:
         graph: the graph, with names that a case file may use.
-        names: the application's own names of nodes, by the names in the graph, if these differ.
+        names: the application's own names of parts, by the names in the graph, if these differ.
         inputs: for each of the graph's inputs, in order, its index in the application's desc.
         unused: how many more inputs the desc has, which nothing reads.
     """
@@ -97,7 +97,7 @@ class Names:
     """Names of a graph's parts that a case file may use.
 
     Attributes:
-        own: the application's own names of nodes, by the names that `unique` gave them, if these
+        own: the application's own names of parts, by the names that `unique` gave them, if these
             differ.
     """
 

@@ -39,7 +39,7 @@ class JournalWriter:
     def write(self, line: Mapping[str, Any]) -> None:
         """Write a line; if it is too long, write instead that a line is missing.
 
-        Once the file has its maximum size, nothing more is written.
+        Once the file would be too large, nothing more is written.
 
         Raises:
             OSError: the line cannot be written.

@@ -29,7 +29,7 @@ class Launched:
 
     Attributes:
         folder: the folder with the arrays that were kept.
-        interrupted: whether Ctrl-C ended it.
+        interrupted: whether it ended after Ctrl-C.
     """
 
     captured: Captured

@@ -1,7 +1,7 @@
 """Write cases of several captured models: each desc of an operator and each kind of block once.
 
-A block is a part of a graph with at most eight nodes. Blocks with the same operators, data types
-and wiring become one case, made from the block with the fewest elements.
+A block is a part of a graph with at most eight nodes. Blocks that differ only in sizes, numbers and
+data become one case, made from the block with the fewest elements.
 """
 
 from __future__ import annotations

@@ -37,14 +37,14 @@ _MOST_READS: Final = 8
 """How often a file may be read: all parts that are read may have 8 times its size in total."""
 
 _LONGEST_NAME: Final = 80
-"""Maximum length of the name of an operator, a field or a data type; DirectML's longest has 53."""
+"""Maximum length of the name of an operator, and of other names in messages."""
 
 _OPERATOR: Final = 1
 _CONSTANT: Final = 2
 
 
 class PartitionError(ValueError):
-    """A file that is not a partition, or has a part that the catalogue does not know."""
+    """A partition that cannot be read; the message says why."""
 
 
 class _DamageError(ValueError):
@@ -98,7 +98,7 @@ def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
 
 
 class _Content:
-    """The bytes of a file, and how many of them may still be read.
+    """The bytes of a file, and how many bytes may still be read.
 
     Parts of a FlatBuffer may refer to the same bytes, but in a partition few do. If the parts
     together have many more bytes than the file, the file is damaged or hostile.
@@ -217,7 +217,7 @@ class _Partition:
         self._root = _Table(self._content, root)
 
     def graph(self) -> DecodedGraph:
-        """Return the graph; every constant becomes an input, since its data is in another file."""
+        """Return the graph; constants become inputs, since their data is in another file."""
         names = Names()
         nodes: list[Node] = []
         sources: dict[str, tuple[str, str]] = {}  # Tensor -> its node and output.

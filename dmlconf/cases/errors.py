@@ -66,7 +66,7 @@ class CaseErrors:
         self._errors.append(error)
 
     def raise_any(self) -> None:
-        """Raise the first `CaseError` with the others in its `others`, if there are any."""
+        """If there are errors, raise the first, with the others in its `others`."""
         if self._errors:
             first, *others = self._errors
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])

@@ -1,6 +1,6 @@
-"""Facts of a case's desc, which the run log keeps and conditions may name.
+"""Facts of a case, which the run log keeps and conditions may name.
 
-The log keeps the desc in few bytes; the rest, such as ranks, is computed from it. Conditions are
+The log keeps them in few bytes; the rest, such as ranks, is computed from them. Conditions are
 expressions such as `FLOAT16 in DataTypes and GroupCount > 1`.
 """
 
@@ -219,7 +219,7 @@ def products(operator: Operator, desc: Desc) -> int:
 
 @cache
 def constants(operator_name: str) -> Mapping[str, str]:
-    """Return the data types and the constants of an operator's enums, each by its own name."""
+    """Return constants, such as data types and those of the operator's enums, by their names."""
     entry = catalogue.entry_of(operator_name)
     values = [str(data_type) for data_type in DataType]
     values += ["OWNED_BY_DML", *DATA_WORDS]

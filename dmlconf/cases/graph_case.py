@@ -30,7 +30,7 @@ _RULE: Final = PrecisionRule(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCase(Case):
-    """One graph, with its input data and the expected outputs.
+    """One graph, with its input data and the expected result.
 
     `operator_name` is `GRAPHS`; `desc` holds the graph's inputs and outputs by name, and `data` the
     inputs' data.
@@ -51,7 +51,7 @@ class GraphCase(Case):
 
     @property
     def entry(self) -> Entry:
-        """The graph's own entry: its inputs and outputs are its fields."""
+        """The graph's own entry: its fields are the inputs and outputs, and `GRAPH_FACTS`."""
         entry: Entry = self.once(
             "entry", lambda: graph_entry(self.graph.inputs, self.graph.outputs)
         )
@@ -64,12 +64,12 @@ class GraphCase(Case):
 
     @property
     def content(self) -> Desc:
-        """The nodes and edges, and the data of constants."""
+        """The description of what is compiled, as `Graph.content` returns it."""
         return self.graph.content()
 
     @property
     def described(self) -> Desc:
-        """The inputs and outputs, and the nodes' facts."""
+        """The inputs and outputs, and the facts about nodes that `GRAPH_FACTS` lists."""
         graph = self.graph
         return {
             **self.desc,
@@ -81,7 +81,7 @@ class GraphCase(Case):
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """The lowest feature level that supports all nodes; None if a node's page names none."""
+        """The lowest feature level that supports the graph; None if a node's page names none."""
         levels = [required_level(node.operator, node.desc) for node in self.graph.operator_nodes]
         return None if None in levels else highest_level(self.level_needs)
 
@@ -117,7 +117,7 @@ class GraphCase(Case):
         return broken
 
     def documented_violations(self) -> tuple[str, ...]:
-        """Return the same as `violations`: a device enforces all rules of graphs."""
+        """Return the same as `violations`, without unenforced constraints of nodes."""
         return self.violations()
 
     def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:

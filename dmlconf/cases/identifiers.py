@@ -31,7 +31,7 @@ _ANYWHERE: Scope = (frozenset(), frozenset())
 
 
 class AmbiguousNameError(ValueError):
-    """A handle or a name without its folder that several cases have; the message lists them."""
+    """A handle or a name without its folder that several cases have; the message lists some."""
 
 
 def cases_digest(identifiers: Iterable[str]) -> str:
@@ -94,8 +94,8 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
     """Return the identifiers that the names stand for, and the names that no case has.
 
     A name that is no identifier is tried as the end of one, as `example-1` of
-    `gather/documented/example-1`, and then as a handle, such as `k3f9a`. Patterns are returned as
-    they are if a case fits them.
+    `gather/documented/example-1`, and then as a handle, such as `k3f9a`. Names of matrices are
+    returned as they are, and so are patterns that a case fits.
 
     Raises:
         AmbiguousNameError: several identifiers end with a name, or several cases have a handle.

@@ -21,7 +21,7 @@ _DEEPEST: Final = 4
 def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the first wrong fact of a verdict; None if all can be used.
 
-    Fields that this version does not know may have any plain value.
+    Unknown fields of an operator may have any plain value; those of a graph must be tensors.
 
     Args:
         facts: as `facts_of` returns them.

@@ -84,7 +84,7 @@ class Fill:
 
 
 class _Derived(dict[str, Any]):
-    """Cached values that follow from a case's desc; pickling omits them."""
+    """Cached values that follow from a case's desc or `source`; pickling omits them."""
 
     def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
         return _Derived, ()
@@ -170,7 +170,7 @@ class Case:
     Attributes:
         identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
         data: the inputs' data by tensor, such as `InputTensors[0]` for the first of an array.
-        expectation: what the case itself expects; None leaves it to the reference.
+        expectation: what the case itself expects; None if it states nothing.
         in_place: for each output that shares the buffer of an input, the name of that input.
         tolerances: limits that replace the operator's rules, or apply together with them, by
             output.
@@ -191,11 +191,11 @@ class Case:
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
     source: str | None = field(default=None, init=False, repr=False, compare=False)
-    """A digest of what the case was built from; None for a case that was changed afterwards."""
+    """A digest of its entry and parameters; None if unknown, as after a change of the case."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
-    """How many sets of inputs the case runs with under circumstances, its own included."""
+    """The most sets of inputs with which the case runs under circumstances, its own included."""
 
     is_compiled_as_graph: ClassVar[bool] = False
     """Whether the case must be compiled with CompileGraph."""
@@ -237,12 +237,12 @@ class Case:
 
     @property
     def content(self) -> Desc:
-        """Everything that a device receives except the inputs' data."""
+        """The description of what is compiled: the desc."""
         return self.desc
 
     @property
     def described(self) -> Desc:
-        """What conditions over the case may name."""
+        """The fields that conditions over the case may name."""
         return self.desc
 
     @property

@@ -95,7 +95,7 @@ Plan = OperatorPlan | GraphPlan
 def plan(case: Case, *, as_graph: bool = False) -> Plan:
     """Return the plan of a case: the operator or graph that is compiled for it.
 
-    A graph writes its outputs in place only where `may_share_buffers` says so.
+    A graph writes its outputs in place only if `may_share_buffers` permits it.
 
     Args:
         as_graph: whether an operator is compiled as a graph of one node.

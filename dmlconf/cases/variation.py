@@ -15,9 +15,9 @@ __all__ = ["is_judged", "varied"]
 def varied(case: Case, number: int) -> Case:
     """Return the case with other inputs; `number` is below `most_variations`, and 0 gives its own.
 
-    Generated data gets another seed, as in `challenged`, and the expectation is left to the
-    reference. If no data is generated, the elements of each input are rotated; the outputs are then
-    not judged (`is_judged`), since rotated indices, for example, may be invalid.
+    Generated data gets another seed or shift, as in `challenged`, and the expectation is left to
+    the reference. If no data has either, the elements of each input are rotated; the outputs are
+    then not judged (`is_judged`), since rotated indices, for example, may be invalid.
     """
     if number == 0:
         return case
@@ -38,7 +38,7 @@ def varied(case: Case, number: int) -> Case:
 
 
 def is_judged(case: Case) -> bool:
-    """Return whether the outputs of a case's variations can be judged: some data is generated."""
+    """Return whether a case's variations can be judged: some data has a seed or a shift."""
     return any(
         isinstance(part, Fill) and challenged(part.name, part.arguments, 1) != part.arguments
         for part in case.data.values()

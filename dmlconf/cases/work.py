@@ -18,7 +18,7 @@ _LITTLE: Final = 1 << 20
 def work_of(case: Case) -> int:
     """Return about how many terms are computed: output elements times the terms summed for each.
 
-    For a small operator the result may be too high, by a million terms at most.
+    For a small operator the result may be too high, by `_LITTLE` terms at most.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

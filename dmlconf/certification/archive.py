@@ -2,8 +2,8 @@
 
 Tools disagree about archives with two members of one name, bytes outside of members, or local
 headers that differ from the directory: two readers can see different contents. Here each header is
-computed from the directory, and the file must consist of exactly these headers and the members,
-from its first byte to its last. Any zip tool opens the result.
+computed from the directory, and the file must consist of exactly these headers, the members and the
+directory, from its first byte to its last. Any zip tool opens the result.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def log_bytes(
 
 
 def _timeless(verdict: Verdict) -> Verdict:
-    """Return a verdict without times, folders of the disk, and output of processes."""
+    """Return a verdict without times, output of processes, and folders but the case file's."""
     path = PurePath(verdict.location.replace("\\", "/"))
     location = "/".join(path.parts[-2:])
     reason = verdict.reason and replace(verdict.reason, diagnostics="")

@@ -70,11 +70,11 @@ class Verification:
     Attributes:
         findings: why it does not hold; empty if it does.
         notes: what anyone who accepts it must know.
-        predicate: what it says about itself; None if it was refused.
+        predicate: what it says about itself; None if a finding is `FindingKind.REFUSED`.
         statement: what the vendor says.
-        run: when the run began and ended, in UTC.
+        run: when the run began and ended, as its log says.
         summary: number of verdicts by status, all reached by the verifier.
-        waived: waived cases by what waives them, according to the verifier's verdicts.
+        waived: what `excused_cases` returns for the verifier's verdicts.
     """
 
     file: str

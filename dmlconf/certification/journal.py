@@ -111,7 +111,7 @@ class Journal:
             raise UnwritableJournalError(printable(message)) from error
 
     def _read(self, *, resume: bool) -> int:
-        """Read what the file holds, and return where its last whole line ends."""
+        """Read the outcomes, and return where the last whole line ends; 0 if no outcome is kept."""
         end = 0
         head: Mapping[str, Any] = {}
         with self._path.open("rb") as stream:

@@ -51,7 +51,7 @@ _SMALL_ORDER: Final = frozenset(
         "ee" + "ff" * 30 + "7f",
     )
 )
-"""Points of order 1, 2, 4 and 8 without their sign, and the three non-reduced encodings.
+"""Points of order 1, 2, 4 and 8 without their sign, and the two non-reduced encodings.
 
 Source: `ge25519_has_small_order` of libsodium.
 """

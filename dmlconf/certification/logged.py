@@ -17,7 +17,7 @@ _FIGURES = "figures"
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return a verdict with only the parts that are compared, and a digest of its figures.
+    """Return a verdict with only what is compared or reported, and a digest of its figures.
 
     The digest is in `output_digests`, under the name `figures`. Other parts are dropped, since they
     may be of any size in a stranger's log.

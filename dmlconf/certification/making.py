@@ -155,7 +155,7 @@ def judge_order(
 
 
 def certificate_header(order: Order, backend: OpenBackend, header: Header) -> Header:
-    """Return a log's header without values that differ between runs on one device."""
+    """Return a header without paths, and without details that differ between runs on one device."""
     recorded = header.environment["details"].get("recorded")
     environment = recorded if backend.name.name == "recording" else header.environment
     options: dict[str, Any] = {"profile": order.profile.name}
@@ -199,7 +199,7 @@ def members_of(
     outcomes: Mapping[str, bytes],
     finished: str,
 ) -> Mapping[str, bytes]:
-    """Return all members of a certificate.
+    """Return the members of a certificate that its statement covers.
 
     Args:
         outcomes: as `judge_order` returns them.

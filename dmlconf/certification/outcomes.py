@@ -1,8 +1,8 @@
-"""The outcomes in a certificate: one for each case, with every distinct output stored once.
+"""The outcomes in a certificate: one for each case that ran, and every distinct output once.
 
-An output of 64 KiB or more is kept as the digest of all its elements and a sample. The elements of
-the sample follow from the challenge, the case and that digest, so nobody knows them before having
-computed all elements.
+An output of 64 KiB or more is kept as the digest of all its elements and a sample. Unless a
+recording chose them, the elements of the sample follow from the challenge, the case, the output and
+that digest, so nobody knows them before having computed all elements.
 """
 
 from __future__ import annotations

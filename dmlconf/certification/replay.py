@@ -1,4 +1,4 @@
-"""Judge the outcomes of a certificate by dmlconf's own reference and rules, in worker processes."""
+"""Judge the outcomes of a certificate by dmlconf's own reference and rules."""
 
 from __future__ import annotations
 

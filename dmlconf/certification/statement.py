@@ -1,7 +1,7 @@
 """The in-toto Statement of a certificate: what it certifies, bound to the bytes of its members.
 
-Source: in-toto attestation framework v1, `spec/v1/statement.md`. The subjects are the members of
-the archive, so any attestation tool can check that they are what was signed.
+Source: in-toto attestation framework v1, `spec/v1/statement.md`. Its `subject` lists the members
+that are signed, so any attestation tool can check that they are unchanged.
 """
 
 from __future__ import annotations

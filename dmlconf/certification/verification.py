@@ -1,7 +1,7 @@
 """Verify a certificate: judge every output in it again, and compare.
 
-Its log is never trusted: it is compared with verdicts that are reached here, from the outputs in
-the certificate, by this dmlconf's cases, reference and rules.
+Its log's verdicts are never trusted: they are compared with verdicts that are reached here, from
+the outputs in the certificate, by this dmlconf's cases, reference and rules.
 """
 
 from __future__ import annotations

@@ -59,9 +59,9 @@ LEAST_OPERATORS: Final = 5
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if these cases
-take at least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one may wait for its
-turn a hundred times as long as it runs."""
+"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if those that
+both timed take at least `LEAST_SECONDS` in each run. A few short dispatches tell nothing: one may
+wait for its turn a hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5

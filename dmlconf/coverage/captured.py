@@ -1,4 +1,4 @@
-"""Compare what captured models use of DirectML with what the hand-written cases use.
+"""Compare what captured models use of DirectML with what other cases use.
 
 Notes of captured cases name the models: "Captured from nudenet/320n, magika/model."
 """

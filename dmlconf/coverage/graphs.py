@@ -15,7 +15,7 @@ __all__ = ["GraphCoverage", "graph_coverage"]
 
 @dataclass(frozen=True, slots=True)
 class GraphCoverage:
-    """The operators that the graphs of a suite connect.
+    """The operators that the graphs of a suite contain.
 
     Attributes:
         cases: number of graphs with any of the operators.
@@ -30,10 +30,10 @@ class GraphCoverage:
 
 
 def graph_coverage(plan: Iterable[PlannedCase], operators: Collection[str]) -> GraphCoverage:
-    """Return the operators that the graphs of a plan connect.
+    """Return the operators that the graphs of a plan contain.
 
     Args:
-        operators: pairs without any of these do not count.
+        operators: graphs and pairs without any of these do not count.
     """
     cases = most = 0
     nodes: set[str] = set()

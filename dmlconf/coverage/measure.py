@@ -18,7 +18,7 @@ from dmlconf.expressions import namespace
 __all__ = ["KINDS", "OperatorCoverage", "Part", "documented_parts", "measure"]
 
 KINDS: Final = ("documented", "matrix", "boundary", "invalid")
-"""The kinds of cases, identified by their tags."""
+"""The kinds of cases that are counted, by their tags."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -103,7 +103,7 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 
 
 def documented_parts(operator: Operator) -> Iterator[Part]:
-    """Yield all parts of an operator in the catalogue that a case can cover."""
+    """Yield the documented parts of an operator, those that no case can cover included."""
     for table in operator.support:
         for tensor, support in table.tensors.items():
             for data_type in support.data_types:
@@ -133,7 +133,7 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
 
 
 def _refused(operator: Operator, attribute: str, value: str) -> bool:
-    """Return whether a constraint on only the attribute excludes a value of its enum."""
+    """Return whether a constraint on the attribute alone excludes a value of its enum."""
     return any(
         constraint.enforced
         and constraint.require.names == {attribute}
@@ -156,7 +156,7 @@ def _level(need: LevelNeed) -> Part:
 
 
 def _shown(case: Case) -> Iterator[Part]:
-    """Yield the documented parts that a case covers."""
+    """Yield the parts that a case covers, documented or not."""
     if case.about.example is not None:
         yield Part("example", str(case.about.example).partition(",")[0])
     if isinstance(case.expectation, ExpectedRejection):

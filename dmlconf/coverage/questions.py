@@ -1,7 +1,7 @@
-"""Count the cases that ask each question of `schemas/questions.yaml` of each operator.
+"""Count the valid cases that ask each question of `schemas/questions.yaml` of each operator.
 
 A question such as `ends-of-words` has a part for each end, operator and data type: a case of ARGMAX
-asks the part for 2^31 of INT64 if its input has 2^31 or the next number. Any valid case may do so.
+asks the part for 2^31 of INT64 if its input has 2^31 or the next number.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Question:
     Attributes:
         because: what was once wrong: the name of a known fault, or a sentence.
         operators: the only operators to ask; None for all.
-        has_field: one of these fields is needed; empty for none.
+        has_field: at least one of these fields is needed; empty for none.
         inputs: the inputs whose data decide whether a case asks the question.
         data: the class of data; None if `conditions` decide instead.
         conditions: for each part, the condition that a case must meet.

@@ -15,7 +15,7 @@ BOOL = "BOOL"
 
 
 class NotExpressibleError(Exception):
-    """A target cannot express a case; the message says which part."""
+    """A target cannot express a case; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

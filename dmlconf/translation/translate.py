@@ -66,7 +66,7 @@ def _type(tensor: TensorDesc) -> TensorType:
 
 
 def _add_graph(builder: _Builder, case: Case) -> None:
-    """Add the nodes of a graph; a tensor is reshaped where its consumer has other Sizes."""
+    """Add the nodes of a graph, with steps where a consumer has other Sizes or Strides."""
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
     for node in graph.in_order():

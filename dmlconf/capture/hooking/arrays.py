@@ -26,7 +26,7 @@ class Store(Protocol):
         ...
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
-        """Keep a tensor, and return its entry for the journal; None if the limit is reached."""
+        """Keep a tensor, and return its entry for the journal; None if it exceeds the limit."""
         ...
 
 
@@ -53,7 +53,7 @@ class ArrayStore:
         self._known: dict[str, Mapping[str, Any]] = {}
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
-        """Keep an array, and return its entry for the journal; None if the folder is full.
+        """Keep an array, and return its entry for the journal; None if it no longer fits.
 
         Raises:
             OSError: the file cannot be written.

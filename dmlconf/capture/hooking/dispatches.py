@@ -67,7 +67,7 @@ class _Dispatch:
 
 @dataclass(slots=True)
 class _List:
-    """The dispatches and copies that were recorded in a command list since its last reset."""
+    """A command list since its last reset: its dispatches not yet submitted, and its copies."""
 
     dispatches: list[_Dispatch] = field(default_factory=list)
     copies: list[Copies] = field(default_factory=list)

@@ -90,7 +90,7 @@ class Capture:
         self._patches.remove()
 
     def _loaded(self, module: int) -> None:
-        """Watch the devices that a library creates; this runs under the loader's lock."""
+        """Watch the devices that a library creates; this may run under the loader's lock."""
         with self._guard.safely():
             for name, numbers in (("DMLCreateDevice", 1), ("DMLCreateDevice1", 2)):
                 kind = prototype(HRESULT, _POINTER, *[_UINT] * numbers, *NEW_OBJECT)

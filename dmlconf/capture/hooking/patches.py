@@ -104,7 +104,7 @@ class Patches:
                 self._kept.append(self._replaced.pop(entry))
 
     def remove(self) -> None:
-        """Put back the original entries; replacements that are running now still run to the end."""
+        """Put back entries that nobody else replaced; running replacements still run to the end."""
         with self._lock:
             while self._replaced:
                 entry, replaced = self._replaced.popitem()

@@ -75,8 +75,8 @@ class OnnxGraph:
     def with_outputs(self, names: Sequence[str]) -> tuple[bytes, list[str]]:
         """Return the model with these tensors as outputs as well, and the outputs' names.
 
-        A node Identity makes each output: ONNX Runtime 1.24.4 fuses a Conv with the Relu after it
-        even if the Conv's result is itself an output, and then cannot return that result.
+        A node Identity makes each new output: ONNX Runtime 1.24.4 fuses a Conv with the Relu after
+        it even if the Conv's result is itself an output, and then cannot return that result.
         """
         import onnx
 

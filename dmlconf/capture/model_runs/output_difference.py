@@ -11,10 +11,10 @@ import numpy as np
 __all__ = ["OutputDifference", "output_difference"]
 
 _TOLERANCES: Final[Mapping[int, float]] = {2: 1e-2, 4: 1e-4, 8: 1e-4}
-"""How far two right providers may differ, as a share of the tensor's largest number, by the size of
-the FLOAT type in bytes. In the 14 models that the lab runs as a whole, FLOAT32 outputs differ by up
-to 1e-6 and FLOAT16 outputs by up to 3e-3. FLOAT64 has the share of FLOAT32, since DirectML computes
-some FLOAT64 operators in FLOAT32."""
+"""How far two right providers may differ, as a share of the tensor's largest magnitude, by the size
+of the FLOAT type in bytes. In the 14 models that the lab runs as a whole, FLOAT32 outputs differ by
+up to 1e-6 and FLOAT16 outputs by up to 3e-3. FLOAT64 has the share of FLOAT32, since DirectML
+computes some FLOAT64 operators in FLOAT32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class OutputDifference:
 def output_difference(actual: Any, expected: Any) -> OutputDifference:
     """Compare an output with that of the CPU provider.
 
-    Floating-point numbers may differ by the share in `_TOLERANCES` of the largest number in the CPU
-    provider's tensor. Integers and BOOL may not differ. An output that is no tensor of numbers,
-    such as a sequence, is not compared.
+    Finite floating-point numbers may differ by the share in `_TOLERANCES` of the largest magnitude
+    in the CPU provider's tensor. Integers and BOOL may not differ. An output that is no tensor of
+    numbers, such as a sequence, is not compared.
     """
     arrays = isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray)
     if not arrays or actual.dtype.kind not in "fiub":

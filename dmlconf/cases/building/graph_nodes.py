@@ -66,7 +66,7 @@ def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntr
         written: the entry of each node, with its parts prepared.
 
     Raises:
-        CaseError: there is no such operator, or it has no such field.
+        CaseError: an operator, a field or the number of nodes or copies is wrong.
     """
     entries: list[NodeEntry] = []
     errors = CaseErrors()
@@ -183,7 +183,7 @@ class NodeReader:
                 errors.add(error)
 
     def _unread_feeders(self, entry: NodeEntry) -> Iterator[str]:
-        """Yield the nodes that feed a node, except those that are read or being read."""
+        """Yield the nodes whose descs a node's inputs need, except those read or being read."""
         for field in entry.operator.of_kind(FieldKind.INPUT):
             value = (
                 evaluated(entry.desc[field.name], entry.names) if field.name in entry.desc else None
@@ -335,7 +335,7 @@ class NodeReader:
         sources: Sequence[Source],
         where: Where,
     ) -> TensorDesc:
-        """Return the desc of an input: that of its source, except for what the entry states."""
+        """Return the desc of an input: what its entry states, else what its source passes on."""
         own = {key: value for key, value in written.items() if key not in ("from", "chain")}
         if source is None:
             return read_tensor(own, name, {}, self._files, where)
@@ -371,7 +371,7 @@ class _NotYetReadError(Exception):
 
 
 class UnreadSourceError(CaseError):
-    """A node is fed by a faulty node, whose errors are reported at that node's own entry."""
+    """A tensor comes from a faulty node, whose errors are reported at that node's own entry."""
 
 
 def _first_output(entry: NodeEntry) -> str:

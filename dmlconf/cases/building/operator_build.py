@@ -242,7 +242,7 @@ def read_expectation(
             `operator`.
 
     Raises:
-        CaseError: the values do not form the outputs, or `origin` is given without values.
+        CaseError: the values do not form the outputs, or `origin` is given without `expect`.
     """
     if expect is None:
         if "origin" in entry:

@@ -29,7 +29,7 @@ __all__ = [
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
 """The most elements of an expected output. Expected outputs are created as soon as a case is built,
-inputs only when it runs."""
+generated inputs only when it runs."""
 
 MOST_DIMENSIONS: Final = 32
 """The most dimensions of a tensor with data, as of an array of NumPy 1. DirectML takes 8."""
@@ -239,7 +239,7 @@ def expected_array(
         value: what the case says: numbers, a fill, or the name of a file.
 
     Raises:
-        CaseError: the numbers do not form the tensor.
+        CaseError: the value does not form the tensor, or is too large.
     """
     _limit_dimensions(tensor.Sizes, where)
     if math.prod(tensor.Sizes) > LARGEST_EXPECTED_ELEMENTS:

@@ -1,4 +1,4 @@
-"""Make a wheel's archive of checked case files, so that no command checks these files again."""
+"""Make a wheel's archive of checked case files, so that commands need not check them again."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
     A file that several paths lead to is returned once, with the first of these paths.
 
     Args:
-        elsewhere: files of operators that need not exist, since shared files hold their cases.
+        elsewhere: paths that need not lead to a case file, since shared files hold their cases.
 
     Raises:
-        InvalidFilesError: a path does not exist, or a folder has no case file.
+        InvalidFilesError: a path does not exist or cannot be read, or a folder has no case file.
     """
     files: list[Path] = []
     problems = []
@@ -50,7 +50,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
-    """Return each file once, with the first of the paths that lead to it."""
+    """Return each file once, with the first of its paths; a link to a file is another file."""
     folders: dict[str, str] = {}
     found: dict[str, Path] = {}
     for path in dict.fromkeys(paths):
@@ -65,8 +65,9 @@ def files_under(path: Path) -> list[Path] | None:
     """Return the case files of a folder, or a file itself; None if there is neither.
 
     Raises:
-        OSError: a path cannot be looked up, for example if a name is too long (`Path.exists` of
-            Python 3.14 returns False then), or there are more than `MOST_FOLDERS` folders.
+        OSError: a path cannot be looked up or listed, for example if a name is too long
+            (`Path.exists` of Python 3.14 returns False then), or there are more than `MOST_FOLDERS`
+            folders.
     """
     try:
         mode = path.stat().st_mode

@@ -89,7 +89,7 @@ class Expansion:
         """Return the expansion as JSON.
 
         Raises:
-            UnstorableError: a value is of a kind that matrices do not have.
+            UnstorableError: a value cannot be stored.
         """
         return [
             self.names,
@@ -102,8 +102,8 @@ class Expansion:
         """Return the expansion from what `stored` returned.
 
         Args:
-            known: values that were restored from the same file, by the `id` of their JSON; the
-                values of this expansion are added.
+            known: values that were restored from JSON objects of the same file, by the objects'
+                `id`; those of this expansion are added.
         """
         known = {} if known is None else known
         names, values, rows = stored
@@ -112,7 +112,7 @@ class Expansion:
 
 
 def _identity(value: Any) -> tuple[Any, ...]:
-    """Return a key that differs for equal values of other types, such as 1, 1.0 and true."""
+    """Return a key that differs for equal values of different types, such as 1, 1.0 and true."""
     if isinstance(value, tuple | list):
         return type(value), *map(_identity, value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Find problems of a graph's entry in a case file if the graph cannot be built."""
+"""Find problems of a graph's entry in a case file without building the graph."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Suite:
     Attributes:
         digest: SHA-256 of all case files, in hexadecimal.
         expansions: matrices that are already expanded, by template.
-        valid: templates whose first case is known to break no constraint.
+        valid: templates whose first case is known to be valid (`is_valid`).
     """
 
     templates: tuple[CaseTemplate, ...]
@@ -78,7 +78,7 @@ class Suite:
 
 
 def case_problems(template: CaseTemplate, error: CaseError) -> list[Problem]:
-    """Return the problems of a template's case that cannot be built, each with its location."""
+    """Return the errors of a template's case as problems, each with its location."""
     return _problems(read_document(template.about.location.path), template.index, error)
 
 
@@ -102,20 +102,19 @@ def load_suite(
     """Load the case files under the paths.
 
     Files are checked against the schemas; single cases and the first case of each matrix are built.
-    Files that cannot hold a wanted case are skipped, since reading a large suite takes time.
+    Files that cannot hold a wanted case are not parsed, since parsing a large suite takes time.
 
     Args:
-        every_case: build all cases of every matrix as well.
+        every_case: build all cases of every matrix as well, except in files that are `known`.
         known: returns whether all cases of a file (its path and bytes) are known to be valid.
-        operators: read only files of these operators; all if empty.
-        files: read only files of these operators and names (without extension); all if empty.
-        store: keeps the contents of checked files; without it, or with `every_case`, files are
-            checked each time.
-        challenge: changes the seeds of all generated data, except for cases that a page gives or
-            that state outputs; a number from 0 to 2**64 - 1.
+        operators: the wanted operators; empty for all.
+        files: the wanted files, each by operator and name without extension; empty for all.
+        store: keeps the contents of checked files; not used for files whose every case is built.
+        challenge: changes the seeds of inputs' generated data, except for cases that a page gives
+            or that state outputs; a number from 0 to 2**64 - 1.
 
     Raises:
-        InvalidFilesError: with every problem of every file.
+        InvalidFilesError: with all problems of the paths or, if these have none, of the files.
     """
     validated = None if store is None else Validated(store)
     checked: list[CheckedFile] = []
@@ -193,8 +192,8 @@ def _templates(document: Document) -> list[CaseTemplate]:
     """Return the file's entries.
 
     Raises:
-        InvalidFilesError: an entry does not fit the schemas. The others are then built, so that
-            their errors are reported too.
+        InvalidFilesError: something does not fit the schemas or the catalogue. Entries that do are
+            then built, so that their errors are reported too.
     """
     problems = schema_problems(document, case_checker(), document.data)
     operators = {operator.name: operator for operator in _operators(document, problems)}
@@ -365,7 +364,7 @@ def _unbuildable(
     every_case: bool,
     first_cases: list[Case],
 ) -> Iterator[Problem]:
-    """Yield the problems of cases that cannot be built, and collect each entry's first case."""
+    """Yield the problems of first cases, and collect these; with `every_case`, of all cases."""
     from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not needed if cached.
 
     budget = MatrixBudget()

@@ -1,4 +1,4 @@
-"""Expand a matrix: one case for each combination of its parameters' values."""
+"""Expand a matrix into cases, each with a combination of its parameters' values."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class MatrixBudget:
 
     Attributes:
         steps: how many steps the evaluation of their expressions may still take.
-        characters: how many characters the identifiers of their cases may still have.
+        characters: how many characters the parameters in their cases' identifiers may still have.
     """
 
     steps: Budget = field(default_factory=lambda: Budget(MOST_MATRIX_STEPS))
     characters: int = LONGEST_IDENTIFIERS
 
     def named(self, identifier: str) -> None:
-        """Subtract the characters of a case's identifier from the budget.
+        """Subtract the characters of the parameters in a case's identifier from the budget.
 
         Raises:
-            CaseError: identifiers have too many characters.
+            CaseError: these have too many characters together.
         """
         self.characters -= len(identifier)
         if self.characters < 0:
@@ -53,7 +53,8 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
         budget: what this and other matrices may cost together; None for a budget of its own.
 
     Raises:
-        CaseError: a parameter's values cannot be determined, or there are none or too many.
+        CaseError: a parameter's values cannot be determined, two cases would have the same
+            identifier, or there are no or too many cases.
     """
     matrix = template.data.get("matrix")
     if matrix is None:
@@ -124,7 +125,7 @@ def _products(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
 
 
 def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
-    """Raise `CaseError` for too many pairs: the work grows with the square of their number."""
+    """Raise `CaseError` for too many pairs of values."""
     count = sum(len(a) * len(b) for a, b in combinations(values.values(), 2))
     if count * len(values) > MOST_COMBINATIONS:
         raise CaseError(("matrix",), f"{count:,} pairs of values", "give each parameter fewer")
@@ -181,8 +182,9 @@ def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], ste
 def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     """Yield few rows that together contain every pair of values of any two parameters.
 
-    Each row begins with a pair that no earlier row contains. Every other parameter takes the first
-    of the values that add the most new pairs, so the same values always give the same rows.
+    Each row is made from a pair that no earlier row contains. Every other parameter in turn takes
+    the first of the values that add the most new pairs, so the same values always give the same
+    rows.
     """
     names = list(values)
     if len(names) < 2:

@@ -1,4 +1,4 @@
-"""The catalogue of rewrites of graph compilers, and the rewritten graphs of cases.
+"""The rewrites of graph compilers, and the rewritten graphs of cases.
 
 `schemas/rewrites.yaml` says how compilers rewrite graphs, and under which conditions a rewrite is
 right. In a graph case with a `rewrite`, all conditions hold or exactly one does not. If one does
@@ -54,7 +54,7 @@ class Rewrite:
     """A change that graph compilers make to graphs.
 
     Attributes:
-        name: unique in the catalogue, such as `remove-multiplication-by-one`.
+        name: unique among rewrites, such as `remove-multiplication-by-one`.
         kind: folding, elimination, merging and so on.
         does: which nodes it replaces, and by which others.
         conditions: the conditions under which it is right, by name.
@@ -82,10 +82,10 @@ class CaseRewrite:
 
 @cache
 def rewrites() -> Mapping[str, Rewrite]:
-    """Return the rewrites of the catalogue, by name.
+    """Return the rewrites, by name.
 
     Raises:
-        InvalidFilesError: the file does not fit `schemas/rewrites.schema.json`.
+        InvalidFilesError: `schemas/rewrites.yaml` is invalid.
     """
     return {
         entry["name"]: Rewrite(
@@ -114,7 +114,7 @@ def _source(entry: Mapping[str, Any]) -> Source:
 
 
 def lint_rewrites(path: Path | None = None) -> list[Problem]:
-    """Return every problem of the catalogue.
+    """Return every problem of `schemas/rewrites.yaml`.
 
     Args:
         path: the file to check instead of dmlconf's own.
@@ -131,7 +131,7 @@ def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
     """Return the rewrite that a template's cases test; None for other cases.
 
     Raises:
-        CaseError: the catalogue has no such rewrite, or the rewrite no such condition.
+        CaseError: there is no such rewrite, or it has no such condition.
     """
     entry = template.data.get("rewrite")
     if entry is None:

@@ -84,7 +84,7 @@ def desc_schema(
 ) -> _Schema:
     """Return the JSON Schema of the operator's desc as case files write it.
 
-    In a matrix case any value may be an expression. Count fields may be left out.
+    In a matrix case values may be expressions. No field is required.
 
     Args:
         tensors: the schemas of inputs and outputs; None for those of a case of one operator.

@@ -1,4 +1,4 @@
-"""Decide from a few lines of a case file whether it may hold a wanted case."""
+"""Decide without parsing a case file whether it may hold a wanted case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPERATORS_LINE: Final = re.compile(rb"operators:[ \t]*\[([^\]#]*)\]")
 def may_hold(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Return whether a file may hold a wanted case, from its name and the line of its operator.
+    """Return whether a file may hold a wanted case.
 
     Args:
         operators: the wanted operators; empty for all.
@@ -84,7 +84,7 @@ def _has_line(content: bytes, key: bytes) -> bool:
 def _wanted_graphs(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Return whether a graphs file may hold a graph of a wanted operator, or is a wanted file."""
+    """Return whether a graphs file may hold a graph of a wanted operator, and is a wanted file."""
     if operators and GRAPHS not in operators:
         entries = map(catalogue.operator, operators)
         names = (name for entry in entries for name in (entry.name, *entry.aliases))

@@ -37,7 +37,7 @@ _SOURCES: Final = (
 """The sources that decide whether a file is valid and what it contains."""
 
 _MOST_CASES: Final = 50_000
-"""The matrices of a file with more cases are expanded again each time."""
+"""Files whose matrices have more cases are not cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class CheckedFile:
 
     Attributes:
         expansions: its matrices, as far as they are already expanded.
-        valid: the entries whose first case is known to break no constraint.
+        valid: the entries whose first case is known to be valid (`is_valid`).
     """
 
     templates: tuple[CaseTemplate, ...]
@@ -66,7 +66,7 @@ class StoredFile:
     Attributes:
         lines: the lines on which its entries begin.
         expansions: for each entry its matrix, expanded; None if it has none.
-        valid: for each entry, whether its first case is known to break no constraint.
+        valid: for each entry, whether its first case is known to be valid (`is_valid`).
     """
 
     data: Mapping[str, Any]
@@ -112,7 +112,7 @@ class Validated:
         templates: Sequence[CaseTemplate],
         first_cases: Sequence[Case],
     ) -> CheckedFile:
-        """Cache a file if possible, and return its entries with their matrices expanded."""
+        """Return a file's entries; if possible, expand their matrices and cache the file."""
         checked = CheckedFile(tuple(templates))
         if any(case.files for case in first_cases):
             return checked  # The data files that the file names are checked each time.

@@ -23,7 +23,7 @@ _STRENGTH: Final = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
 class KeywordError(ValueError):
-    """A keyword expression that cannot be parsed; the message names the column."""
+    """A keyword expression that cannot be read; the message says why."""
 
 
 class _Token(NamedTuple):

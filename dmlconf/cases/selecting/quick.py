@@ -1,14 +1,14 @@
 """Choose few cases that cover many: each operator, kind, data type and value of an attribute.
 
 The *features* of a case are read from its entry and the parameters of its matrix, without building
-it. Demanded features are the kind, data types, layouts and values of attributes: cases are taken
-until none is missing, but no case is taken for a single value of an attribute. Wanted features,
-such as a data type together with a value or the end of a numeric range, decide between cases that
-add equally many demanded ones. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three
-cases of size 4 have all five demanded values: FLOAT32 packed, FLOAT16 padded, and INT32.
+it. Demanded features include the kind, data types, layouts and values of attributes: cases are
+taken until none is missing, but no case is taken for a single value of an attribute. Wanted
+features, such as a data type together with a value or the end of a numeric range, count a tenth of
+a demanded one. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 have
+all five types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32.
 
-Nothing is random and operators are independent of each other, so `-o` chooses the same cases of an
-operator as a run of all operators.
+Nothing is random, and operators with a case that is not costly are independent of each other, so
+`-o` chooses the same cases of such an operator as a run of all operators.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Features:
     Attributes:
         first: the kind, data types, layouts, unusual data and, for some kinds, the entry; demanded.
         values: the values of parameters and attributes; demanded, at least two at a time.
-        wanted: the features that decide between cases with equally many demanded ones.
+        wanted: the features that count less than demanded ones (`_WEIGHT`).
     """
 
     first: int
@@ -91,7 +91,7 @@ def quick_cases(cases: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 
 def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
-    """Yield cases of an operator: each time a case with the most missing features."""
+    """Yield cases of an operator: each time one with the highest `_gain`."""
     distinct: dict[_Features, PlannedCase] = {}
     for case, features in zip(cases, _features(cases), strict=True):
         distinct.setdefault(features, case)
@@ -249,7 +249,7 @@ def _ends(cases: Sequence[PlannedCase]) -> _Ends:
 
 
 def _limits(case: PlannedCase, ends: _Ends) -> Iterator[Feature]:
-    """Yield a feature for each parameter that is at an end of its range."""
+    """Yield features of the parameters that are at an end of their range."""
     for name, value in case.parameters.items():
         for key in (None, case.template.identifier):
             low, high = ends.get((key, name), (None, None))

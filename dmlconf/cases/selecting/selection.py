@@ -1,4 +1,4 @@
-"""Select cases by keywords, operator, tag, identifier, condition, feature level and kind."""
+"""Select cases by keywords, operator, tag, identifier, condition and feature level."""
 
 from __future__ import annotations
 
@@ -74,9 +74,8 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
 
     Raises:
         KeywordError: the keyword expression cannot be read.
-        ConditionError: the condition cannot be read, or applies to none of the cases that fit
-            everything else.
-        InvalidFilesError: a case cannot be built, so what it needs is unknown.
+        ConditionError: the condition cannot be read, needs too many steps, or applies to no case.
+        InvalidFilesError: a case cannot be built, so its desc or feature level is unknown.
     """
     fitting = _fitting(cases, selection)
     if not selection.quick:

@@ -16,14 +16,14 @@ _MOST_OPERATORS = 5
 
 
 class ConditionError(ValueError):
-    """A condition that cannot be read, or that applies to no case; the message says why."""
+    """A condition that cannot be read or evaluated, or applies to no case; the message says why."""
 
 
 class Condition:
     """A condition in the catalogue's expression language, over what `names_of` returns for a case.
 
-    A case does not meet the condition if it lacks one of the names or if evaluation fails. If every
-    case is like that, `check` raises an error. All cases share one budget of steps.
+    A case does not meet the condition if it lacks one of the names or if evaluation fails. All
+    cases share one budget of steps.
     """
 
     def __init__(self, text: str) -> None:
@@ -75,7 +75,7 @@ class Condition:
         return value
 
     def check(self) -> None:
-        """Raise `ConditionError` if the condition applied to none of the cases given to `holds`."""
+        """Raise `ConditionError` if `holds` was given cases and the condition applied to none."""
         if not self._lacking or self._evaluated:
             return
         absent = sorted(self._expression.names - self._known)

@@ -10,13 +10,13 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""Tensors with a longer `str` are not written in one line."""
+"""Tensors with a longer `str` are written as blocks."""
 
 _WIDTH: Final = 160
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes tensors and lists of numbers in one line, and deeper structures as blocks."""
+    """Writes tensors and lists of numbers in flow style, and deeper structures as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -31,7 +31,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    """Return a case file's content as YAML, with tensors and the innermost parts in one line."""
+    """Return a case file's content as YAML, with tensors and innermost parts in flow style."""
     return yaml.dump(
         document,
         Dumper=_Dumper,

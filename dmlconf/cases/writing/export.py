@@ -1,4 +1,4 @@
-"""Write a case as a separate file, with its data in NumPy files next to it."""
+"""Write a case as a separate file, with its data in NumPy files in a folder next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write expected outputs into an entry of a case file, and change nothing else in the file."""
+"""Add expected outputs to entries of a case file's text, and change nothing else in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UnsuitableLayoutError(ValueError):
 
 
 def entry_lines(recorded: str, expect: Mapping[str, Array | Sequence[Array] | str]) -> list[str]:
-    """Return the lines with the expected outputs of a case, without indentation.
+    """Return the lines with the expected outputs of a case, without its entry's indentation.
 
     Args:
         recorded: the real DirectML that computed the outputs.
@@ -54,7 +54,7 @@ def is_block(document: Document, index: int) -> bool:
 
 
 def number_text(number: Any) -> str:
-    """Return the shortest text that a case file reads as the same NumPy number."""
+    """Return a short text that a case file reads as the same NumPy number."""
     if not isinstance(number, np.floating):
         return str(int(number))
     value = float(number)

@@ -1,4 +1,4 @@
-"""Generate the text of a new, valid case for an operator."""
+"""Generate the text of a new, valid case."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pattern_of(cases: Iterable[Case]) -> Case | None:
     """Return the best case to model a new one on: small, but not trivial.
 
     Args:
-        cases: cases of one operator; those that expect a rejection are skipped.
+        cases: cases of one operator, or graphs; those that expect a rejection are skipped.
     """
     valid = [case for case in cases if not isinstance(case.expectation, ExpectedRejection)]
     return min(valid, key=_unsuitable, default=None)

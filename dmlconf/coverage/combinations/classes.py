@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _SMALL: Final = 2.0**-8
-"""All real numbers of class `small` are smaller than this."""
+"""All real numbers in data of class `small` are smaller than this in magnitude."""
 
 LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT16: 2.0**8,

@@ -66,7 +66,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
 
 
 def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
-    """Return why no output shares the buffer of an input, given the pair's other value."""
+    """Return why no output can share the buffer of an input, given the pair's other value."""
     sources = {pair.input for pair in operator.in_place}
     inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
     if len(sources) == 1 and values.get(f"{_LAYOUT}{next(iter(sources))}") == "broadcast":

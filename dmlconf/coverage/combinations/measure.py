@@ -1,7 +1,7 @@
 """Count the pairs of parameter values that the cases of a suite have, by operator.
 
-GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair; any valid case may have it. A pair that
-no case has is missing, or excluded for a reason.
+GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair. It is covered if at least one valid
+case has it; if none has it, it is missing, or excluded for a reason.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class CombinationCoverage:
     """What a suite covers of one operator's pairs.
 
     Attributes:
-        combinations: for each distinct case, its value of each parameter, in the order of the
-            parameters; None where it has none.
+        combinations: the distinct tuples of values that cases have, in the order of the
+            parameters; None where a case has none.
     """
 
     operator: Entry
@@ -70,7 +70,7 @@ class CombinationCoverage:
 
     @property
     def excluded(self) -> Mapping[Combination, str]:
-        """The impossible pairs, each with the reason."""
+        """The impossible pairs that no case has, each with the reason."""
         return self._others[1]
 
     @property

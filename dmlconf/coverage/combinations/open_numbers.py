@@ -15,7 +15,7 @@ from dmlconf.expressions import FUNCTIONS, ExpressionError
 __all__ = ["FUNCTIONS_OF_OPEN_NUMBERS", "Answers", "OneOf", "OpenNumber", "OpenSizes", "possible"]
 
 _MOST_PATHS: Final = 256
-"""Maximum number of series of answers to try; a condition with more counts as possible."""
+"""Maximum number of series of answers to try; a condition with as many counts as possible."""
 
 
 class Answers:
@@ -249,4 +249,4 @@ FUNCTIONS_OF_OPEN_NUMBERS: Final[Mapping[str, Callable[..., Any]]] = {
     "product": _product,
     "sum": _sum,
 }
-"""The functions of expressions that also take open numbers, by name."""
+"""The functions of expressions, with those that must also take open numbers replaced, by name."""
