@@ -150,7 +150,7 @@ class _Graph:
         return value
 
     def _outputs(self, inside: set[str]) -> Mapping[str, str]:
-        """Return references to the block's outputs, by name.
+        """Return the block's outputs by name, each as `NODE` or `NODE.TENSOR`.
 
         They are what nodes outside the block read or the graph returns, and the first output of
         each node of which nothing is read or returned.

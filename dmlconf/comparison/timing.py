@@ -108,7 +108,7 @@ class Timing:
 
     Attributes:
         cases: how many cases both runs timed.
-        ratio: the median of all operators' ratios; 1 if no operator has enough timed cases.
+        ratio: the median ratio of the operators that have enough timed cases; 1 if none has.
         slower: first all operators together, if they take longer than noise explains; then each
             operator that takes longer than that slowdown and noise explain, the worst first.
     """

@@ -85,7 +85,7 @@ class CapturedUses:
 
         Args:
             plan: cases, of which the captured graphs count.
-            graphs: which operators all graphs of the suite connect; captured graphs without any of
+            graphs: which operators all graphs of the suite contain; captured graphs without any of
                 these operators do not count.
         """
         captured: Counter[Feature] = Counter()

@@ -96,7 +96,7 @@ class OnnxGraph:
             del graph.output[counts[1] :]
 
     def alone(self, node: OnnxNode, inputs: Mapping[str, Array]) -> bytes | None:
-        """Return a model of a single node; None if the node has subgraphs.
+        """Return a model of a single node and its constants; None if the node has subgraphs.
 
         Args:
             inputs: the data of the tensors that it reads, without constants.

@@ -371,7 +371,7 @@ class _NotYetReadError(Exception):
 
 
 class UnreadSourceError(CaseError):
-    """A tensor comes from a faulty node, whose errors are reported at that node's own entry."""
+    """A tensor comes from a node with errors, which are reported at that node's own entry."""
 
 
 def _first_output(entry: NodeEntry) -> str:

@@ -79,7 +79,7 @@ def graph_parts(
 
 
 def reference(node: str, tensor: str) -> str:
-    """Return a case file's reference to a node's output: `NODE.TENSOR`, or a constant's name."""
+    """Return how a case file names a node's output: `NODE.TENSOR`, or the name of a constant."""
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 
 
