@@ -164,9 +164,9 @@ class Accumulation:
         The permitted deviation limits the root mean square of the errors of many elements. The
         expected values of a FLOAT16 output may be FLOAT64 numbers that have not been rounded.
 
-        An infinite element counts as the power of two above the largest number. If an intermediate
-        may overflow, or the error scale exceeds the largest number of a sum, infinities and NaN are
-        right as well. For an error scale above 2^300, every value is right.
+        An infinite element counts as `_beyond` says. If an intermediate may overflow, or the error
+        scale exceeds the largest number of a sum, infinities and NaN are right as well. For an
+        error scale above `_ANYTHING`, every value is right.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):
@@ -199,7 +199,7 @@ class Accumulation:
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
         """Return the error scale, at most the largest number of a sum.
 
-        Where inputs were not finite, the magnitude of the expected value replaces it.
+        Where it is not finite, the magnitude of the expected value replaces it.
         """
         sums = self.errors.sums
         error_scale = np.where(np.isfinite(sums), sums, np.abs(expected))

@@ -30,7 +30,7 @@ _Lazy: TypeAlias = _Part | Callable[[], _Part]
 class SumErrors:
     """The scale of the errors of an output that consists of sums; arrays have the output's sizes.
 
-    The section "The error scale" of docs/bounds.md derives it. For the sum 1 + 2 - 3 in FLOAT32,
+    The section "The error scale" of docs/bounds.md describes it. For the sum 1 + 2 - 3 in FLOAT32,
     which is 0, `sums` is 6, and each rounding has an error of at most 6 * 2^-24.
 
     Attributes:
@@ -155,9 +155,9 @@ class Allowance:
 
     @cached_property
     def flushed(self) -> tuple[Array, Array] | None:
-        """The right values, and those with zeros for subnormal inputs.
+        """The right values, and those with zeros for subnormal operands.
 
-        None if no input is subnormal.
+        None if no operand is subnormal.
         """
         return _value(self._flushed)
 

@@ -31,7 +31,8 @@ def allowed_at(
         indices: the elements, by their indices in row-major order.
 
     Returns:
-        For each of these elements, the least and the greatest right value of every interval.
+        For each of these elements, the least and the greatest right value of each interval, of
+        `MOST_INTERVALS` at most.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -56,8 +57,9 @@ def off_by(
 ) -> tuple[float | int | None, str]:
     """Return how far a value is from the expected one, and the unit of that distance.
 
-    The unit is `ULP` for a rule of the kind `ulp`, `relative` for a relative rule, and otherwise
-    empty, for the difference itself. If either value is NaN or infinite, the distance is None.
+    For floating-point types, the unit is `ULP` with a rule of the kind `ulp`, and `relative` with a
+    relative rule unless 0 is expected; else it is empty, for the difference itself. If either value
+    is NaN or infinite, the distance is None.
 
     Args:
         like: an array of the output's data type.

@@ -54,8 +54,8 @@ class Comparison:
         differing: how many elements are outside the rule.
         worst_ulp: the greatest distance in ULP; None for integers, infinite if one element of a
             pair is NaN and the other is not.
-        worst_coordinates: the coordinates of the element that uses most of its limit; None if no
-            element uses any.
+        worst_coordinates: the coordinates of the element that uses most of its limit or, if none
+            uses any, has the greatest distance in ULP; None if that is 0.
         first: the first elements outside the rule, in row-major order.
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
@@ -90,8 +90,8 @@ def compare(
     """Return how `actual` differs from `expected`, which has the same shape and data type.
 
     Under the rule `exact` floating-point numbers must have the same bits; -0 is not +0. Any NaN
-    equals any NaN under every rule. What a rule permits besides values near the expected one, such
-    as another candidate, counts only where the rule permits the expected value itself.
+    equals any NaN under every rule. Other candidates, outputs and spans count only where the rule
+    permits the expected value itself.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -141,7 +141,7 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The two arrays of `Allowance.flushed`, flat; empty if no input is subnormal."""
+        """The two arrays of `Allowance.flushed`, flat; empty if no operand is subnormal."""
         return tuple(array.ravel() for array in self._allowance.flushed or ())
 
     def shares(
@@ -163,7 +163,7 @@ class _AppliedRule:
         return share, squares
 
     def _near_any(self, block: slice, values: Array, intervals: Sequence[Interval]) -> Array:
-        """Return which values the rule permits, with subnormal inputs as they are or as zeros."""
+        """Return which values the rule permits, with subnormal operands as they are or as zeros."""
         near = np.zeros(len(values), bool)
         for right in self.alternatives:
             target = right[block]

@@ -106,7 +106,7 @@ def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _
 
 
 def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
-    """Return the lowest and the highest permitted value of each sum; `expected` is flat."""
+    """Return the permitted ends of each sum, `others` and overflows aside; `expected` is flat."""
     lowest, highest = accumulation.ends(expected)
     for least, greatest in accumulation.errors.stacked_spans():
         below, above = (accumulation.ends(ends, expected.dtype) for ends in (least, greatest))
@@ -156,7 +156,7 @@ def _stepped(values: Array, steps: int) -> Array:
     turn = np.iinfo(integer).min
     bits = values.view(integer)
     last = int(np.array(np.inf, values.dtype).view(integer))
-    # Numbers are ordered like their bits, with those of negative numbers inverted.
+    # Positive numbers are ordered like their bits, negative ones the other way round.
     order = np.clip(np.where(bits < 0, turn - bits, bits), -last, last)
     order = np.clip(order.astype(np.int64) + steps, -last, last).astype(integer)
     stepped: Array = np.where(order < 0, turn - order, order).astype(integer).view(values.dtype)

@@ -67,7 +67,7 @@ def _sequence(
     """Count from `start` by `step`, and start again after `period` elements.
 
     The first element of the tensor is the one with index `shift` in the period. By default the
-    period ends before the first value that is not exact in the data type, and has at most 251
+    period stays among the integers that the data type has without gaps, and has at most 251
     elements in 8-bit types: a prime number, so that rows whose length is a power of two differ.
     """
     if period is not None:
@@ -168,9 +168,9 @@ _GRID: Final = 2.0**30
 
 @cache
 def _quantiles() -> tuple[Array, Array]:
-    """Return where each linear piece of the normal quantile function begins, and how far it rises.
+    """Return each linear piece of the normal quantile function: where it begins, and its change.
 
-    Piece `64 * i + j` begins at the magnitude that a normally distributed number exceeds with the
+    Piece `64 * i + j` begins at the number that a standard normal number exceeds in size with the
     probability `2^(i - 54) * (1 + j / 64)`. All beginnings are rounded to multiples of 2^-30, so
     that the last digit of a machine's logarithm does not matter.
     """
@@ -301,10 +301,10 @@ def _special_integers(data_type: DataType) -> Array:
 def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Array:
     """Numbers where a narrower type ends, in turn, beginning with the one at index `seed`.
 
-    Integer types: 2^k and 2^k - 1 for k = 7, 8, 15, 16, 31, 32, 53, 63 and 64, and their negatives,
-    as far as the type has them; for 64 bits also numbers that differ only in their low 32 bits.
-    Floating-point types: numbers around the one above which some integers are missing, 2^24 in
-    FLOAT32, and the lowest and highest numbers.
+    Integer types: 0, 1, the limits, and 2^k and 2^k - 1 for k = 7, 8, 15, 16, 31, 32, 53, 63 and
+    64, and their negatives, as far as the type has them; for 64 bits also numbers that differ only
+    in their low 32 bits. Floating-point types: 0, 1, 3, numbers around the one above which some
+    integers are missing, 2^24 in FLOAT32, and the lowest and highest numbers.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
     index = np.arange(first, first + count)
@@ -344,13 +344,14 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
-    """Return other arguments for a generator, so that it gives other data for each challenge.
+    """Return a generator's arguments, changed by a challenge so that it gives other data.
 
     A challenge is a number, 0 to 2^64 - 1, that the verifier of a certificate chooses. Seeds are
     replaced: equal seeds stay equal, since some cases need equal tensors, and unequal ones stay
     unequal. The seeds of `specials` and `ends` are all raised by the same number, since cases
     choose by the differences of seeds which special numbers meet. A sequence without a period gets
-    a `shift`. One with a period keeps its numbers, such as indices, which the case needs.
+    a `shift`. One with a period, and `constant`, keep their numbers, such as indices, which the
+    case needs.
     """
     defaults = FILLS[name].__kwdefaults__ or {}
     mixed = int(splitmix64(challenge, 1)[0])
@@ -366,7 +367,7 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
 
 
 _SHIFTS: Final = 97
-"""How many offsets a sequence may have; few enough for its numbers to stay of the same size."""
+"""How many offsets a sequence may have; few enough for its numbers to change little."""
 
 _SPARE_SEED_BITS: Final = 16
 """Bits by which random numbers are shortened to seeds: a seed of 48 bits can be added to any index
@@ -379,7 +380,7 @@ def fill(
     """Return a tensor from the generator `name`, in row-major order.
 
     Raises:
-        ValueError: an argument does not fit the data type.
+        ValueError: an argument is out of range.
         OverflowError: an integer argument does not fit the data type.
         TypeError: the generator has no such argument, or needs one that is missing.
     """

@@ -46,7 +46,7 @@ def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _padded(sizes: Sequence[int]) -> Strides:
-    """Leave room for 3 more elements in each row, and for 1 more slice in other dimensions."""
+    """Leave room for 3 more elements in each row, and for 1 more slice in each inner dimension."""
     padded = [size + 1 for size in sizes[:-1]] + [size + 3 for size in sizes[-1:]]
     return packed_strides(padded)
 

@@ -44,7 +44,7 @@ class Sample:
 
 
 def sample_of(array: Array, seed: str, count: int) -> Sample:
-    """Return the sample of an array: `count` elements, 2 to `array.size`, that `seed` chooses."""
+    """Return the sample of an array: `count` elements, 2 to `array.size`, by `sample_indices`."""
     indices = sample_indices(array.size, seed, count)
     values = np.ascontiguousarray(array).ravel()[indices]
     return Sample(array.dtype, array.shape, elements_digest(array), indices, values)
@@ -62,7 +62,7 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
     The text `seed` decides which others. They are the same on every platform and with every version
     of NumPy.
     Raises:
-        ValueError: the array has too few elements.
+        ValueError: `count` is less than 2 or more than `size`.
     """
     require_sample(size, count)
     indices = {0: None, size - 1: None}  # A dictionary, because it keeps their order.
