@@ -417,8 +417,8 @@ def _greatest(bounds: Array) -> Array:
 def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
     """Return results of fused kernels before they are stored.
 
-    The first keeps FLOAT32 on all edges. The next two are the least and the greatest of kernels
-    that keep it on some edges.
+    The first keeps FLOAT32 on all edges. The next two are bounds for kernels that keep it on some
+    edges.
     """
     if not fused or band.right.dtype.kind != "f":
         return fused
@@ -441,7 +441,7 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
 
 
 def _outward(low: Array, high: Array, like: Array) -> Interval:
-    """Return ends in the output's data type, rounded so that the interval does not shrink."""
+    """Return integer ends in the output's type, rounded outward up to 32 bits; reals as given."""
     if like.dtype.kind != "f":
         limits = np.iinfo(like.dtype)
         if like.dtype.itemsize == 8:

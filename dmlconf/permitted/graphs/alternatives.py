@@ -79,7 +79,7 @@ class Alternative:
 def alternatives(
     case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
 ) -> Iterator[Alternative]:
-    """Yield the alternatives that lead to other outputs of the graph."""
+    """Yield the alternatives that may permit other outputs of the graph."""
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
         # Even if the outputs are equal, more may be right: a quotient by a zero scale is undefined.

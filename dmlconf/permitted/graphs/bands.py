@@ -38,8 +38,8 @@ class Band:
 
     Attributes:
         right: what the reference computes.
-        lowest: the least permitted values, FLOAT64 or the integers' own type.
-        highest: the greatest permitted values, of the same type.
+        lowest: the least permitted values.
+        highest: the greatest permitted values.
         open: the elements for which any value is right.
         overflows: where infinities and NaN are right as well; None for nowhere.
         nan: where NaN is one of the candidates; None for nowhere.
@@ -187,7 +187,7 @@ def bands_of(
 
 
 def _computes_alone(case: Case, tensor: str, elements: int) -> bool:
-    """Return whether each element's interval follows from one element of each input."""
+    """Return whether elements are few, and each interval follows from one element of each input."""
     return (
         elements <= MOST_TOGETHER
         and str(case.operator.family).startswith(ONE_TO_ONE)

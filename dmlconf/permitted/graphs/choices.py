@@ -1,4 +1,4 @@
-"""Other right indices in a graph: an element may be the greatest if its band overlaps others'.
+"""Other right indices in a graph, where the bands of elements overlap.
 
 If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, so ARGMAX may be 0, 1 or 2.
 Samples move all elements of an intermediate at once, so they show only some of these results. The
@@ -164,8 +164,8 @@ def _choices(
 ) -> tuple[list[Array], Array]:
     """Return arrays like the expected one, each with another value wherever that value is right.
 
-    The second result says for which elements any value of the line is right. Each element of the
-    input lies between the `ends`, unless it is `unbounded`.
+    The second result says for which elements any index of the line, or either mark, is right. Each
+    element of the input lies between the `ends`, unless it is `unbounded`.
     """
     axes = order.axes
     moved = np.moveaxis(unbounded, axes, range(-len(axes), 0)).shape
@@ -211,7 +211,7 @@ def _marks(
 def _indices(
     expected: Array, order: Order, one_each: bool, ranks: tuple[Array, Array]
 ) -> list[Array]:
-    """Return, for each index of a line, the expected array with this index wherever it is right.
+    """Return, for each further index of a line, the expected array with it wherever it is right.
 
     If `one_each`, there is one index for each line, else one for each rank along an axis.
     """
@@ -242,7 +242,7 @@ def _like(lines: Array, order: Order, moved: tuple[int, ...], expected: Array) -
 
 
 def _lines(values: Array, axes: Sequence[int]) -> Array:
-    """Return values with the axes joined to the last one, in row-major order; reals in FLOAT64."""
+    """Return values with the axes merged, row-major, into one that comes last; reals in FLOAT64."""
     wide = values.astype(np.float64) if values.dtype.kind == "f" else values
     last = np.moveaxis(wide, axes, range(-len(axes), 0))
     return last.reshape(*last.shape[: values.ndim - len(axes)], -1)

@@ -59,7 +59,7 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
     """Yield arrays of coordinates of the elements that may be nonzero.
 
-    In the first, row i has those of possible element i, in the second of i + 1, and so on.
+    In the first, row i has those of possible element i, in the next of i + 1 if it may, and so on.
     """
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]

@@ -108,7 +108,7 @@ def _range(slot: Slot, band: Band, moved: Sequence[NodeValues]) -> Interval:
 
 
 def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
-    """Return the intervals of an output near a pole: from the hull to infinity, on either side."""
+    """Return the intervals of an output near a pole: from the hull to each infinity that occurs."""
     mask = poles.elements.get(slot)
     if mask is None:
         return []

@@ -51,7 +51,7 @@ def _even_exponent(case: Case, source: Slot | str | None) -> Array | None:
 
 
 def _even_exponents(case: Case, source: Slot | str | None) -> Array | None:
-    """Return which exponents are even; None if an earlier node computes them, with its errors."""
+    """Return which exponents are even; None if they are not an input of the graph."""
     if not isinstance(source, str):
         return None
     return is_even(operand(case.inputs()["ExponentTensor"], case.desc["ScaleBias"]))

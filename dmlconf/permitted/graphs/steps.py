@@ -58,7 +58,7 @@ _MOST: Final = 8
 """The most whole numbers of an element that are tried; wider ranges are left to the samples."""
 
 _MOST_CHOICES: Final = 64
-"""The most arrays of other right indices that are tried."""
+"""The most arrays of other right values that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,9 @@ def of_choices(
     choices: Mapping[Slot, Sequence[Array]],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, list[Interval]]:
-    """Return, by output, the permitted results that follow from other indices that are as right.
+    """Return, by output, the permitted results that follow from other values that are as right.
 
-    `choices` has these indices. `unstored` is that of `steps_of`.
+    `choices` has these values. `unstored` is that of `steps_of`.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
     if not few:
@@ -335,7 +335,7 @@ def _evaluated(
     numbers: Mapping[Slot, Sequence[Array]],
     choice: int,
 ) -> NodeValues:
-    """Return the nodes' results if each output in `numbers` has its array of index `choice`."""
+    """Return the nodes' results if outputs in `numbers` have their array `choice`, or the last."""
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         each = numbers.get((node.name, tensor))

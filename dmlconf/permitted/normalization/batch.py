@@ -215,9 +215,9 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return the errors of `(x - mean) / deviation` from intermediate results stored in FLOAT16.
+    """Return the sizes of FLOAT16 stores on the way to `(x - mean) / deviation`, carried to it.
 
-    Measured: kernels store the mean, `x - mean`, the variance and its root in FLOAT16.
+    Kernels may store the mean, `x - mean`, the variance, its root and the quotient.
     """
     deviation = moments.deviation
     held = store_sizes(moments.mean, moments.exact)

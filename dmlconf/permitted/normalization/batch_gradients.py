@@ -110,7 +110,7 @@ def batch_normalization_training_grad_error_scale(
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
     """Return the error scales of the three gradients: their formulas with absolute values.
 
-    Measured: kernels store the sums, the means, the terms and their differences in FLOAT16.
+    Kernels may store the sums, the means, the terms and their differences in FLOAT16.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -213,7 +213,7 @@ def _parameter_error_scales(
 
 
 def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return the errors of storing partial sums in FLOAT16, if dimensions are not adjacent."""
+    """Return the sizes of partial sums stored in FLOAT16; 0 if the dimensions are adjacent."""
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for first, second in parts_of(over, terms.shape):
         sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)
@@ -222,10 +222,7 @@ def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
 
 
 def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorScale:
-    """Return the error scale of a sum that is stored in the output's type before it is used.
-
-    Numbers that are subnormal in FLOAT16 have fewer digits there.
-    """
+    """Return the error scale of a sum that is stored in the output's type before it is used."""
     info = np.finfo(output.DataType.dtype)
     if output.DataType.dtype == np.float16:
         error_scale = error_scale.holding(np.where(error_scale.sums > 0, sizes, 0.0))

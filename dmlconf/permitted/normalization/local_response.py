@@ -117,8 +117,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
     """Return the error of a base that is stored in FLOAT16, in units of 2^-10, the ULP of 1.
 
-    It is 0 unless a sum or the base lies so near to the boundary between two FLOAT16 numbers that
-    the rounding errors of FLOAT32 reach it.
+    It is 0 unless a square, a sum or the base lies so near to the boundary between two FLOAT16
+    numbers that the rounding errors of FLOAT32 reach it.
     """
     squares = np.square(desc.InputTensor, dtype=np.float64)
     # Measured: a square that is a FLOAT16 number may come out smaller, as if it were computed as a

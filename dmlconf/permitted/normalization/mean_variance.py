@@ -65,7 +65,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             values -= mean
         scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
         intermediate = greatest_product(terms, scale.astype(np.float64))
-        # Measured: FLOAT16 holds the mean, the differences from it, and the scaled differences.
+        # FLOAT16 may hold the mean, the differences from it, and the scaled differences.
         held, exact = np.zeros(1), np.ones(1, bool)
         if desc.UseMean:
             exact = exact_mean(desc.InputTensor, mean, added)
@@ -235,7 +235,7 @@ def lp_normalization_error_scale(
             norm = np.sqrt(square)
             share = share + store_sizes(norm) * norm / np.square(root)
         cancelled = _cancellation(square, Epsilon)
-        # A root halves the relative error of a sum of squares, and keeps that of a squared sum.
+        # The root halves a relative error, which squaring the sum for P of 1 has doubled before.
         sums = size * (cancelled if P == 1 else (1 + cancelled) / 2)
         error_scale = ErrorScale(sums, size * share * cancelled)
         error_scale += variance_loss(size, square, Epsilon, dtype)
@@ -310,7 +310,7 @@ def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[
     subnormal, or become 0.
 
     Args:
-        size: the absolute value of each element, divided by the root of the variance.
+        size: the absolute value of each normalized element.
         variance: the variance without epsilon.
     """
     info = np.finfo(dtype)

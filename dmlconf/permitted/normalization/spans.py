@@ -1,6 +1,6 @@
 """The values that normalised elements may have if intermediates are stored in FLOAT16.
 
-Derived in docs/bounds.md, Normalisation.
+Derived in docs/bounds.md, What FLOAT16 holds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Statistics:
         differences.
 
         Args:
-            exact: which means are the same however they are computed; None for a mean of 0.
+            exact: which means are the same however they are computed; None if none is subtracted.
         """
         if exact is None:
             own = Span.of(values)
@@ -148,7 +148,7 @@ def _mean(values: Span, over: _Axes, exact: Array | bool) -> Span:
 
 
 def _both_ends(span: Span, store: Store) -> list[Span]:
-    """Return the ends of a span after a store: one FLOAT16 number, or two neighbours."""
+    """Return the ends of a span after a store in FLOAT16, or one of them if they are equal."""
     least, greatest = (store(end) for end in span.ends)
     numbers = [least] if np.array_equal(least, greatest) else [least, greatest]
     return [Span.of(number) for number in numbers]

@@ -1,4 +1,4 @@
-"""What an attribute such as -1.5 may become in a data type that cannot hold it, such as UINT8."""
+"""What an attribute may become in a data type whose range it is beyond, such as -1.5 in UINT8."""
 
 from __future__ import annotations
 

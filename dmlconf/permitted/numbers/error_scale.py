@@ -36,7 +36,7 @@ class ErrorScale(SumErrors):
     """The fields of `SumErrors`, with methods for what an operator does next with the sums.
 
     The error scale of a sum of two outputs is the sum of theirs, that of `3 x` is three times that
-    of `x`. Derived in docs/bounds.md, The error scale.
+    of `x`.
     """
 
     @property

@@ -21,7 +21,7 @@ _FLOAT16: Final = np.dtype(np.float16)
 
 @np.errstate(over="ignore")
 def to_nearest(values: Array) -> Array:
-    """Return the nearest FLOAT16 numbers, as FLOAT64; beyond the largest they are infinite."""
+    """Return the nearest FLOAT16 numbers, as FLOAT64; from 65520 on they are infinite."""
     rounded: Array = values.astype(np.float16).astype(np.float64)
     return rounded
 

@@ -4,8 +4,8 @@ A kernel may keep an intermediate in FLOAT32, or store it in FLOAT16, truncated 
 nearest. It is not known which of these a device does, but each gives a number between two ends, and
 every further operation is applied to the ends. 0.1 becomes 0.09998 in FLOAT16, both truncated and
 rounded to nearest. So the intermediate is between 0.09998 and 0.1, and 10 times the intermediate is
-between 0.9998 and 1. The bound of the error scale is wider: a whole unit in the last place, 0.0001,
-to either side.
+between 0.9998 and 1. The bound of the error scale is wider: a whole unit in the last place,
+0.00006, to either side.
 
 Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for operations on intervals. The ends here are
 FLOAT64; their own rounding errors are far below those of FLOAT32, and are left out.

@@ -38,9 +38,10 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     also err alike if the sum is so large that it does not change when they are added.
 
     Returns:
-        Whether all of this holds for the n terms of each sum: n is at least 64; in a sample of
-        them, more than half of the last bytes differ; no term but 0 occurs more than sqrt(n) times;
-        the terms below half a ULP of the sum are together at most sqrt(n) half ULPs.
+        Whether there are `_MOST_SUMS` sums at most, and all of this holds for the n terms of each:
+        n is at least 64; in a sample of them, more than half of the last bytes differ; no term but
+        0 occurs more than sqrt(n) times; the terms below half a ULP of the sum are together at most
+        sqrt(n) half ULPs.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if count < _LEAST or terms.size // count > _MOST_SUMS:

@@ -2,10 +2,10 @@
 
 DirectML computes a step of LSTM, GRU and RNN by several operators, and stores the results of some
 of them in FLOAT16. Which results these are depends on the operator and on DirectML's version. The
-kernels of each version are simulated here; all but a few per thousand elements have DirectML's
-bits. A result is right if it is near the result of the equations, or near that of one of these
-kernels. The simulation also gives the permitted distance: a store removes earlier errors, unless
-they reach across the boundary between two FLOAT16 numbers. 1.0002 and 1.0003 are both stored as 1.
+kernels of each version are simulated here; nearly all elements have DirectML's bits. A result is
+right if it is near the result of the equations, or near that of one of these kernels. The
+simulation also gives the permitted distance: a store removes earlier errors, unless they reach
+across the boundary between two FLOAT16 numbers. 1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -39,10 +39,10 @@ such a name."""
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One way in which DirectML computes a layer.
+    """One way to compute a layer.
 
     Attributes:
-        sites: the names of the values that the kernel stores in FLOAT16; empty for FLOAT32 tensors.
+        sites: the names of the values that the kernel stores in FLOAT16; empty for `EQUATIONS`.
         rounded: the function that rounds FLOAT64 values to FLOAT16 numbers, returned as FLOAT64.
     """
 
@@ -88,7 +88,7 @@ class Kernels:
         return self._with_bias(sums, biases, "sum with bias", exact)
 
     def _exact_sums(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Array | bool:
-        """Return which sums of products and biases are the same in every order of adding."""
+        """Return which sums are the same in every order of adding; False for FLOAT32."""
         if self.dtype != np.float16:
             return False
         size = np.abs(inputs) @ np.abs(weight)

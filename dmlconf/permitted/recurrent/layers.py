@@ -84,7 +84,7 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield the desc of each part of the batch; its errors are limited to _MOST_ERRORS_OF_PART."""
+    """Yield a desc for each part of the batch: a sequence, or what _MOST_ERRORS_OF_PART permits."""
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
     if size >= batch:

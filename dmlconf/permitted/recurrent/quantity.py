@@ -1,8 +1,8 @@
 """Values of recurrent layers that carry their errors from step to step.
 
 The reference computes a layer's equations on `Values`; here they are computed on quantities. A
-quantity has an error scale, which is the sum of all worst-case errors and says what may overflow,
-and spreads, which are the likely errors. Both are linear: 2 x has twice the errors of x.
+quantity has an error scale, which is the sum of all worst-case errors and says where any result is
+right, and spreads, which are the likely errors. Both are linear: 2 x has twice the errors of x.
 """
 
 from __future__ import annotations
@@ -419,7 +419,7 @@ def quantity_of(values: Values) -> Quantity:
 def next_state(
     state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array, step: int
 ) -> tuple[Quantity, ...]:
-    """Return the state that the next step reads; kernels store it in sequences that are running."""
+    """Return the state that the next step reads; kernels may store that of running sequences."""
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))
     singles, halves = zip(*(part._spreads() for part in parts), strict=True)
@@ -432,7 +432,7 @@ def next_state(
 
 
 def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
-    """Return the product of exact rows with a matrix, which is `value`, with its errors."""
+    """Return `value`, the product of exact rows with a matrix, with its errors."""
     size = _product_size(rows, matrix)
     return _product(Quantity(value, ErrorScale(size), terms=size), rows, matrix)
 
@@ -477,7 +477,7 @@ def _subnormal(values: Array) -> Array:
 
 
 def _product_size(left: Array, right: Array) -> Array:
-    """Return the product of absolute values, infinite if terms may overflow beside infinity."""
+    """Return the product of absolute values; ANY_RESULT where finite terms beside inf overflow."""
     size: Array = np.abs(left) @ np.abs(right)
     if np.isfinite(size).all():
         return size

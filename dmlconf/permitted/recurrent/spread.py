@@ -49,7 +49,7 @@ class Spread:
     """The likely errors of values, in any unit.
 
     Attributes:
-        own: the error of each value alone, independent of all others; sizes of the values.
+        own: the error of each value alone, independent of all others; shaped like the values.
         shared: how far each value is off by each of several independent errors, with its sign;
             sizes {errors, ...}.
     """
@@ -94,7 +94,7 @@ class Spread:
         return Spread(np.hypot(self.own, errors), self.shared)
 
     def times(self, matrix: Array, sources: Array) -> Spread:
-        """Return the spread of the values {..., n} times {n, m}, without its own roundings."""
+        """Return the spread of values {..., n} @ matrix {n, m}, without the product's roundings."""
         shared = _present(np.concatenate([self.shared, _each_alone(self.own, sources)]))
         # One product of all rows: NumPy makes one for each error otherwise.
         product = shared.reshape(-1, shared.shape[-1]) @ matrix
@@ -165,9 +165,9 @@ def _mixed(own: Array, sources: Array, step: int) -> Array:
     """Return errors {_MIXTURES, ..., n}, each a mixture of all sources with random signs.
 
     On average, the squares of the mixtures at a value add up to those of all errors, times the
-    square of _CHANCE; the relative standard deviation of that sum is the root of 2 / _MIXTURES.
-    Since errors are propagated linearly, what follows from a mixture is the mixture of what follows
-    from each error.
+    square of _CHANCE; the relative standard deviation of that sum is at most the root of
+    2 / _MIXTURES. Since errors are propagated linearly, what follows from a mixture is the mixture
+    of what follows from each error.
 
     Source: Hutchinson, "A Stochastic Estimator of the Trace of the Influence Matrix for Laplacian
     Smoothing Splines", 1989.
@@ -182,7 +182,7 @@ def _mixed(own: Array, sources: Array, step: int) -> Array:
 
 
 def _present(errors: Array) -> Array:
-    """Return the errors without those that are 0 for every value, such as of stores in FLOAT32."""
+    """Return the errors without those that are 0 for every value."""
     present: Array = errors[errors.any(axis=tuple(range(1, errors.ndim)))]
     return present
 
