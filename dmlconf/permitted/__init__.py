@@ -1,8 +1,8 @@
 """Compute what implementations may return besides the reference's outputs, since they round.
 
 `dmlconf.reference` says what is right, as if nothing were ever rounded; this package says what
-FLOAT32 and FLOAT16 arithmetic may make of it. Its folders are those of the reference: what is
-permitted of the operators in `reference/products/attention.py` is in
+FLOAT32 and FLOAT16 arithmetic may make of it. Its folders but `graphs` are those of the reference:
+what is permitted of the operators in `reference/products/attention.py` is in
 `permitted/products/attention.py`.
 
 The kind of an operator's precision rule, in its catalogue entry, decides which function the

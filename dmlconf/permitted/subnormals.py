@@ -50,7 +50,7 @@ _OF_FLOATS: Final = frozenset(
         AttributeKind.OPERATOR,
     }
 )
-"""The kinds of attributes that have FLOAT32 members."""
+"""The kinds of attributes that may have FLOAT32 members."""
 
 
 def _without_in_desc(entry: Entry, desc: Desc) -> Desc:

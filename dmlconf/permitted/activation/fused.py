@@ -77,14 +77,14 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 """The two arguments at which each activation jumps; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""A bound of a sum's error, in units of STEP times its error scale. For up to 2^14 terms the rule
-permits less."""
+"""A bound of a sum's error, in units of STEP times its error scale. For up to 2^14 terms that vary
+the rule permits less."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
     """Return the greatest slope of an activation: how much it magnifies a small error at most.
 
-    At the jumps of SHRINK and THRESHOLDED_RELU, it does not hold.
+    It is no bound at the jumps of SHRINK and THRESHOLDED_RELU, nor for CELU with a negative Alpha.
     """
     if activation is None:
         return 1.0
@@ -169,8 +169,8 @@ def activated_error_scale(
             limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
             scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
         if activation["operator"] in _JUMPS:
-            # A sum near the jump may be on either side. One exactly at the jump is a sum of
-            # integers, which is exact.
+            # A sum near the jump may be on either side. One exactly at the jump is taken for a sum
+            # of integers, which is exact.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)

@@ -15,6 +15,6 @@ __all__ = [
 def activation_relu_grad_interval(
     InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
 ) -> Interval:
-    """Return an interval of one value, the gradient itself: nothing is rounded."""
+    """Return the right gradient as both ends: nothing is rounded."""
     gradient = activation_relu_grad(InputTensor, InputGradientTensor, OutputGradientTensor)
     return gradient, gradient

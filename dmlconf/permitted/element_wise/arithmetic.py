@@ -131,7 +131,7 @@ def element_wise_divide_candidates(
     """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
 
     If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite.
-    Undefined are a signed integer divided by zero and the smallest one divided by -1.
+    Undefined are a signed integer divided by zero and the lowest one divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.

@@ -1,4 +1,4 @@
-"""Permitted results of bit shifts: any number if a shift is at least the width of the type."""
+"""Permitted results of bit shifts, also by the width of the type and more."""
 
 from __future__ import annotations
 

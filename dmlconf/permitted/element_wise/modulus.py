@@ -68,9 +68,10 @@ def _float_candidates(
 
     If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
     nothing between. If the error of a large quotient spans several whole numbers, all numbers
-    between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples leave
-    the remainder 0. If a / b or 1 / b underflows, a / b may count as 0, and then the remainder is
-    a. If a quotient or a product overflows, any value is right; a divisor of 0 gives NaN.
+    between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples below
+    `_LARGEST_MULTIPLE` leave the remainder 0. If a / b or 1 / b underflows, a / b may count as 0,
+    and then the remainder is a. If a quotient or a product overflows, any value is right; a divisor
+    of 0 or infinity gives NaN.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
@@ -112,7 +113,7 @@ def _float_candidates(
 def _integer_candidates(dividend: Array, divisor: Array, remainder: Array) -> Sequence[Interval]:
     """Return the remainder, or any integer where Direct3D leaves it undefined.
 
-    It is undefined for a signed integer modulo zero and for the smallest one modulo -1.
+    It is undefined for a signed integer modulo zero and for the lowest one modulo -1.
     """
     limits = np.iinfo(remainder.dtype)
     if remainder.dtype.kind == "u":

@@ -55,7 +55,7 @@ def element_wise_pow_interval(
 ) -> Interval:
     """Return the least and the greatest right powers.
 
-    If the output is an integer of 8 or 16 bits that cannot hold the power, any value is right. With
+    If a power of integers exceeds the range of an output of 8 or 16 bits, any value is right. With
     an exponent of 8 or 16 bits, a FLOAT32 power beyond the largest FLOAT16 number may be infinite.
 
     Source: measured.
@@ -88,7 +88,8 @@ def element_wise_atan_yx_candidates(
     """Return the candidates: the angle with the error of a polynomial; any angle at the origin.
 
     Kernels may compute y / x as y * (1 / x), where a subnormal reciprocal counts as 0. Any value is
-    right if x or y is NaN, which the polynomial may turn into a number, or if both are subnormal.
+    right if x or y is NaN, which the polynomial may turn into a number, or if both are subnormal,
+    or one of them is and the other is 0.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype

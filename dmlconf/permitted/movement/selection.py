@@ -47,8 +47,7 @@ def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Int
 
     Comparisons with NaN are false, so the order of such a line depends on the sorting algorithm.
     Measured: DirectML returns some elements twice and leaves out others, but every result is an
-    element of the line, or NaN, with an index in the line. If a line has only equal numbers, or
-    only NaN, the element is known.
+    element of the line, or NaN, with an index in the line.
     """
     values, indices = first_elements(desc)
     line = desc.InputTensor

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 _MOST_EXPONENT: Final = 60
-"""Up to this exponent, neither a power of two nor a product with it is subnormal or infinite."""
+"""Below this exponent, powers of two, their reciprocals and products of two are normal numbers."""
 
 
 def quantized_candidates(
@@ -66,7 +66,7 @@ def quantized_candidates(
 
 
 def is_power_of_two(scale: Array) -> Array:
-    """Return which scales are powers of two: FLOAT32 multiplies and divides by them exactly."""
+    """Return which scales are powers of two by which FLOAT32 multiplies and divides exactly."""
     fraction, exponent = np.frexp(np.abs(scale))
     usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
     return usual

@@ -1,6 +1,6 @@
 """Permitted errors of cumulative sums and products.
 
-Derived in docs/bounds.md, Sums.
+Derived in docs/bounds.md, Sums and Products.
 """
 
 from __future__ import annotations

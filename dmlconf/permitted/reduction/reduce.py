@@ -1,7 +1,7 @@
 """Permitted errors of reductions.
 
-`dmlconf.precision.accumulation` counts the roundings of sums, and rounds FLOAT16.
-Derived in docs/bounds.md, Sums.
+`dmlconf.precision.accumulation` counts the roundings of sums and of FLOAT16.
+Derived in docs/bounds.md, Sums, Averages, Products and Functions of sums.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def reduce_error_scale(
 
 
 def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
-    """Return the error scale of the logarithm of a sum of rows, or of their exponentials, FLOAT64.
+    """Return the error scale of the logarithm of each row's sum, or of the sum of its exponentials.
 
     Derived in docs/bounds.md, Functions of sums.
     """

@@ -47,7 +47,7 @@ reciprocal and a product."""
 
 _SLOPE_OPERATIONS: Final = 5
 """FLOAT32 operations that compute a slope: three differences, a product and a sum. None of their
-results is larger than the elements between which the slope is."""
+results exceeds the sum of the sizes of the elements between which the slope is."""
 
 _WEIGHT_OPERATIONS: Final = 7
 """FLOAT32 operations that compute the gradient of a region from a slope: the product with the
@@ -124,7 +124,7 @@ class _UncertainGradients(RoiGradients):
         return self.in_input_order(low), self.in_input_order(high)
 
     def _undefined(self) -> Array:
-        """Return the regions whose coordinates FLOAT32 does not hold."""
+        """Return the regions whose coordinates are beyond the range of FLOAT32."""
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
@@ -145,7 +145,7 @@ class _UncertainGradients(RoiGradients):
 
         These are all elements that regions with unknown coordinates may read, and the elements
         around samples of outputs with special numbers: a kernel may multiply such a number by a
-        share of 0 or skip it. A sample outside of the tensor reads its first two elements, the
+        share of 0 or skip it. A sample before the tensor reads its first two elements, the
         second with a share of 0.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
@@ -210,8 +210,8 @@ class _UncertainGradients(RoiGradients):
         """Return the least and the greatest gradients of the start and the end of regions.
 
         Sizes {regions, 2}. All samples of a row have the same y. So for axis 0, each sample has the
-        x that is extreme for it, and all samples of an output the y that is extreme for their sum;
-        for axis 1 the reverse.
+        x that is extreme for it, and each row of samples the y that is extreme for their sum; for
+        axis 1 the reverse.
         """
         rows, columns = part.coordinates()
         coordinates = [[(y, x) for x in columns] for y in rows]

@@ -39,7 +39,7 @@ def roi_pooling_interval(
     """Return the interval of ROI_POOLING: the greatest number of each part of a region.
 
     If a part has no number above negative infinity, the lowest finite number and negative infinity
-    are both right. Any result is right for a region with a corner that 32-bit integers do not hold.
+    are both right. Any result is right for a region with a corner beyond 32-bit integers.
     """
     attributes = SpatialScale, PooledSize
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
@@ -55,8 +55,8 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     """Return the outputs for coordinates that are off by as much as FLOAT32 arithmetic permits.
 
     A sample near a boundary between two elements reads either of them. Near an end of the input it
-    may also be outside. Any result is right for regions whose coordinates FLOAT32 does not hold,
-    and for outputs with a sample that may be off by more than half an element.
+    may also be outside. Any result is right for regions whose coordinates are beyond the range of
+    FLOAT32, and for outputs with a sample that may be off by more than half an element.
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):

@@ -39,7 +39,7 @@ class UncertainPart(Part):
         return np.where(np.logical_or.reduce(corners), self.gradient, 0)
 
     def _ends(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Return the least, the greatest and the exact rows and columns of samples."""
+        """Return the least, the exact and the greatest rows and columns of samples."""
         block = self.block
         rows = block.y - block.y_errors, block.y, block.y + block.y_errors
         columns = block.x - block.x_errors, block.x, block.x + block.x_errors
@@ -59,7 +59,7 @@ class UncertainPart(Part):
         return jumps[..., np.newaxis]
 
     def shares(self) -> Iterator[tuple[Array, Share]]:
-        """Yield the indices of elements of all channels, and their shares {..., channels}."""
+        """Yield the indices of elements of all channels, and their shares {..., channels: 1}."""
         block, reading = self.block, self.reading
         height, width = reading.values.shape[1:3]
         rows = [*axis_shares(block.y, block.y_errors, height, linear=reading.linear)]

@@ -203,7 +203,7 @@ def _joined(members: Sequence[_Members]) -> _Members:
 
 
 def _crowded(low: Array, high: Array) -> bool:
-    """Return whether several gradients along an axis are near one boundary."""
+    """Return whether several gradients along an axis are near one boundary, or one near several."""
     near = low != high
     most = max(np.bincount(side[near], minlength=1).max() for side in (low, high))
     return bool(most > 1 or (high - low).max() > 1)
@@ -236,7 +236,7 @@ def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:
 
 
 def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) -> Interval:
-    """Return the least and the greatest sums; any result is right if they may include inf or NaN.
+    """Return the least and the greatest sum; any result if inf or NaN may, but need not, be a term.
 
     A gradient may belong to any element within its coordinate's error. A kernel that looks for the
     gradients of each element may add one gradient to several elements.
