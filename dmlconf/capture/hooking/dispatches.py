@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from threading import Lock
 from typing import Any, Final
 
@@ -39,10 +40,10 @@ _Original = Callable[..., Any]
 
 @dataclass(slots=True)
 class _Table:
-    """A binding table: the parts of buffers that are bound, in the order of the bindings."""
+    """A binding table: the parts of buffers of each binding, several for a buffer array."""
 
-    inputs: tuple[Range | None, ...] = ()
-    outputs: tuple[Range | None, ...] = ()
+    inputs: tuple[tuple[Range | None, ...], ...] = ()
+    outputs: tuple[tuple[Range | None, ...], ...] = ()
 
 
 @dataclass(slots=True)
@@ -255,17 +256,13 @@ class Dispatches:
     def _initializations(self, owners: Sequence[int], bound: _Table) -> list[_Dispatch]:
         """Return a dispatch for each of an initialiser's operators that has inputs OWNED_BY_DML.
 
-        The initialiser's table has the bindings of all its operators, in order.
+        The initialiser's table has a binding for each of its operators, in order.
         """
-        found, start = [], 0
-        for owner in owners:
+        found = []
+        for owner, inputs in zip(owners, bound.inputs, strict=False):
             what = self._compiled.get(owner)
-            if what is None:
-                break  # It is not known where the next operator's inputs begin.
-            part = _Table(bound.inputs[start : start + len(what.inputs)])
-            start += len(what.inputs)
-            if any(slot is not None and slot.owned for slot in what.inputs):
-                found.append(_Dispatch(what, part, owner, initializes=True))
+            if what is not None and any(slot is not None and slot.owned for slot in what.inputs):
+                found.append(_Dispatch(what, _Table((inputs,)), owner, initializes=True))
         return found
 
     def _before(self, commands: int, dispatches: Sequence[_Dispatch]) -> None:
@@ -448,7 +445,8 @@ class _Submission:
 
 def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
     """Allocate memory for copies of a dispatch's tensors, as they are bound now."""
-    inputs = zip(dispatch.what.inputs, dispatch.table.inputs, strict=False)
+    bound_inputs = chain.from_iterable(dispatch.table.inputs)
+    inputs = zip(dispatch.what.inputs, bound_inputs, strict=False)
     parts = [
         (slot, bound)
         for slot, bound in inputs
@@ -456,7 +454,8 @@ def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
     ]
     dispatch.before = Copies.of(device, parts)
     if not dispatch.initializes:
-        outputs = zip(dispatch.what.outputs, dispatch.table.outputs, strict=False)
+        bound_outputs = chain.from_iterable(dispatch.table.outputs)
+        outputs = zip(dispatch.what.outputs, bound_outputs, strict=False)
         dispatch.after = Copies.of(
             device,
             [(slot, bound) for slot, bound in outputs if slot is not None and bound is not None],

@@ -32,11 +32,12 @@ class Guard:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Mark that this thread calls an original function for the application."""
+        before = self.inside
         self._inside.entered = True
         try:
             yield
         finally:
-            self._inside.entered = False
+            self._inside.entered = before
 
     @contextmanager
     def safely(self) -> Iterator[None]:

@@ -84,24 +84,30 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
     return Compiled(number, flags, inputs, outputs)
 
 
-def ranges(count: int, bindings: int | None) -> tuple[Range | None, ...]:
-    """Return the ranges that BindInputs or BindOutputs binds; a buffer array has one per buffer."""
-    return tuple(_ranges(min(count, _MOST_BINDINGS), bindings))
+def ranges(count: int, bindings: int | None) -> tuple[tuple[Range | None, ...], ...]:
+    """Return the ranges of each binding of BindInputs or BindOutputs.
+
+    A buffer array has one range per buffer; in the table of an initialiser it has the inputs of one
+    operator, which has none of them bound if its binding is NONE.
+
+    Source: IDMLBindingTable::BindInputs and IDMLOperatorInitializer, Microsoft Learn.
+    """
+    size = ctypes.sizeof(DML_BINDING_DESC)
+    addresses = range(bindings or 0, (bindings or 0) + size * min(count, _MOST_BINDINGS), size)
+    descs = map(DML_BINDING_DESC.from_address, addresses if bindings else ())
+    return tuple(tuple(_ranges(desc)) for desc in descs)
 
 
-def _ranges(count: int, bindings: int | None) -> Iterator[Range | None]:
-    for index in range(count if bindings else 0):
-        address = (bindings or 0) + index * ctypes.sizeof(DML_BINDING_DESC)
-        binding = DML_BINDING_DESC.from_address(address)
-        if binding.Type == DML_BINDING_TYPE.BUFFER and binding.Desc:
-            yield _range(DML_BUFFER_BINDING.from_address(binding.Desc))
-        elif binding.Type == DML_BINDING_TYPE.BUFFER_ARRAY and binding.Desc:
-            array = DML_BUFFER_ARRAY_BINDING.from_address(binding.Desc)
-            size = ctypes.sizeof(DML_BUFFER_BINDING)
-            for item in range(min(array.BindingCount, _MOST_BINDINGS)):
-                yield _range(DML_BUFFER_BINDING.from_address(array.Bindings + item * size))
-        else:
-            yield None
+def _ranges(binding: DML_BINDING_DESC) -> Iterator[Range | None]:
+    if binding.Type == DML_BINDING_TYPE.BUFFER and binding.Desc:
+        yield _range(DML_BUFFER_BINDING.from_address(binding.Desc))
+    elif binding.Type == DML_BINDING_TYPE.BUFFER_ARRAY and binding.Desc:
+        array = DML_BUFFER_ARRAY_BINDING.from_address(binding.Desc)
+        size = ctypes.sizeof(DML_BUFFER_BINDING)
+        for item in range(min(array.BindingCount, _MOST_BINDINGS)):
+            yield _range(DML_BUFFER_BINDING.from_address(array.Bindings + item * size))
+    else:
+        yield None
 
 
 def _range(binding: DML_BUFFER_BINDING) -> Range | None:

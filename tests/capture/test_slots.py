@@ -1,0 +1,27 @@
+"""Bindings are read in the groups in which an application binds them."""
+
+from __future__ import annotations
+
+import ctypes
+
+from dmlconf.backends.directml.api.dml import (
+    DML_BINDING_DESC,
+    DML_BINDING_TYPE,
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
+)
+from dmlconf.capture.hooking.slots import Range, ranges
+
+
+def test_each_operator_of_an_initialiser_has_its_own_inputs() -> None:
+    buffers = (DML_BUFFER_BINDING * 2)(DML_BUFFER_BINDING(0, 0, 0), DML_BUFFER_BINDING(96, 16, 64))
+    array = DML_BUFFER_ARRAY_BINDING(2, ctypes.addressof(buffers))
+    alone = DML_BUFFER_BINDING(128, 0, 64)
+    descs = (DML_BINDING_DESC * 3)(
+        DML_BINDING_DESC(DML_BINDING_TYPE.NONE, 0),
+        DML_BINDING_DESC(DML_BINDING_TYPE.BUFFER_ARRAY, ctypes.addressof(array)),
+        DML_BINDING_DESC(DML_BINDING_TYPE.BUFFER, ctypes.addressof(alone)),
+    )
+    bound = ranges(3, ctypes.addressof(descs))
+    assert bound == ((None,), (None, Range(96, 16)), (Range(128, 0),))
+    assert ranges(3, None) == ranges(0, ctypes.addressof(descs)) == ()
