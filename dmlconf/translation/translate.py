@@ -467,10 +467,6 @@ def _is_cast(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id == "to"
 
 
-def _whole(value: float, kind: DataType) -> bool:
-    return not kind.is_float and value == value
-
-
 def _number(value: float, data_type: str) -> Array:
     kind = DataType(data_type)
     if not kind.is_float:

@@ -104,3 +104,10 @@ def test_cases_of_an_operator_do_not_depend_on_others(operator: str) -> None:
     together = list(select(plan, Selection(quick=True)))
     assert [case for case in together if case.template.operator_name == operator] == alone
     assert 2 < len(alone) < len(plan) / 10
+
+
+def test_an_operator_that_has_only_slow_cases_is_not_left_out(tmp_path: Path) -> None:
+    text = single(("a", "FLOAT32", "1")).replace("    desc:", "    tags: [slow]\n    desc:")
+    slow = planned(tmp_path / "slow.yaml", text)
+    assert slow[0].template.operator_name != "CAST"
+    assert quick_cases([*bundled("cast").plan(), *slow])[-1:] == slow

@@ -35,9 +35,6 @@ Source = str | Slot
 
 _REFERENCE: Final = re.compile(r"(?P<node>[\w-]+(?:\[\d+\])?)(?:\.(?P<tensor>\w+(?:\[\d+\])?))?\Z")
 
-# What a tensor's entry may say in addition to where its data comes from.
-_VIEW: Final = ("Sizes", "DataType", "Strides", "layout")
-
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
