@@ -26,7 +26,7 @@ from dmlconf.reference.normalization.local_response import (
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 
 __all__ = [
     "local_response_normalization_error_scale",
@@ -52,7 +52,8 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
         error_scale: Array = values * _condition(base, terms, abs(single(desc.Beta)))
         beyond = _beyond(desc, base)
         beyond |= _unpowered(base, terms, desc.Beta)
-        beyond |= np.isfinite(base) & (power > np.finfo(np.float32).max)
+        largest = np.power(base, abs(single(desc.Beta)))  # Also with a negative Beta, as a factor.
+        beyond |= np.isfinite(base) & (largest > LARGEST_FLOAT32)
     return np.where(beyond, ANY_RESULT, error_scale)
 
 
@@ -109,7 +110,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         beyond |= unpowered
         beyond = window_sums(desc, beyond.astype(np.float64)) > 0
         constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
-        beyond |= greatest_product(*constants, values, sums) > np.finfo(np.float32).max
+        beyond |= greatest_product(*constants, values, sums) > LARGEST_FLOAT32
         candidates = tuple(values.astype(dtype) for values in others)
     return ErrorScale(error_scale, stored, others=candidates).open_where(beyond)
 

@@ -73,7 +73,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             exact = exact & (held == 0)
         held = held + store_sizes(values, exact)
         cancellation = ErrorScale(np.zeros(1))
-        undefined = np.zeros(1, bool)
+        undefined = single_elements = np.zeros(1, bool)
         others = []
         if desc.UseVariance:
             squares = np.square(values)
@@ -84,6 +84,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
                 # The result is 0 / 0. Measured: DirectML takes the element itself for its variance;
                 # what follows from that is right as well.
                 others.append(values / np.sqrt(desc.InputTensor.astype(np.float64)))
+                single_elements = np.isfinite(others[-1])
             divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
             values, terms, held = values / divisor, terms / divisor, held / divisor
@@ -106,6 +107,9 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             undefined = of_rounding_alone(partial, divisor, count)
             if desc.Epsilon < 0 and dtype == np.float16:
                 undefined = undefined | _root_of_either_sign(desc, over, variance)
+            if desc.FusedActivation is not None:
+                # The activation's error is that at NaN, not at the numbers that are right as well.
+                undefined = undefined | single_elements
             sizes = size, partial, centred, variance, divisor
             factors = alike(desc.InputTensor, over), alike(squares, over)
             error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))

@@ -1,0 +1,41 @@
+"""Normalizations of a zero by an infinity or a zero, and what DirectML gives for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.reference.evaluation import evaluate
+from tests.permitted.graphs.accepted import accepts, single
+
+RESPONSE = """
+  InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [VALUE, 0, 0, 3]},
+  OutputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32},
+  CrossChannel: false, LocalSize: 3, Alpha: 100, Beta: -2.75, Bias: 1"""
+
+ONE_ELEMENT = """
+  InputTensor: {Sizes: [1, 4], DataType: FLOAT32, values: [0.25, -0.5, 2, 0.125]},
+  BiasTensor: {Sizes: [1, 4], DataType: FLOAT32, values: [-3.25, 2, 2, 3]},
+  OutputTensor: {Sizes: [1, 4], DataType: FLOAT32},
+  Axes: [0], NormalizeVariance: true, Epsilon: 0,
+  FusedActivation: {operator: ACTIVATION_GELU}"""
+
+
+@pytest.mark.parametrize(("value", "overflows"), [("1.0e+17", True), ("2", False)])
+def test_a_power_with_a_negative_beta_may_overflow(
+    tmp_path: Path, value: str, overflows: bool
+) -> None:
+    """DirectML 1.15.4 multiplies 0 by (1 + 100 / 3 * 1e34) ^ 2.75, which is infinite in FLOAT32."""
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", RESPONSE.replace("VALUE", value))
+    right = evaluate(case)["OutputTensor"].ravel().tolist()
+    assert accepts(case, "OutputTensor", [right[0], np.nan, *right[2:]]) == overflows
+    assert not accepts(case, "OutputTensor", [*right[:3], np.nan])
+
+
+def test_an_activation_of_zero_by_zero_may_be_that_of_the_bias(tmp_path: Path) -> None:
+    """DirectML 1.15.4 takes an element for its variance, so that 0 / sqrt(0.25) is 0."""
+    case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
+    assert accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.9545, 2.99595])
+    assert not accepts(case, "OutputTensor", [-0.00187555, 1.9545, 1.9545, 2.99595])
