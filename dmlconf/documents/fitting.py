@@ -121,6 +121,8 @@ def _const(value: Any, schema: _Schema, definitions: _Definitions) -> Fits:
 
 
 def _one_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions) -> Fits:
+    if sum("array" in part.get("type", "array") for part in parts) > 1:
+        _refuse_guesses(parts)  # An array may fit several of them.
     alternatives = [_fits(part, definitions) for part in parts]
     return lambda data: sum(alternative(data) for alternative in alternatives) == 1
 

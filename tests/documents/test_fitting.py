@@ -77,6 +77,8 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}},
     {"$ref": "#/$defs/none", "$defs": {}},
     {"oneOf": [{"type": "integer"}, {"type": "string"}]},
+    {"oneOf": [{"type": "string"}, {"type": "array", "uniqueItems": True}]},
+    {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "minItems": 1}]},
     {"not": {"oneOf": [{"type": "integer"}]}},
     {"not": {"enum": [1]}},
     {"items": False},
