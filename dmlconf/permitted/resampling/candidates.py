@@ -155,7 +155,7 @@ def _linear_candidates(
                     choices = [[_hull(of_one)] for of_one in choices]
                 estimates = list(chain.from_iterable(choices))
     if output.DataType is DataType.FLOAT16:
-        stored = max(map(len, steps), default=1) - 1
+        stored = max([1, *map(len, steps)]) - 1
         estimates = [_stored_between_steps(estimate, stored) for estimate in estimates]
     near = _near_special(tensor, steps, shifts, [])
     return [_rounded(estimate, output, near) for estimate in estimates]

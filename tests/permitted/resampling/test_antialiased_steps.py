@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from dmlconf.permitted.allowance import CaseAllowances
 from tests.permitted.graphs.accepted import accepts, single
 
 DESC = """
@@ -25,3 +27,14 @@ def test_the_result_of_a_step_may_be_truncated(
     assert accepts(case, "OutputTensor", [0, exact, 0])
     assert accepts(case, "OutputTensor", [0, 0.689453125, 0]) == stored
     assert not accepts(case, "OutputTensor", [0, 0.6875, 0])
+
+
+def test_a_tensor_that_does_not_change_stays_as_it_is(tmp_path: Path) -> None:
+    desc = """
+  InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [0.2, -0.4, 3]},
+  OutputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16},
+  ScaleSize: {Width: 1, Height: 1}, InterpolationMode: LINEAR"""
+    case = single(tmp_path, "UPSAMPLE_2D", desc)
+    (permitted,) = CaseAllowances(case).of("OutputTensor").candidates
+    right = case.input("InputTensor")
+    np.testing.assert_array_equal(permitted, (right, right))
