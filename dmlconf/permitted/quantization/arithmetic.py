@@ -79,7 +79,7 @@ def matrix_multiply_integer_to_float_error_scale(
 
     A kernel may store the dequantized numbers in the type of the scales. If a number overflows
     there, the result may be infinite or NaN. Measured on DirectML 1.15.4: with FLOAT16 the largest
-    number is stored instead, both before and after scaling.
+    number is stored instead, after scaling, or both before and after it.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -116,8 +116,12 @@ def matrix_multiply_integer_to_float_error_scale(
                 exact = sums <= quantum * EXACT
                 error_scale = error_scale.holding(store_sizes(products, exact))
             if beyond.any():
-                other = _saturated(left, a_scale) @ _saturated(right, b_scale)
-                error_scale = replace(error_scale, others=((other + bias).astype(dtype),))
+                others = (
+                    _saturated(left, a_scale, first=first) @ _saturated(right, b_scale, first=first)
+                    for first in (True, False)
+                )
+                stored = tuple((other + bias).astype(dtype) for other in others)
+                error_scale = replace(error_scale, others=stored)
     return error_scale.overflowing_where(beyond)
 
 
@@ -183,10 +187,14 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
     return sizes * np.maximum(scale, 1.0) > largest
 
 
-def _saturated(numbers: Array, scale: Array) -> Array:
-    """Return scaled numbers, limited to the largest FLOAT16 number before and after scaling."""
+def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
+    """Return scaled numbers, limited to the largest FLOAT16 number, also before scaling if `first`.
+
+    1e5 * 0.5 becomes 5e4, or 65504 * 0.5.
+    """
     largest = LARGEST_FLOAT16
-    scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
+    held = np.clip(numbers, -largest, largest) if first else numbers
+    scaled: Array = np.clip(held * scale, -largest, largest)
     return scaled
 
 

@@ -1,0 +1,23 @@
+"""MATRIX_MULTIPLY_INTEGER_TO_FLOAT of integers beyond what FLOAT16 holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.permitted.graphs.accepted import accepts, single
+
+DESC = """
+  ATensor: {Sizes: [1, 1], DataType: INT32, values: [2147483647]},
+  AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [6.1e-5]},
+  AZeroPointTensor: {Sizes: [1, 1], DataType: INT32, values: [0]},
+  BTensor: {Sizes: [1, 1], DataType: INT32, values: [1]},
+  BScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [-6.103515625e-5]},
+  OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
+
+
+def test_a_factor_beyond_float16_may_be_its_largest_number(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives 65504 * -6.1e-5: the scaled 130943 is stored in FLOAT16."""
+    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", DESC)
+    assert accepts(case, "OutputTensor", [-7.9921875])
+    assert accepts(case, "OutputTensor", [-3.998046875])
+    assert not accepts(case, "OutputTensor", [-2])
