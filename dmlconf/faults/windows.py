@@ -35,12 +35,19 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
     desc = case.desc
     if not _is_one_product(desc):
         return None
-    spatial = desc["InputTensor"].Sizes[2:]
-    none = (0,) * len(spatial)
-    ones = (1,) * len(spatial)
-    plain: dict[str, Any] = {**desc, "StartPadding": none, "EndPadding": none, "Dilations": ones}
+    filters = desc["FilterTensor"].Sizes[2:]
+    ones = (1,) * len(filters)
+    reach = tuple(size - 1 for size in filters)
+    before = desc["StartPadding"]
+    if desc["Direction"] == "BACKWARD":
+        windows = zip(reach, desc["Dilations"], before, strict=True)
+        before = tuple(size * dilation - start for size, dilation, start in windows)
+        start = reach
+    else:
+        start = (0,) * len(filters)
+    plain: dict[str, Any] = {**desc, "StartPadding": start, "EndPadding": start, "Dilations": ones}
     inputs = case.inputs()
-    if any(desc["StartPadding"]):
+    if any(before):
         inputs["FilterTensor"] = np.zeros_like(inputs["FilterTensor"])
     wrong = replace(case, desc=plain).with_data(inputs)
     return Computed(evaluate(wrong), around=wrong)
@@ -65,11 +72,19 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def _is_one_product(desc: Desc) -> bool:
-    """Return whether the filter has the input's spatial sizes, and there is one window."""
-    forward = desc["Mode"] == "CROSS_CORRELATION" and desc["Direction"] == "FORWARD"
-    whole = desc["FilterTensor"].Sizes[2:] == desc["InputTensor"].Sizes[2:]
+    """Return whether the filter has the input's spatial sizes, and there is one window.
+
+    Backward, a convolution is a forward cross-correlation with the filter's first two axes swapped,
+    which leaves the order of elements as it is if one of them has the size 1.
+    """
+    kind = desc["Mode"], desc["Direction"]
+    filters = desc["FilterTensor"].Sizes
+    backward = kind == ("CONVOLUTION", "BACKWARD") and 1 in filters[:2]
+    backward &= desc["GroupCount"] == 1 and all(stride == 1 for stride in desc["Strides"])
+    whole = filters[2:] == desc["InputTensor"].Sizes[2:]
     behind = zip(desc["OutputTensor"].Sizes[2:], desc["OutputPadding"], strict=True)
-    return forward and whole and all(size - padding == 1 for size, padding in behind)
+    one = all(size - padding == 1 for size, padding in behind)
+    return (kind == ("CROSS_CORRELATION", "FORWARD") or backward) and whole and one
 
 
 def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
