@@ -230,9 +230,16 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; quotients of `_saturated` are right too."""
+    """Return an error scale divided by the deviation; quotients of `_saturated` are right too.
+
+    So is 0 / 0, if a sum that is divided by 0 may be stored as 0.
+    """
+    dtype = output.DataType.dtype
     other = _saturated(sums, output) / deviation
-    others = (other.astype(output.DataType.dtype),)
+    info = np.finfo(dtype)
+    least = info.smallest_subnormal if dtype == np.float16 else info.tiny
+    other = np.where((deviation == 0) & (np.abs(sums) < least), np.nan, other)
+    others = (other.astype(dtype),)
     scale = replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
     beyond = overflows(held.sums)
     return scale.overflowing_where(beyond) if beyond.any() else scale

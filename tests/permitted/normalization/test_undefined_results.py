@@ -39,3 +39,22 @@ def test_an_activation_of_zero_by_zero_may_be_that_of_the_bias(tmp_path: Path) -
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
     assert accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.9545, 2.99595])
     assert not accepts(case, "OutputTensor", [-0.00187555, 1.9545, 1.9545, 2.99595])
+
+
+GRADIENT = """
+  InputTensor: {Sizes: [1, 2], DataType: FLOAT16, values: [0, 0]},
+  InputGradientTensor: {Sizes: [1, 2], DataType: FLOAT16, values: [6.0e-8, 1]},
+  MeanTensor: {Sizes: [1, 2], DataType: FLOAT16, values: [0.475, 0.475]},
+  VarianceTensor: {Sizes: [1, 2], DataType: FLOAT16, values: [-3, -3]},
+  ScaleTensor: {Sizes: [1, 2], DataType: FLOAT16, values: [1, 1]},
+  OutputGradientTensor: {Sizes: [1, 2], DataType: FLOAT16},
+  OutputScaleGradientTensor: {Sizes: [1, 2], DataType: FLOAT16},
+  OutputBiasGradientTensor: {Sizes: [1, 2], DataType: FLOAT16}, Epsilon: 3"""
+
+
+def test_a_sum_that_vanishes_may_be_divided_by_zero(tmp_path: Path) -> None:
+    """DirectML 1.15.4 stores 6e-8 * -0.475 as 0 in FLOAT16, before it divides by 0."""
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", GRADIENT)
+    assert accepts(case, "OutputScaleGradientTensor", [-np.inf, -np.inf])
+    assert accepts(case, "OutputScaleGradientTensor", [np.nan, -np.inf])
+    assert not accepts(case, "OutputScaleGradientTensor", [-np.inf, np.nan])
