@@ -45,11 +45,15 @@ def translated(case: Case, target: str) -> Program:
     tensors = {**case.graph.inputs, **case.graph.outputs}
     types = {name: _type(each) for name, each in tensors.items()}
     names = case.input_names()
-    if case.nodes:
-        _add_graph(builder, case)
-    else:
-        slots = {name: name for name in tensors}
-        builder.add(case.operator_name, case.desc, slots)
+    try:
+        if case.nodes:
+            _add_graph(builder, case)
+        else:
+            slots = {name: name for name in tensors}
+            builder.add(case.operator_name, case.desc, slots)
+    except ExpressionError as error:  # A condition may divide by a stride, which may be 0.
+        reason = str(error).rpartition(": ")[2]
+        raise NotExpressibleError(f"{case.operator_name}: {reason} in its sizes") from error
     return Program(
         inputs={name: types[name] for name in names},
         outputs={name: types[name] for name in case.outputs()},

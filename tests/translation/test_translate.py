@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,14 @@ def test_webnn_gets_the_number_that_directml_makes_of_an_attribute(
     of = valid_case(next(each for each in plan if each.identifier == name))
     steps = translated(of, "webnn").steps
     assert [s.attributes[attribute] for s in steps if attribute in s.attributes] == [taken]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_windows_with_a_stride_of_zero_have_no_counterpart(target: str) -> None:
+    of = case("max_pooling2", file="matrix")
+    still = replace(of, desc={**of.desc, "Strides": (0,) * len(of.desc["Strides"])})
+    with pytest.raises(NotExpressibleError, match="MAX_POOLING2"):
+        translated(still, target)
 
 
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
