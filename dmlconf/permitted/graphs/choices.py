@@ -146,11 +146,14 @@ def index_choices(
 
 
 def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
-    """Return the ranges of an output that follows from an order; empty for any other output.
+    """Return the ranges of an output that follows from an order; empty for most other outputs.
 
     An index is that of an element of the line, and an element of HARDMAX is 0 or 1. Measured: that
     holds for NaN as well, in 300 lines of 2 to 2,000 elements on DirectML 1.8.0, 1.13.1 and 1.15.4.
+    Whether numbers are equal is 0 or 1 as well.
     """
+    if case.operator_name == "ELEMENT_WISE_LOGICAL_EQUALS":
+        return (0, 0), (1, 1)
     order = order_of(case)
     if order is None or order.output != tensor:
         return ()

@@ -139,10 +139,26 @@ def _coordinates(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
     return uncertain_rows(case, *ranges["InputTensor"])
 
 
+def _equalities(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
+    """Return where different numbers may be equal within their errors: x and tanh(x) near 0.
+
+    Equal numbers are left to the samples, since both may come from the same intermediate.
+    """
+    (low, high), (least, most) = ranges["ATensor"], ranges["BTensor"]
+    if low.dtype.kind != "f":
+        return None
+    inputs = case.inputs()
+    uncertain = (low < high) | (least < most)
+    mask: Array = uncertain & (low <= most) & (least <= high)
+    mask &= inputs["ATensor"] != inputs["BTensor"]
+    return mask
+
+
 _AT_JUMPS: Final[
     Mapping[str, tuple[str, Callable[[Case, Mapping[str, Interval]], Array | None]]]
 ] = {
     **dict.fromkeys(_WHOLE, ("OutputTensor", _remainders)),
+    "ELEMENT_WISE_LOGICAL_EQUALS": ("OutputTensor", _equalities),
     "MAX_POOLING_GRAD": ("OutputGradientTensor", _gradients_of_maxima),
     "NONZERO_COORDINATES": ("OutputCoordinatesTensor", _coordinates),
 }

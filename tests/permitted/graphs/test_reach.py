@@ -56,3 +56,29 @@ def test_shares_of_an_open_logit_may_be_0_and_1(tmp_path: Path) -> None:
   v: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [0.25, -0.75, -0.625, 0.375]}"""
     case = graph(tmp_path, inputs, ATTENTION, "node")
     assert accepts(case, "y", [0, 0.375])
+
+
+EQUALS = """
+  tanh: {operator: ACTIVATION_TANH, desc: {InputTensor: x, OutputTensor: {}}}
+  copy: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: SOURCE, OutputTensor: {}}}
+  node:
+    operator: ELEMENT_WISE_LOGICAL_EQUALS
+    desc: {ATensor: copy, BTensor: tanh, OutputTensor: {Sizes: [2], DataType: UINT8}}
+"""
+
+
+def test_numbers_that_are_equal_within_their_errors_may_be_called_equal(tmp_path: Path) -> None:
+    """DirectML 1.13.1 takes tanh(-0.00099486) for -0.00099486."""
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
+    case = graph(tmp_path, inputs, EQUALS.replace("SOURCE", "x"), "node")
+    assert accepts(case, "y", [0, 0])
+    assert accepts(case, "y", [1, 0])
+    assert not accepts(case, "y", [2, 0])
+    assert not accepts(case, "y", [0, 1])
+
+
+def test_a_copy_of_a_number_with_an_error_is_equal_to_it(tmp_path: Path) -> None:
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
+    case = graph(tmp_path, inputs, EQUALS.replace("SOURCE", "tanh"), "node")
+    assert accepts(case, "y", [1, 1])
+    assert not accepts(case, "y", [1, 0])
