@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from dmlconf.certification.errors import RefusedError
+from dmlconf.certification.errors import CertificationError, RefusedError
 from dmlconf.certification.json_text import canonical_json, parsed_json
 
 __all__ = ["PAYLOAD_TYPE", "Envelope", "Signature", "encoded", "envelope_bytes", "read_envelope"]
@@ -47,7 +47,15 @@ class Envelope:
     signatures: tuple[Signature, ...] = ()
 
     def signed(self, keyid: str, sign: Callable[[bytes], bytes]) -> Envelope:
-        """Return the envelope with one more signature."""
+        """Return the envelope with one more signature.
+
+        Raises:
+            CertificationError: it has as many signatures as an envelope may have.
+        """
+        if len(self.signatures) >= MOST_SIGNATURES:
+            raise CertificationError(
+                f"the certificate has {MOST_SIGNATURES} signatures already, the most that are read"
+            )
         signature = Signature(keyid, sign(encoded(self.payload_type, self.payload)))
         return replace(self, signatures=(*self.signatures, signature))
 

@@ -20,6 +20,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from dmlconf.certification.archive import archive_bytes
 from dmlconf.certification.envelope import (
+    MOST_SIGNATURES,
     PAYLOAD_TYPE,
     Envelope,
     Signature,
@@ -27,7 +28,7 @@ from dmlconf.certification.envelope import (
     envelope_bytes,
     read_envelope,
 )
-from dmlconf.certification.errors import RefusedError
+from dmlconf.certification.errors import CertificationError, RefusedError
 from tests.certification.forging import members, taken_apart
 from tests.certification.suite import OUTSIDER, VENDOR, certified, furnished, spoken, verified
 
@@ -135,3 +136,11 @@ def test_refuses_a_key_that_is_there_twice() -> None:
     text = b'{"payload": "", "payload": "AA==", "payloadType": "x", "signatures": []}'
     with pytest.raises(RefusedError, match="duplicate key"):
         read_envelope(text)
+
+
+def test_an_envelope_gets_no_more_signatures_than_are_read() -> None:
+    signature = Signature("", b"signature")
+    full = Envelope(b"payload", signatures=(signature,) * MOST_SIGNATURES)
+    assert len(read_envelope(envelope_bytes(full)).signatures) == MOST_SIGNATURES
+    with pytest.raises(CertificationError, match="32 signatures already"):
+        full.signed("", lambda message: message)
