@@ -125,25 +125,35 @@ def _either(one: Mapping[Slot, Array], other: Mapping[Slot, Array]) -> dict[Slot
 
 
 def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Array]:
-    """Return the elements that are open because a line with open elements may be in any order.
+    """Return the elements that are open because of open elements in their line.
 
-    Evaluations try only a few combinations of open elements in a line. If two of three elements may
-    be 0 or 1, the first of them alone is the greatest in one of four combinations.
+    A line with open elements may be in any order. Evaluations try only a few combinations: if two
+    of three elements may be 0 or 1, the first of them alone is the greatest in one of four. The
+    logarithm of a softmax may be any number if one element of its line is NaN.
     """
     chosen: dict[Slot, Array] = {}
     for name, case in right.cases.items():
-        order = order_of(case)
-        if order is None:
+        axes = _axes_of_lines(case)
+        if axes is None:
             continue
         source = right.sources[name, "InputTensor"]
         mask = None if isinstance(source, str) else reached.get(source)
         if mask is None or mask.shape != case.desc["InputTensor"].Sizes:
             continue
-        lines = np.asarray(mask.any(tuple(order.axes), keepdims=True))
+        lines = np.asarray(mask.any(axes, keepdims=True))
         if lines.any():
             for tensor, output in case.outputs().items():
                 chosen[name, tensor] = np.broadcast_to(lines, output.Sizes)
     return chosen
+
+
+def _axes_of_lines(case: Case) -> tuple[int, ...] | None:
+    """Return the axes that a line extends over; None if elements do not belong to lines."""
+    if case.operator_name in ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1"):
+        last = (case.desc["InputTensor"].DimensionCount - 1,)
+        return tuple(sorted({*case.desc.get("Axes", last)}))
+    order = order_of(case)
+    return None if order is None else tuple(order.axes)
 
 
 def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
