@@ -102,12 +102,14 @@ def _shared(members: Sequence[_Member]) -> tuple[list[SharedGroups], list[Group]
     shared = []
     while (best := _widest(candidates, names, left)) is not None:
         taken = left & candidates.accepted[:, best]
+        passes = candidates.passes[taken, best].tolist()
         shared.append(
             SharedGroups(
                 tuple(members[at][0] for at in np.flatnonzero(taken).tolist()),
                 candidates.texts[best],
                 int(candidates.failures[taken, best].sum()),
-                int(candidates.passes[taken, best].sum()),
+                # Groups of one operator have the same passes.
+                sum(dict(zip(names[taken], passes, strict=True)).values()),
             )
         )
         left &= ~taken

@@ -117,6 +117,6 @@ def _of_groups(shared: SharedGroups) -> SharedProperty:
         operators=tuple(dict.fromkeys(group.operator for group in shared.groups)),
         reasons=tuple(reasons.most_common()),
         failures=failures,
-        compared=sum(group.compared for group in shared.groups),
+        compared=sum({group.operator: group.compared for group in shared.groups}.values()),
         condition=Condition(shared.text, shared.failures, len(failures), shared.passes),
     )

@@ -62,7 +62,7 @@ class LogKeeper:
         match event:
             case Opened(header, resumed=False):
                 self._header = read_back(header)
-                if self._header.selected <= self._most_unpacked:
+                if 0 < self._header.selected <= self._most_unpacked:  # 0: it is not known.
                     self._pack = rounded
             case Judged(verdict, place):
                 self._verdicts[place] = self._pack(verdict)

@@ -119,6 +119,26 @@ def test_several_operators_share_a_condition() -> None:
     assert shared.condition.text == "DataType == FLOAT16"
 
 
+def test_passes_of_an_operator_count_once_for_all_its_groups() -> None:
+    def nearly_half(facts: Mapping[str, Any]) -> bool:
+        rare = facts["Bias"] and facts["GroupCount"] == 4 and facts["Direction"] == "BACKWARD"
+        return half(facts) and not (rare and facts["Strides"] == [1, 2])
+
+    zeros = Reason(ReasonKind.ALL_ZEROS, "OutputTensor is all zeros")
+    products = [
+        each.judged(reason=zeros)
+        if each.reason and sum(map(int, each.case.partition("/")[2])) % 2  # No fact says so.
+        else each
+        for each in convolutions(nearly_half, "GEMM")
+    ]
+    passes = sum(half(each.facts) and each.reason is None for each in products)
+    assert passes == 1
+    shared = only(*products, *convolutions(half))
+    assert shared.condition is not None
+    assert (shared.condition.text, shared.condition.passes) == ("DataType == FLOAT16", passes)
+    assert shared.compared == 48 + 48 + passes
+
+
 def test_crashes_and_wrong_values_are_two_groups() -> None:
     crash = Reason(ReasonKind.CRASH, "the process died")
     crashes = [
