@@ -1,4 +1,4 @@
-"""Sources of expected outcomes for cases that state none: recordings, the reference, or both.
+"""Sources of expected outcomes that cases do not state: recordings, the reference, other backends.
 
 No backend is judged by itself: neither by the same backend with the same options, nor by a
 recording of the same subject.
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 AUTO: Final = "auto"
-"""Stands for the suite's own recordings, and the reference for cases that these lack."""
+"""Stands for the suite's own recordings, and the reference for outcomes that these lack."""
 
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
@@ -54,7 +54,7 @@ _TELLING: Final = frozenset({"E_INVALIDARG"})
 class RecordingAgainst:
     """Gives recorded outcomes, and remembers the cases that have changed since (stale ones).
 
-    Each file is read when one of its cases is first needed.
+    An operator's file is read when a case of the operator is asked for.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class RecordingAgainst:
 
         Args:
             subject: the subject under test, whose own recordings are not used; None uses all files.
-            store: keeps the identifiers of each file's cases, so that files without a case are not
-                decoded.
+            store: keeps the identifiers of each file's cases, so that a file is not decoded for a
+                case that it lacks.
         """
         self.path = path
         self.stale: list[str] = []
@@ -107,7 +107,8 @@ class RecordingAgainst:
     def digest(self, operator: str) -> str | None:
         """Return a digest of the file with an operator's cases and of the subject under test.
 
-        Once a case was found stale, the digest is None: a cached judgement would hide that.
+        Once a case of the operator was found stale, the digest is None: a cached judgement would
+        hide that.
         """
         if operator in self._stale_operators:
             return None
@@ -123,7 +124,7 @@ class RecordingAgainst:
     def _is_known_to_lack(self, case: Case) -> bool:
         """Return whether a stored list of recorded cases lacks the case.
 
-        So a run of the 6 cases of GATHER that its recordings lack decodes no recording.
+        So, once the list is stored, a run of cases that the recording lacks decodes no entries.
         """
         operator = case.operator_name
         if self._store is None or not self.content_digest(operator):
@@ -146,7 +147,7 @@ class RecordingAgainst:
         return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
-        """Return a note on stale cases, with the command that records them again, if any."""
+        """Return a note on stale cases, with the command that records them again; else None."""
         if not self.stale:
             return None
         cases = counted(len(self.stale), "case")
@@ -199,7 +200,7 @@ def expectations(
         store: as in `RecordingAgainst`.
 
     Raises:
-        BackendError: there is no such backend, or its recording cannot be used for the plan.
+        BackendError: the backend, or a recording, cannot be used for the plan.
         InvalidFilesError: a case of a matrix cannot be built.
     """
     subject = subject_of(tested.environment)
@@ -218,7 +219,7 @@ def expectations(
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
     """Return a source of expected outcomes, and the suite's recordings that it reads.
 
-    The reference gives the outcomes of cases that the recordings lack.
+    The reference gives the outcomes that the recordings lack.
     """
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(REFERENCE))
@@ -226,7 +227,7 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
-    """Return a predicate: whether any recording has a case with the same desc and inputs."""
+    """Return a predicate: whether one of the recordings has the outcome of a case."""
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]
@@ -238,8 +239,8 @@ def suite_recordings(paths: Iterable[Path]) -> list[Path]:
 
     They are in the given paths; for a path without any, in its parent or grandparent.
 
-    A folder's recordings are the files in `recordings`, and NAME.dmlrec in folders of operators.
-    All files of one NAME are one recording, FOLDER/NAME.dmlrec.
+    A folder's recordings are the files in its folder `recordings`; and FOLDER/NAME.dmlrec, which
+    stands for all files NAME.dmlrec in its folders of operators.
     """
     from dmlconf.backends.recording.file import SUFFIX
     from dmlconf.backends.recording.store import recording_paths
@@ -299,7 +300,7 @@ def _recorded(
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
     """Return whether any of a recording's files for the plan's operators may judge a subject.
 
-    All these files are opened, so that an error in one shows before the run.
+    The heads of all these files are read, so that an error in one shows before the run.
     """
     from dmlconf.backends.recording.store import StoredRecording
 
@@ -347,7 +348,7 @@ def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """Gives the outcome in the first recording that has the case, or else the reference's.
+    """Gives the outcome of the first recording that has a usable one, or else the reference's.
 
     The reference also gives the elements that a recorded sample lacks.
     """

@@ -1,4 +1,4 @@
-"""Consumers: functions that take each event of a run, such as a verdict, as it happens.
+"""Consumers, which are called with each event of a run as it happens.
 
 The run log's consumer comes first, so that no verdict is lost if another one fails.
 """
@@ -48,7 +48,7 @@ class LogKeeper:
     """A consumer that keeps the run log in memory for reports."""
 
     def __init__(self, most_unpacked: int = 2000) -> None:
-        """Verdicts of runs with more than `most_unpacked` cases are packed
+        """Verdicts of runs with more than `most_unpacked` selected cases are packed
         (`dmlconf.run_log.packed`).
         """
         self._most_unpacked = most_unpacked
@@ -70,7 +70,7 @@ class LogKeeper:
                 self._footer = footer
 
     def take_log(self) -> RunLog | None:
-        """Return the log, and forget its verdicts; None for a resumed run, which began earlier."""
+        """Return the log, and forget its verdicts; None without a header, as for a resumed run."""
         if self._header is None:
             return None
         verdicts, self._verdicts = self._verdicts, {}
@@ -82,8 +82,8 @@ class LogKeeper:
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:
     """Execute a run, pass each event to the log and then to the others, and return the footer.
 
-    If a consumer other than the log raises, it gets no more events; the first such error is raised
-    when the run has ended.
+    If a consumer other than the log raises an `Exception`, it gets no more events; the first such
+    error is raised when the run has ended.
 
     Args:
         log: takes each event first; if it raises, the run ends.

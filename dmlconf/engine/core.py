@@ -1,6 +1,6 @@
 """The engine: the one loop of every run, from its first case to its last.
 
-`Engine.execute` yields events, such as a verdict; `dmlconf.engine.consumers` log and show them.
+`Engine.execute` yields events; consumers (`dmlconf.engine.consumers`) log and show them.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Engine:
 
         Each case that is reached gets one `Judged`, or one `Executed` or `Unsupported` if outcomes
         are not judged. In judged runs, cases that are not reached get the verdict `not run`. The
-        last event is `Finished`; an error that ended the run is raised after it. A request to end
-        the run takes effect when the consumers have handled the current event.
+        last event is `Finished`; an error that ended the run is raised after it. Consumers handle
+        each event in an `Uninterrupted` block.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -192,7 +192,7 @@ class Engine:
 
     @property
     def total(self) -> int | None:
-        """How many cases will get a verdict; None if that is not known in advance."""
+        """How many cases the run is to reach; None if that is not known in advance."""
         chosen, earlier = self.run.chosen, self.run.earlier
         if isinstance(chosen, Rounds):
             return chosen.expected
@@ -287,7 +287,7 @@ class _State:
         return most is not None and self._failures >= most
 
     def remaining(self, reason: ReasonKind) -> Generator[Event, None, None]:
-        """Yield, in judged runs, verdicts on the cases that have none, and at last `Finished`."""
+        """Yield `Interrupted` if cases are left, in judged runs their verdicts, and `Finished`."""
         if self._unreached:
             yield Interrupted(reason)
         for case, attempts in self.retries.attempts.items():

@@ -33,7 +33,7 @@ class Opened:
 
     Attributes:
         header: the run's description, the first line of its log.
-        total: how many cases will get a verdict; None if that is not known in advance.
+        total: how many cases the run is to reach; None if that is not known in advance.
         resumed: whether the log already has the first part of the run.
     """
 
@@ -44,7 +44,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A repetition of the plan begins.
+    """A repetition begins.
 
     Attributes:
         repetition: its number, from 1.

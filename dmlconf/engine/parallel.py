@@ -1,4 +1,4 @@
-"""Run and judge cases in several processes, for backends that are trusted not to break down.
+"""Run and judge cases in worker processes, for backends that are trusted not to break down.
 
 Each process also builds and judges its cases, since that takes longer than the reference.
 """

@@ -1,7 +1,4 @@
-"""Run a plan in this process, in isolated processes or in several that judge, and yield verdicts.
-
-`dmlconf.workers.execution` chooses which.
-"""
+"""Run a plan in the processes that `dmlconf.workers.execution` chooses, and yield verdicts."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ def _judged_here(
     limits: Limits,
     options: JudgeOptions,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan in this process, and then the cases that may take much memory in others."""
+    """Run the plan in this process, except large cases, which then run in worker processes."""
     large: list[PlannedCase] = []
 
     def aside(planned: PlannedCase, case: Case) -> bool:

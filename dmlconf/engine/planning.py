@@ -1,4 +1,4 @@
-"""Make a `Run` from paths and a backend's name, for scripts and for commands with few options."""
+"""Make a `Run`, for scripts and for commands with few options."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def plan_run(
     Args:
         paths: files and folders; the bundled suite if empty.
         backend: the backend, as `dmlconf run -b` takes it.
-        operators: take only cases of these operators, and graphs with one of them.
-        cases: take only cases with these identifiers, or patterns with `*` and `?`.
+        operators: take only cases of these operators, and graphs with one of them; all if empty.
+        cases: take only cases with these identifiers, or patterns with `*` and `?`; all if empty.
         against: what gives expected values that cases do not state, as `--against` takes it.
         jobs: worker processes side by side; None for as many as pay off.
         timeout: seconds that one case may take.
@@ -46,7 +46,7 @@ def plan_run(
     Raises:
         InvalidFilesError: a file or a case is invalid.
         UnknownOperatorError: the catalogue lacks an operator.
-        BackendError: there is no such backend.
+        BackendError: there is no such backend, or there are several.
     """
     names = frozenset(map(operator_name, operators))
     folders = list(paths) or [cases_directory()]

@@ -1,4 +1,4 @@
-"""Run each case several times, in random order if wanted: for faults that do not always show."""
+"""Run each case several times, in random order if wanted: for failures that do not always show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["repeated", "shuffled"]
 
 
 def shuffled(plan: Sequence[PlannedCase], seed: int) -> list[PlannedCase]:
-    """Return the plan in an order that depends on the seed alone."""
+    """Return the plan in a random order, which the seed determines."""
     import random  # Few runs need it.
 
     return random.Random(seed).sample(plan, len(plan))

@@ -32,7 +32,7 @@ class Retries:
     def run(
         self, plan: Sequence[PlannedCase], judge: Judge, most_failures: int | None = None
     ) -> Stream:
-        """Run the plan; yield each attempt at a failing case, and one verdict on every case.
+        """Run the plan; yield each attempt at a failing case, and a verdict on each started case.
 
         Args:
             most_failures: after how many failing cases no further case starts; None for no limit.

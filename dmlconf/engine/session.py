@@ -65,13 +65,13 @@ class OpenBackend:
     Attributes:
         name: the backend as named on the command line.
         execute: takes cases and `Exercise`s, and yields each case with its outcome, and each
-            `Exercise` with its `Exercises`, as soon as these are known.
+            `Exercise` with its `Exercises` or a breakdown, as soon as these are known.
         faults: the known faults of the backend's DirectML.
         variants: the variants of the backend, by label; each runs every case.
         is_reference: whether the backend is the reference, whose outcomes are then the right
             results.
-        latest: returns the worker process of the case that `execute` yielded last; None if it was
-            this process.
+        latest: returns where the case ran that `execute` yielded last; None if no worker process
+            ran it.
     """
 
     name: registry.BackendName
@@ -88,7 +88,7 @@ class OpenBackend:
 def open_backend(
     name: registry.BackendName, limits: Limits, *, judged: bool = False
 ) -> OpenBackend:
-    """Open a backend: in this process or in worker processes, as `execution_of` chooses.
+    """Open a backend: in worker processes if `execution_of` isolates it, else in this process.
 
     Args:
         judged: whether the engine judges the outcomes.
@@ -198,7 +198,7 @@ def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
 
 
 def _with_inputs(case: Case) -> Case:
-    """Return the case with generated inputs, which running and judging need."""
+    """Return the case with its inputs' arrays, which running and judging need."""
     if isinstance(case.expectation, ExpectedRejection):
         return case  # The case's tensors may be larger than any memory.
     with suppress(MemoryError):  # The backend runs into the same error and reports it.
@@ -252,7 +252,7 @@ def reference(name: str, tested: registry.BackendName) -> Against:
         tested: the backend under test.
 
     Raises:
-        BackendError: there is no such backend.
+        BackendError: there is no such backend, or it cannot be used.
     """
     parsed = registry.parse(name)
     return no_expectation if parsed == tested else _ByBackend(parsed)
@@ -329,8 +329,8 @@ def judged(
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield each verdict as it is reached.
 
-    If a case needs another run, such as its graph's nodes one by one, its verdict follows those of
-    some later cases.
+    If a case needs another run, such as its graph's nodes one by one, its verdict may follow
+    those of later cases.
 
     Args:
         options: what may excuse failures, and what runs besides each case.

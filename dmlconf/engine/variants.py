@@ -1,4 +1,4 @@
-"""Run each case in every variant of a backend, and draw one verdict that names the wrong ones.
+"""Run a case in every variant of a backend, and draw a verdict that names the variants that fail.
 
 Each variant has its own processes, so that a crash or a lost device of one leaves the others
 running. The variants run each part of the plan in turn, so that no two use the device at once.
@@ -93,7 +93,7 @@ class _Observed:
 
 
 def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
-    """Return how many elements of each output have other bits in the two sets of arrays."""
+    """Return, for each output that differs, how many of its elements have other bits."""
     counts = {}
     for name in base.keys() & other.keys():
         first, second = base[name], other[name]
@@ -105,7 +105,7 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return the most severe verdict of a case's variants; its message says which have it.
+    """Return the most severe verdict of a case's variants; its message says which share its status.
 
     Args:
         differing: for each variant and output, how many elements differ in bits from the first

@@ -1,4 +1,4 @@
-"""Check and rebuild everything that crosses from a backend into dmlconf.
+"""Check and rebuild what crosses from a backend into dmlconf.
 
 A backend may be a third party's plugin. What it returns is rebuilt from plain values in the worker
 process, before it is pickled.

@@ -46,7 +46,7 @@ _TOGETHER: Final = 8
 
 
 def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Outcome | Exercises]]:
-    """Return the task of a worker that runs cases and `Exercise`s."""
+    """Return the function with which a worker runs cases and `Exercise`s."""
     return partial(run_items, backend)
 
 

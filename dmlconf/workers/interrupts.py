@@ -35,7 +35,7 @@ class _Requests:
     Attributes:
         came: whether an interrupt came, even one whose `KeyboardInterrupt` Python has dropped, as
             it does in destructors.
-        deferred: whether interrupts are only noted.
+        deferred: whether interrupts are only noted, unless one is overdue.
         graces: how many blocks with grace, as described for `grace`, have begun and not ended.
         pending: whether an interrupt came that a block with grace has yet to raise.
         overdue: whether `GRACE_SECONDS` have passed since that interrupt.
@@ -106,8 +106,9 @@ def grace() -> Iterator[Grace]:
     """A block that an interrupt does not end at once, so that it can save results first.
 
     The block asks `requested` often; if it is true, the block saves what there is and calls
-    `deliver`. After `GRACE_SECONDS`, or at a second interrupt, `KeyboardInterrupt` is raised
-    wherever the program is. A block outside the main thread is never asked to end.
+    `deliver`. After `GRACE_SECONDS`, or at a second interrupt outside an `Uninterrupted` block,
+    `KeyboardInterrupt` is raised wherever the program is. A block outside the main thread is never
+    asked to end.
     """
     given = threading.current_thread() is threading.main_thread()
     _Requests.graces += given
@@ -118,7 +119,9 @@ def grace() -> Iterator[Grace]:
 
 
 class Uninterrupted:
-    """A block that interrupts do not end halfway; call `raise_if_interrupted` after it.
+    """A block that interrupts do not end halfway, except overdue ones, as described for `grace`.
+
+    Call `raise_if_interrupted` after it.
 
     It has no effect unless `treat_termination_as_interrupt` was called before.
     """

@@ -1,4 +1,4 @@
-"""Apply a function to items in several processes, or in this one if no other can be started."""
+"""Apply a function to items in several processes, or in this one."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Run cases in worker processes, so that a crash or a hang costs only one case its result.
 
-- If a worker dies or hangs in a batch, all cases of the batch without an outcome run again, one at
-  a time, since any of them may be the cause.
-- If a worker dies or hangs with a single case, the case runs once more, alone in a fresh process,
-  before it is blamed: a case before it may be at fault.
-- If `REPEATS` cases of an operator died alone in the same way, the next that dies so is blamed at
-  once. If an operator's last `HOPELESS` cases crashed, its cases that would run alone are not run:
-  there may be hundreds, and starting a process for each takes a second.
+- If a worker breaks down in a batch, all cases of the batch without an outcome run again, one at a
+  time, since any of them may be the cause.
+- If a worker breaks down with a single case that is not its first, the case runs once more, alone
+  in a fresh process, before it is blamed: a case before it may be at fault.
+- Without `second_tries`, a case is blamed at once, and the others of its batch get no result.
+- If `REPEATS` cases of an operator died alone in the same way, the next single case that dies so is
+  blamed at once. If an operator's last `HOPELESS` cases crashed, its cases that would run outside
+  batches are not run: there may be hundreds, and starting a process for each takes a second.
 - A worker that has grown too much is replaced between batches: DirectML keeps every pipeline until
   its device closes.
 - After an interrupt, results that workers have reached are yielded before `KeyboardInterrupt` is
@@ -47,10 +48,12 @@ BATCH: Final = 16
 """How many cases a worker gets at once, and so loses at most if the main process is killed."""
 
 REPEATS: Final = 3
-"""After so many cases of an operator died alone in the same way, the next is blamed at once."""
+"""After so many cases of an operator died alone in the same way, the next single case that dies so
+is blamed at once.
+"""
 
 HOPELESS: Final = 16
-"""After so many crashes in a row, the cases of an operator that would run alone are not run."""
+"""After so many crashes in a row, an operator's cases are no longer run outside batches."""
 
 _START_ATTEMPTS: Final = 3
 """How many workers in a row may fail to start before the run ends."""
@@ -192,7 +195,7 @@ class WorkerPool:
         return worker.ready
 
     def start(self) -> None:
-        """Start all workers at once; otherwise `run` starts another whenever one is ready.
+        """Start all workers at once; otherwise `run` starts them one after the other.
 
         Raises:
             ProcessError: the system lets no process start.
@@ -247,7 +250,7 @@ class WorkerPool:
             alone: returns whether a case may harm others; each such case has a process to itself.
 
         Raises:
-            ProcessError: several workers in a row could not be started.
+            ProcessError: workers could not be started.
             KeyboardInterrupt: there was an interrupt, and what had been reached was yielded.
             Exception: the error that a worker sent as `Raised`.
         """
@@ -293,7 +296,7 @@ class WorkerPool:
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Yield a breakdown for each case that waits to run alone, if its operator is hopeless."""
+        """Yield a breakdown for each case of a hopeless operator that waits outside batches."""
         for waiting in (queue.suspects, queue.singles):
             for case in [waiting.popleft() for _ in range(len(waiting))]:
                 if self._row[_operator(case)] < HOPELESS:

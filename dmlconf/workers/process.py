@@ -1,4 +1,4 @@
-"""One worker process, as the main process sees it: its pipe, its deadline, its standard error."""
+"""One worker process, as the main process sees it: its pipe, its deadline, its standard streams."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _POLL_SECONDS: Final = 0.25
 """How often to check whether a process is dead: another process may keep its pipe open."""
 
 _DIAGNOSTICS_BYTES: Final = 8192
-"""Bytes of a worker's standard error that are kept with a verdict, from the end."""
+"""Bytes of a worker's standard streams that are kept with a verdict, from the end."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
-"""A larger file of standard error is emptied; its end is kept in memory."""
+"""A larger file of standard streams is emptied; its end is kept in memory."""
 
 _END_SECONDS: Final = 1.0
 """How long a worker may take to close its backend."""
@@ -93,7 +93,7 @@ class WorkerProcess:
         """Start the process.
 
         Args:
-            directory: the folder for the file of its standard error.
+            directory: the folder for the file of its standard streams.
             number: the number of the process in the run, from 1.
             timeout: seconds that one case may take.
 
@@ -175,7 +175,7 @@ class WorkerProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End the process and the processes that it started, at once."""
+        """End the process at once and, except on Windows, its process group."""
         process = self._process.pid
         if hasattr(os, "killpg") and process is not None:
             with suppress(ProcessLookupError, PermissionError):
@@ -195,7 +195,7 @@ class WorkerProcess:
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 
     def limit_diagnostics(self) -> None:
-        """Empty the file of standard error if it is large, and keep its end in memory."""
+        """Empty the file of standard streams if it is large, and keep its end in memory."""
         with suppress(OSError):
             if self._diagnostics.stat().st_size > _DIAGNOSTICS_FILE_BYTES:
                 self._earlier_diagnostics = _tail(self._diagnostics)

@@ -21,7 +21,7 @@ def spawned(target: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess,
         arguments: the arguments of the function after the end of the pipe.
 
     Returns:
-        the process, which ends when this one ends, and the other end of the pipe.
+        the daemon process, and the other end of the pipe.
 
     Raises:
         OSError: the system lets no process start.

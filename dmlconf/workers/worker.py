@@ -1,4 +1,4 @@
-"""The worker process: runs batches of cases on a backend that may break down.
+"""The worker process: runs batches of cases on a backend.
 
 Messages to a worker are batches of cases, `Stop`, or None to end it. A worker first sends `Ready`
 or `Refused`, then `Results` with one result for each case, in order. Only after the last `Results`
