@@ -31,11 +31,11 @@ def described(error: Exception) -> str:
 
 
 class OptionError(BackendError):
-    """The options after a backend's name are not valid."""
+    """A backend's name or the options after it are not valid."""
 
 
 class UnknownChoiceError(OptionError):
-    """An option names something unknown.
+    """A name is not one of the valid ones.
 
     Attributes:
         what: the kind of thing that is chosen, such as `fault`.
@@ -55,7 +55,7 @@ class AmbiguousBackendError(BackendError):
     """Several backends have the same name.
 
     Attributes:
-        owners: the distributions that have such a backend.
+        owners: what has such a backend, such as `acme-dml 1.2 (acme.backend:create)`.
     """
 
     def __init__(self, name: str, owners: Sequence[str]) -> None:
@@ -70,11 +70,11 @@ class AmbiguousBackendError(BackendError):
 
 
 class LibraryError(BackendError):
-    """A native library is missing, cannot be loaded, or lacks a function."""
+    """A native library cannot be loaded or lacks a function, or programs cannot be captured."""
 
 
 class ProcessError(BackendError):
-    """Worker processes cannot be started, or have died."""
+    """Processes cannot be started, or have died."""
 
 
 class RecordingError(BackendError):

@@ -1,4 +1,4 @@
-"""Find installed plugins: distributions whose entry points are backends."""
+"""Find installed plugins: entry points of distributions, each a function that creates a backend."""
 
 from __future__ import annotations
 

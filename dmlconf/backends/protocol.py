@@ -193,7 +193,7 @@ class Breakdown:
     Attributes:
         kind: how it broke down.
         message: the details.
-        diagnostics: what its process wrote to standard error, a traceback, or debug messages.
+        diagnostics: what its process wrote, a traceback, or messages of debug layers.
         seconds: how long it took.
     """
 

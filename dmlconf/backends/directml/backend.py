@@ -6,7 +6,7 @@ intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles
 graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
 case in each variant.
 
-If the device is removed, all later cases of the process break down: no other device is opened.
+If the device is removed or hangs, all later cases break down: a process opens no other device.
 An access violation ends the process, which can no longer be trusted.
 """
 

@@ -107,7 +107,7 @@ class OnnxRuntimeBackend:
                 the CPU's, as starting a session on a device takes longer than a case.
 
         Raises:
-            BackendError: ONNX Runtime is not installed, or the provider does not start.
+            BackendError: a package is not installed, or the provider cannot be used.
         """
         self._runtime = _imported()
         self._provider = provider
@@ -299,7 +299,7 @@ def variants(argument: str) -> Mapping[str, str]:
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     """Return the limit of ONNX Runtime that an error reports; empty for any other error.
 
-    A missing kernel of an operator that ONNX Runtime's own optimiser added is a fault, not a limit.
+    A missing kernel of an operator that ONNX Runtime's own optimiser added is no limit.
 
     Args:
         operators: the operators of the model, and those by which ONNX defines them.

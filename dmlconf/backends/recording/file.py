@@ -1,7 +1,7 @@
 """Read and write recordings: zip archives of a JSON manifest and the outputs' elements.
 
-Equal recordings give the same bytes. A file that is damaged, foreign or in a newer format raises
-`BackendError`.
+Equal recordings give the same bytes with the same zlib. A file that is damaged, foreign,
+contradictory or in a newer format raises `BackendError`.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def read_recording(path: Path) -> Recording:
     """Read a recording.
 
     Raises:
-        BackendError: the file cannot be read or is not a recording in a known format.
+        BackendError: the file cannot be read, is no recording in a known format, or contradicts
+            itself.
     """
     try:
         text, outputs = _members(path)
@@ -187,10 +188,11 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_head(path: Path) -> Recording:
-    """Return a recording without its entries; usually only the beginning of the file is read.
+    """Return a recording without its entries; usually only its manifest's beginning is read.
 
     Raises:
-        BackendError: the file cannot be read or is not a recording in a known format.
+        BackendError: the file cannot be read, is no recording in a known format, or contradicts
+            itself.
     """
     try:
         with opened_archive(path, LARGEST_RECORDING_MEMBER) as members:

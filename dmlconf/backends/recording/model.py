@@ -26,7 +26,7 @@ SAMPLED_BYTES: Final = 1 << 14
 """Of outputs of this many bytes or more, a digest and a sample are kept instead of all elements."""
 
 SAMPLE: Final = 512
-"""Elements of a sample: if 1% of all elements are wrong, 1 sample in 170 has none of them."""
+"""Elements of a sample: if 1% of all elements are wrong, about 1 sample in 170 has none."""
 
 
 class Mismatch(StrEnum):

@@ -69,8 +69,8 @@ class StoredRecording:
         """Return the recording without its entries, from its first file.
 
         Raises:
-            BackendError: there is no file, a file cannot be read, or files are from different
-                devices.
+            BackendError: there is no file, a file cannot be read, or files have different sources,
+                as in `same_source`.
         """
         heads = list(self.heads()) or [(self.path, read_head(self.path))]
         first_path, first = heads[0]

@@ -1,7 +1,7 @@
 """The backend `webnn[:OPTIONS]`: runs cases as WebNN graphs in Chromium without a window.
 
     webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
-    webnn:device=gpu                      `cpu`, the default, `gpu` or `npu`
+    webnn:device=gpu                      `cpu` (the default), `gpu` or `npu`
 
 A page of the browser runs a batch of cases. If the page ends or hangs, the browser is started
 again, and the cases of the batch run one by one.
@@ -212,7 +212,7 @@ def started_browser(program: Path) -> Browser:
 
     Raises:
         OSError: the program cannot be started.
-        BrowserEndedError: the browser ended at once.
+        BrowserEndedError: the browser or its page ended, or a command was refused.
     """
     libraries = [str(program.parent / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
     path = os.pathsep.join(filter(None, libraries))
@@ -226,7 +226,7 @@ def create(argument: str) -> WebNNBackend:
     """Create the backend from the options after `webnn:` on the command line.
 
     Raises:
-        BackendError: an option is wrong, there is no browser, or the browser has no WebNN.
+        BackendError: an option is wrong, or no browser with WebNN can be started.
     """
     words, options = split_options(argument)
     unknown = [*words, *(options.keys() - {"path", "device"})]

@@ -41,7 +41,7 @@ ORIGIN: Final = "https://dmlconf.invalid/"
 
 
 class BrowserEndedError(Exception):
-    """The browser, or its page, has ended; the message says how."""
+    """The browser or its page has ended, or the browser refuses a command."""
 
 
 class PageError(Exception):
@@ -58,7 +58,7 @@ class Browser:
 
         Raises:
             OSError: the program cannot be started.
-            BrowserEndedError: the browser ended at once.
+            BrowserEndedError: the browser or its page ended, or a command was refused.
         """
         self._profile = tempfile.TemporaryDirectory(prefix="dmlconf-", ignore_cleanup_errors=True)
         command_read, self._write = os.pipe()
@@ -120,7 +120,7 @@ class Browser:
 
         Raises:
             PageError: the script has thrown an exception.
-            BrowserEndedError: the browser or its page has ended.
+            BrowserEndedError: the browser or its page has ended, or refuses the script.
             TimeoutError: the script takes longer than `timeout` seconds.
         """
         answer = self.send(

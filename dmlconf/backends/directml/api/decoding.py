@@ -36,7 +36,7 @@ _MOST_ITEMS: Final = 1 << 16
 
 
 class UnknownDescError(ValueError):
-    """A structure has an operator, a data type or the like that is not in the catalogue."""
+    """A structure has an operator that the catalogue lacks, too long an array, or the like."""
 
 
 @cache
@@ -63,7 +63,8 @@ def decoded_desc(address: int) -> tuple[Operator, Desc]:
     same FLOAT32, and TotalTensorSizeInBytes is kept only if Sizes and Strides imply another value.
 
     Raises:
-        UnknownDescError: the catalogue does not know the operator or a part of the desc.
+        UnknownDescError: the catalogue lacks the operator or a part of the desc, or there is no
+            desc that can be read.
     """
     native = DML_OPERATOR_DESC.from_address(address)
     entry = operator_of_type(native.Type)

@@ -1,4 +1,4 @@
-"""The HRESULTs that DirectML, Direct3D 12, DXGI and DXCore document, by name and meaning."""
+"""The HRESULTs that DirectML, Direct3D 12, DXGI and DXCore document, with names and meanings."""
 
 from __future__ import annotations
 

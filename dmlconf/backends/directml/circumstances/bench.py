@@ -1,9 +1,9 @@
 """Run a case under a circumstance: the bench provides memory, binding tables and command lists.
 
 A circumstance makes sites of a case, initialises them, and runs steps (dispatches) on them; `work`
-explains these words. Before each step, the inputs are written, and all other bytes of the arena are
-set to a fill value: 0xCD and 0xFF in turn. Scratch and persistent memory stay as the previous step
-left them.
+explains these words. Before each step, the inputs are written that DirectML has not taken over, and
+all other bytes of the arena are set to a fill value: 0xCD and 0xFF in turn. Scratch and persistent
+memory stay as the previous step left them.
 """
 
 from __future__ import annotations

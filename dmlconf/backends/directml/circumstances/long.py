@@ -26,7 +26,7 @@ _WARM: Final = 4
 """Blocks of dispatches after which no new memory for caches is expected."""
 
 _LEAK_BYTES: Final = 4096
-"""A steady growth of this many bytes per dispatch or more is a leak."""
+"""A steady growth of this many bytes per dispatch or more, on average, is a leak."""
 
 
 def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
@@ -47,7 +47,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 
 
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
-    """Return a fault if memory grows in each block after the fourth, by `_LEAK_BYTES` per dispatch.
+    """Return a fault if memory grows in each block after the fourth, and enough for a leak.
 
     `sizes` are the bytes that the process had committed after each block of 100 dispatches.
     """

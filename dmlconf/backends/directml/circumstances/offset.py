@@ -43,7 +43,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _larger(tensor: TensorDesc, more: int) -> TensorDesc:
-    """Return the tensor with `more` bytes, and a guaranteed alignment of at least 16."""
+    """Return the tensor, `more` bytes larger, with a guaranteed alignment of at least 16."""
     return replace(
         tensor,
         DeclaredTensorSizeInBytes=tensor.TotalTensorSizeInBytes + more,

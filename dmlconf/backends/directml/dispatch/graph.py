@@ -131,7 +131,7 @@ class DML_GRAPH_DESC(ctypes.Structure):
 
 
 class NodeRefusalError(HResultError):
-    """CreateOperator refused the operator of a node, whose name is `node`."""
+    """CreateOperator failed for a node, whose name is `node`."""
 
     def __init__(self, node: str, error: HResultError) -> None:
         super().__init__(error.call, error.hresult)
@@ -156,8 +156,9 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
     """Return the compiled graph; `device` is the IDMLDevice.
 
     Raises:
-        NodeRefusalError: DirectML refuses the operator of a node.
-        HResultError: DirectML is older than feature level 2_1, or refuses the graph.
+        NodeRefusalError: CreateOperator fails for a node.
+        HResultError: DirectML is older than feature level 2_1 or refuses the graph, or the device
+            is gone.
         NativeCrashError: DirectML crashed, and Windows reported it.
     """
     with ExitStack() as owner:

@@ -1,8 +1,8 @@
 """Run cases in batches, and turn whatever happens to each into an outcome.
 
 The cases of a batch run again one by one if the batch fails as a whole, or if a guard band or an
-input has changed: the memory of the cases is adjacent. If the device is removed or hangs, all later
-cases break down, too: no other device is opened in that process.
+input has changed: the memory of the cases is adjacent. If the device is removed or hangs, the batch
+and all later cases break down: no other device is opened in that process.
 """
 
 from __future__ import annotations
