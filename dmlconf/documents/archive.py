@@ -49,7 +49,7 @@ class Archive:
         return self._store.get(key) if value is None and self._store is not None else value
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep a value in the store, if any; return False if it is too large for an entry."""
+        """Keep a value in the store, if any; return False if it is too large for that."""
         return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _MOST_AT_ONCE: Final = 1 << 20
-"""Maximum bytes to read at a time once a file turns out to be longer than its stated size."""
+"""Maximum bytes of each read after the first."""
 
 
 class UnreadableFileError(Exception):
@@ -39,7 +39,7 @@ class UnreadableFileError(Exception):
 
 
 def resolved(path: Path) -> Path:
-    """Return the resolved path of a file; the path itself if the current folder is gone."""
+    """Return the resolved path of a file; the path itself if it cannot be resolved."""
     try:
         return path.resolve()
     except OSError:
@@ -115,7 +115,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
     """
     descriptor, size = _opened(path)  # A stream would take twice as long.
     try:
-        # `os.read` allocates as many bytes as are asked for, so the limit is not asked for at once.
+        # `os.read` allocates all that is asked for: for a small file, not as much as the limit.
         content = os.read(descriptor, min(size, limit) + 1)
         while len(content) <= limit and (more := os.read(descriptor, _rest(content, limit))):
             content += more

@@ -1,8 +1,8 @@
 """Read a YAML file strictly into plain values, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
-number. It rejects duplicate keys, tags, merge keys, and files that are not UTF-8, empty, too large,
-too deep, or expand to too much.
+number. It rejects duplicate keys, tags, merge keys, a second document, and files that are empty,
+too large or too deep, expand to too much, or are not UTF-8.
 """
 
 from __future__ import annotations

@@ -212,7 +212,10 @@ def _demand(error: _ValidationError) -> str | None:
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
-    """Return the errors of the alternative whose errors lie deepest, and of these are fewest."""
+    """Return the errors of the alternative whose deepest error lies deepest.
+
+    Of several such alternatives, it is the one with the fewest errors.
+    """
     by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:
         by_branch.setdefault(error.relative_schema_path[0], []).append(error)

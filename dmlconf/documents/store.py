@@ -124,7 +124,7 @@ class Store:
         return True
 
     def prune(self, most_bytes: int | None = None) -> None:
-        """Remove the oldest entries until the rest fit into `most_bytes`, or else the maximum."""
+        """Remove the oldest entries until the rest fit into `most_bytes` (None: the maximum)."""
         with suppress(OSError):
             if not self._is_usable():
                 return

@@ -20,7 +20,7 @@ _MOST_INTEGER_BITS: Final = LONGEST_NUMBER * 4
 
 
 class TreeError(ValueError):
-    """Text that is not JSON or TOML, or exceeds a limit; the message says why.
+    """JSON or TOML that is rejected; the message says why.
 
     Attributes:
         line: the line of the mistake, from 1; 0 if unknown.
@@ -99,7 +99,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
     """Return the table of TOML text.
 
     Raises:
-        TreeError: it is not TOML, is nested too deeply, or has a number that is too long.
+        TreeError: it is not TOML, is nested too deeply, or has an integer that is too long.
     """
     import tomllib  # Slow to import.
 

@@ -64,7 +64,7 @@ class ZipMembers:
         """Return the content of a member.
 
         Raises:
-            DamagedArchiveError: there is none, it is damaged, or it is too large.
+            DamagedArchiveError: as for `beginning`.
         """
         content = self.beginning(name, self._largest + 1)
         if len(content) > self._largest:

@@ -1,6 +1,6 @@
 """Find contradictions in a run log, such as one that was edited or joined from two.
 
-This finds mistakes, not forgeries. A log that ends early contradicts nothing.
+This finds mistakes, not forgeries. An early end is no contradiction.
 """
 
 from __future__ import annotations

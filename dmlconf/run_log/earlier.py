@@ -1,4 +1,4 @@
-"""Read the log of a run that ended early, so that the run can be resumed."""
+"""Read the log of an earlier run that is to be resumed."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class EarlierRun:
         summary: how many of these cases have each status.
         attempts: the attempts at cases that failed and have no verdict yet, by case.
         footer: None where the run died.
-        end: how many bytes of the log to keep: all up to the header, or to the last attempt or
-            verdict other than `not run`.
+        end: how many bytes of the log to keep: up to the end of the header or, if there is one, of
+            the last attempt or verdict other than `not run`.
         size: how many bytes the log has.
         processes: the highest number of a worker process that these verdicts and attempts name; 0
             if they name none.
@@ -66,8 +66,8 @@ def read_earlier(path: Path) -> EarlierRun | None:
     Verdicts `not run` are left out, since their cases will run now.
 
     Raises:
-        InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or has a
-            verdict after one that is `not run`.
+        InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or has
+            another status after `not run`.
     """
     size = _size(path)
     if not _has_header(path):

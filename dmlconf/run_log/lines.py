@@ -45,7 +45,7 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
 
     Args:
         own: whether this process has written or checked it, so that its form needs no check.
-        damaged_end: whether to stop at a line after the header with a NUL byte, as a power cut may
+        damaged_end: whether to stop where a line after the first has a NUL byte, as a power cut may
             leave at the end.
 
     Raises:

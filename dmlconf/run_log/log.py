@@ -69,7 +69,8 @@ class Header:
         options: the selection and other options on which the verdicts depend.
         cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
-        workers: the environment of each worker of a fleet; empty if this machine ran all cases.
+        workers: the name and the environment of each worker of a fleet, or of each of the merged
+            logs if their environments differ; otherwise empty.
         merged_shards: for a log merged from some but not all shards of one division of the plan,
             the `count` of all and the `numbers` of those present; None for other logs.
     """

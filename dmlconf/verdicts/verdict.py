@@ -82,8 +82,8 @@ class Reason:
         message: the particulars, one sentence.
         differences: for wrong values, the first elements that differ; each has at least `tensor`,
             `coordinates` and `expected`.
-        diagnostics: what a backend's process that broke down wrote to standard error, or the trace
-            of an error of dmlconf; otherwise empty.
+        diagnostics: of a breakdown, what the backend's process wrote to standard error, a traceback
+            or debug messages; of an error of dmlconf, its trace; otherwise empty.
     """
 
     kind: ReasonKind

@@ -194,7 +194,7 @@ def require_profile(configuration: Configuration | None, profile: str) -> None:
 
 
 class Group(click.Group):
-    """A command with subcommands, such as `history`; the error for an unknown one names them."""
+    """A command with subcommands, such as `history`; the error for an unknown one has a hint."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

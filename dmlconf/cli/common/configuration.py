@@ -345,7 +345,7 @@ def configurable_parameters(command: str) -> dict[str, click.Parameter]:
 
 
 def long_name(parameter: click.Parameter) -> str:
-    """Return a parameter's long name without its hyphens: `timeout` for `--timeout`."""
+    """Return a parameter's long name without the hyphens before it: `timeout` for `--timeout`."""
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len).lstrip("-")
     return parameter.name or ""

@@ -1,4 +1,4 @@
-"""Options for backends, worker processes and colours, which several commands share."""
+"""Options for backends, worker processes, an early end and colours, which commands share."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ LATEST: Final = "latest"
 
 @dataclass(frozen=True, slots=True)
 class CaseList:
-    """Cases that an option names.
+    """Cases that an option or a log names.
 
     Attributes:
-        name: the option.
+        name: the option, or `the log` of `diagnose --order`.
         cases: identifiers, the ends of identifiers, handles, or patterns.
         source: where the list comes from: a file, `-`, or a run log; empty for `--case`.
         paths: for `--failed`, the paths of the earlier run; empty for other lists.

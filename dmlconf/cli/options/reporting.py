@@ -1,4 +1,4 @@
-"""The options `--report`, `--log` and `-v`, and writing the reports that they ask for."""
+"""The options that say what is reported, such as `--report` and `-v`, and writing reports."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
     """Return the run in the log to resume; None if there is no log, or no run in it yet.
 
     Raises:
-        InvalidLogError: the file is not a run log.
+        InvalidLogError: the log cannot be continued.
     """
     if resumed_log is None or not resumed_log.exists():
         return None

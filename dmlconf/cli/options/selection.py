@@ -220,7 +220,7 @@ def load(
     Args:
         every_case: whether to build all cases of every matrix as well.
         known: says of a file and its content whether all its cases are known to be valid.
-        operators: the operators whose files are read; empty for all.
+        operators: as `load_suite` takes them.
     """
     return load_suite(
         suite_paths(paths),
@@ -244,11 +244,11 @@ def load_chosen(
 ) -> tuple[Suite, list[PlannedCase]]:
     """Load the suite under the paths, and return it with the cases that the options select.
 
-    Files whose operators or names rule out a selected case are not read.
+    Files whose operators or names rule out a selected case are not parsed.
 
     Args:
         profile: the name of the certification profile whose cases to select.
-        challenge: the number that varies the data of generated cases; None to leave them.
+        challenge: as `load_suite` takes it.
         more: the other options that select cases, as `_selected` takes them.
 
     Raises:
@@ -285,7 +285,7 @@ def _loaded(
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with the full identifiers of the lists' cases.
 
-    More files are read, scope by scope, until each name has a case or no scope is left.
+    More files are parsed, scope by scope, until each name has a case or no scope is left.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []
@@ -353,11 +353,11 @@ def _warn_of(missing: Sequence[str], source: CaseList) -> None:
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
-    """Load cases as `load_chosen` does, and raise an error for cases that `validate` rejects.
+    """Load cases as `load_chosen` does, and check the first selected case of each template.
 
     Raises:
         click.UsageError: an option's value is wrong.
-        InvalidFilesError: a file or a selected case is invalid.
+        InvalidFilesError: a file or one of these cases is invalid.
     """
     suite, plan = load_chosen(paths, **selection)
     require_valid(suite, plan)

@@ -1,4 +1,4 @@
-"""Report at which node a model's outputs begin to differ from the CPU provider's, and who is wrong.
+"""Report the first node whose output differs from the CPU provider's, and what software is suspect.
 
 The suspect is DirectML if one of its dispatches is wrong, ONNX Runtime's provider if all are right.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["make_console", "output_error", "say", "silenced_when_closed", "warn"]
 
 _WRITERS: Final = frozenset({"click.utils", "rich.console", __name__})
-"""The modules that write to standard output; an error in another module is about a file."""
+"""The modules whose errors are about standard output; those of other modules are about files."""
 
 
 def make_console(color: str, *, stderr: bool = False) -> Console:

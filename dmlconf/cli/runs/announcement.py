@@ -1,4 +1,4 @@
-"""The lines before a run's first case: what is tested, against what, and how long it takes."""
+"""The lines before a run's first case: what is tested against what, and a note on graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PER_SECOND: Final = 400
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
-"""The same for a run of at most `_MOST_OF_FEW` cases, more of which are large."""
+"""The same for a run of at most `_MOST_OF_FEW` cases, of which a larger share is large."""
 
 
 def announcement(header: Header, total: int | None, processes: int) -> str | None:

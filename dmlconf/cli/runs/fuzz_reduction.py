@@ -51,10 +51,10 @@ class Trial:
 def reduce_groups(
     folder: Path, failures: Sequence[tuple[PlannedCase, Verdict]], trial: Trial, seconds: float
 ) -> None:
-    """For each failing case, write a smaller one that fails in the same way, and report it.
+    """For each failing case, write its reduced case, and report it.
 
     Args:
-        folder: the folder in which `reduced` is created, with a case file for each smaller case.
+        folder: the folder in which `reduced` is created, with a case file for each reduced case.
         failures: one failing case of each group, with its verdict, the largest group first.
         seconds: how long the reduction of all may take.
     """

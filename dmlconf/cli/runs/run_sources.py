@@ -33,8 +33,8 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
         suite: the case files that a recording belongs to; empty for the bundled suite.
 
     Raises:
-        InvalidLogError: the file is not a run log.
-        RefusedError: the file is not a certificate, or was changed after it was made.
+        InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
+        RefusedError: it cannot be read, is not a certificate, or was changed after it was made.
         BackendError: the file is not a recording of the suite.
     """
     if path.suffix == _RECORDING or path.is_dir():

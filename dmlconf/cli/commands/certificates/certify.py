@@ -244,7 +244,7 @@ def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _NewContents:
-    """The contents of a new certificate; any findings say why it must not be written."""
+    """The contents of a new certificate, which must not be written if it has `findings`."""
 
     findings: Sequence[Finding]
     predicate: Predicate

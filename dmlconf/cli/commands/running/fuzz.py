@@ -291,7 +291,7 @@ def command(
 
 
 def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
-    """Return the small cases of rewrites in the suite whose nodes are all of these operators."""
+    """Return the templates that `plantable` chooses from the suite's cases of rewrites."""
     files = rewrite_files()
     suite = load_suite(files, store=checked_files()) if files else Suite((), "")
     return plantable(suite.templates, operators)
