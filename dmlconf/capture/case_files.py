@@ -324,7 +324,7 @@ def sound_entries(
 
     Args:
         path: the path of the file to write; the data files that entries name are there already.
-        left_out: gets what is wrong with each entry that does not load, by the entry's name.
+        left_out: gets what is wrong with each entry that does not load, by `FOLDER/STEM/NAME`.
     """
     folder = path.parent
     if not _problems(head, entries, folder):

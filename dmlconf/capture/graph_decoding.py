@@ -71,8 +71,8 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
     """Return the graph at the address of a `DML_GRAPH_DESC`.
 
     Raises:
-        UnknownDescError: the catalogue does not know a part of it, the creation of an operator was
-            not seen, or the graph is larger than dmlconf reads.
+        UnknownDescError: a part of it is unknown or fits no other part, the creation of an operator
+            was not seen, or the graph is larger than dmlconf reads.
     """
     native = DML_GRAPH_DESC.from_address(address)
     if native.NodeCount > MOST_NODES:

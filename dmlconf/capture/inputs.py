@@ -1,7 +1,7 @@
 """Data for the inputs of captured cases, where the application's own data is not kept.
 
-Floating-point inputs get numbers from -1 to 1, factors and variances from 0.25 to 1. Indices are
-within their bounds; other integers are from 0 to 9.
+Floating-point inputs get numbers from -1 to 1, scales and variances from 0.25 to 1. Indices are
+within their bounds; other integers are from 0 to 9 at most.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dmlconf.fuzzing.indices import indices_of
 __all__ = ["desc_of", "input_data"]
 
 _POSITIVE: Final = ("Scale", "Variance")
-"""Parts of the names of inputs that are factors or variances, which are above 0."""
+"""Parts of the names of inputs that are scales or variances, which are above 0."""
 
 _MOST_INTEGER: Final = 9
 _NOT_DESC: Final = ("from", "values", "fill")

@@ -53,7 +53,7 @@ def unknown_names(condition: Expression, operators: Collection[str] = ()) -> lis
     """Return the names in a condition that cases of none of these operators have.
 
     Args:
-        operators: names of operators, or of `GRAPHS`; all of them if empty.
+        operators: names of operators, and `GRAPHS` for graphs; empty for all operators and graphs.
     """
     among = operators or (GRAPHS, *operator_names())
     absent = [name for name in sorted(condition.names) if not _has_any(among, name)]

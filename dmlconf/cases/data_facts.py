@@ -29,7 +29,7 @@ DATA_WORDS: Final[Mapping[str, str]] = {
 """Each word that `Data` may hold, with what at least one input then contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
-"""Larger tensors are not examined: they belong to layers of networks, whose data are ordinary."""
+"""Larger tensors are not examined: most belong to layers of networks, whose data are ordinary."""
 
 
 def data_words(case: Case) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ class GraphCase(Case):
         return broken
 
     def documented_violations(self) -> tuple[str, ...]:
-        """Return the same as `violations`, without unenforced constraints of nodes."""
+        """Return what `violations` returns, which leaves out unenforced constraints of nodes."""
         return self.violations()
 
     def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:

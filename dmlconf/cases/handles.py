@@ -1,6 +1,6 @@
 """Handles: short names of cases, the same in every run.
 
-`gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `k3f9a`. A handle is the beginning of a
+`gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `d7fcg`. A handle is the beginning of a
 digest of the identifier: as many characters as tell it from all other handles, at least five. It
 begins with a letter and has no character that is special in a shell.
 """

@@ -1,4 +1,4 @@
-"""Find cases by what users write: identifiers, patterns, handles, or names without a folder."""
+"""Identifiers of cases: make them unique, digest them, and find those that users mean."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _LITTLE: Final = 1 << 20
 
 
 def work_of(case: Case) -> int:
-    """Return about how many terms are computed: output elements times the terms summed for each.
+    """Return about how many terms are computed: those of each element of the largest output.
 
     For a small operator the result may be too high, by `_LITTLE` terms at most.
     """

@@ -85,7 +85,7 @@ def archive_bytes(members: Mapping[str, bytes]) -> bytes:
     """Return the bytes of a certificate's file.
 
     Raises:
-        CertificationError: the file would be larger than a certificate may be.
+        CertificationError: the file or one of its members would be too large.
     """
     entries, contents = [], []
     for name in _LIMITS:
@@ -127,7 +127,7 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
         required: names of the members that the file must have.
 
     Raises:
-        RefusedError: the file is not an archive in the form of a certificate.
+        RefusedError: the file cannot be read, or is not an archive in the form of a certificate.
     """
     try:
         content = read_bytes(path, MOST_BYTES)

@@ -1,4 +1,4 @@
-"""Certificates as files: their contents, their signers, and whether they are unchanged."""
+"""Certificates as files: made, signed, and read with a check that they are unchanged."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def new_certificate(
         key: signs it; None leaves it unsigned.
 
     Raises:
-        CertificationError: the file would be larger than a certificate may be.
+        CertificationError: the file or one of its members would be too large.
     """
     envelope = Envelope(statement_bytes(predicate, members))
     content = archive_bytes({**members, _ENVELOPE: envelope_bytes(envelope)})
@@ -80,8 +80,9 @@ def signed(path: Path, key: PrivateKey) -> bytes:
     """Return the bytes of a certificate with one more signature.
 
     Raises:
-        RefusedError: the file is not a certificate, or was changed after it was made.
-        CertificationError: the key has signed it already.
+        RefusedError: the file is not a certificate, was changed after it was made, or cannot be
+            read.
+        CertificationError: the key has signed it already, or the file would be too large.
     """
     archive = read_archive(path, _REQUIRED)
     read_certificate(path)
@@ -108,9 +109,9 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
         keys: public keys that must have signed it; `Certificate.lacking` has those that have not.
 
     Raises:
-        RefusedError: the file is not a certificate, or was changed after it was made; the error
-            names the cases whose outputs were changed, if known.
-        MissingExtraError: it is signed, and `cryptography` is not installed.
+        RefusedError: the file is not a certificate, was changed after it was made, or cannot be
+            read; the error names the cases whose outputs were changed, if known.
+        MissingExtraError: it is signed, and `cryptography` cannot be imported.
     """
     archive = read_archive(path, _REQUIRED)
     members = archive.members
@@ -145,8 +146,8 @@ def _signers(
     """Return the owners of an envelope's signatures.
 
     Raises:
-        RefusedError: a signature is not by a known key, or a key in the certificate has not signed
-            it.
+        RefusedError: the enclosed keys are malformed, a signature is by no given or enclosed key,
+            or an untrusted key has not signed the certificate.
     """
     known = {key.keyid: (key, True) for key in keys}
     if enclosed is not None:
@@ -177,7 +178,7 @@ def _signers(
 
 
 def _unused(known: Mapping[str, tuple[PublicKey, bool]], signers: Iterable[Signer]) -> list[str]:
-    """Return a complaint about each key in the certificate that has not signed it."""
+    """Return a complaint about each untrusted key that has not signed the certificate."""
     have_signed = {signer.keyid for signer in signers}
     return [
         f"{_SIGNERS} holds the key {keyid}, which has not signed it"

@@ -1,4 +1,4 @@
-"""The members of a certificate besides its outcomes: the log, and the files that came with it."""
+"""Members of a certificate besides its outcomes: the log, the vendor's statement, waivers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Errors of a certificate that are found before any of its outputs is judged.
+"""Errors of making, signing and reading certificates, and of keys.
 
-A `RefusedError` means that the file is not a certificate or was tampered with: nothing it says
-counts. Verdicts that do not hold are not errors but findings, in `verification`.
+A verdict that a certificate must not hold is no error but a `Finding` of `certification.findings`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ __all__ = ["CertificationError", "MissingExtraError", "RefusedError", "Unwritabl
 
 
 class CertificationError(ExpectedError):
-    """A certificate cannot be written, signed or verified; the message says why and what to do."""
+    """A certificate or a key cannot be made or used; the message says why."""
 
 
 class MissingExtraError(CertificationError):
@@ -38,10 +37,10 @@ class UnwritableJournalError(CertificationError):
 
 
 class RefusedError(ExpectedError):
-    """A file is not a certificate, or was changed after it was made.
+    """A file is not a certificate, was changed after it was made, or cannot be read.
 
     Attributes:
-        reasons: each says what was found and what was expected.
+        reasons: each says what is wrong.
         cases: identifiers of the cases whose outputs were changed, if known.
         unread: whether the file could not be read at all, so that it may be a certificate.
     """

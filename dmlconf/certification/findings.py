@@ -1,4 +1,4 @@
-"""The findings of a verification, and its result."""
+"""The reasons why a certificate does not hold, and the result of a verification."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Verification:
     Attributes:
         findings: why it does not hold; empty if it does.
         notes: what anyone who accepts it must know.
-        predicate: what it says about itself; None if a finding is `FindingKind.REFUSED`.
+        predicate: what it says about itself; None if a `Finding` has the kind `REFUSED`.
         statement: what the vendor says.
         run: when the run began and ended, as its log says.
         summary: number of verdicts by status, all reached by the verifier.
@@ -89,7 +89,7 @@ class Verification:
 
     @property
     def result(self) -> Result:
-        """The result that follows from the findings."""
+        """The result that follows from `findings`."""
         if any(finding.kind in _REFUSING for finding in self.findings):
             return Result.REFUSED
         return Result.DOES_NOT_HOLD if self.findings else Result.HOLDS

@@ -24,11 +24,12 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
     """Return the value of JSON text.
 
     Args:
-        name: the name of the member in the message.
+        name: what the message calls the text.
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        RefusedError: it is not JSON, or has a duplicate key, which readers resolve differently.
+        RefusedError: it is not JSON that dmlconf reads, is not `whole` as demanded, or has a
+            duplicate key, which readers resolve differently.
     """
     try:
         return trees.parsed_json(content, unique=True, whole=whole)

@@ -37,7 +37,7 @@ __all__ = [
 
 _LARGEST_KEY_BYTES: Final = 1 << 16
 MOST_KEYS: Final = 32
-"""The most keys that a certificate encloses, the same number as its most signatures."""
+"""The most public keys in a certificate or in a user's file, as many as `MOST_SIGNATURES`."""
 
 _SMALL_ORDER: Final = frozenset(
     bytes.fromhex(point)
@@ -124,7 +124,7 @@ def read_private_key(path: Path) -> PrivateKey:
     """Read a private key.
 
     Raises:
-        CertificationError: the file is not a private Ed25519 key, or is encrypted.
+        CertificationError: the file cannot be read, is encrypted, or is not a private Ed25519 key.
     """
     serialization, ed25519 = _library()
     content = _content(path)
@@ -145,7 +145,8 @@ def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
     """Read the public keys in a file, one at least.
 
     Raises:
-        CertificationError: the file holds something else, or a key that is not Ed25519.
+        CertificationError: the file cannot be read, or holds more than `MOST_KEYS` keys, something
+            else, or a key that `public_key` does not accept.
     """
     _library()
     content = _content(path)
@@ -167,7 +168,7 @@ def public_key(pem: bytes) -> PublicKey:
     """Return the public key that a PEM text holds.
 
     Raises:
-        ValueError: it does not hold a public Ed25519 key.
+        ValueError: it holds no public Ed25519 key, or one under which anybody can sign.
     """
     serialization, ed25519 = _library()
     try:
@@ -193,7 +194,7 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
     """Yield the public keys in a PEM text, in order.
 
     Raises:
-        ValueError: it holds anything else.
+        ValueError: it holds anything else, or more than `MOST_KEYS`.
     """
     if _PUBLIC.sub(b"", pem):
         raise ValueError("has more than public keys in PEM")

@@ -34,7 +34,7 @@ def compared(verdict: Verdict) -> Verdict:
 
 
 def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield a finding for each case whose logged verdict differs from the verifier's."""
+    """Yield a `Finding` for each case on which the log and the verifier differ in `_judgement`."""
     for logged in log.verdicts:
         verdict = verdicts.get(logged.case)
         if verdict is not None and _judgement(logged) != _judgement(verdict):

@@ -86,7 +86,7 @@ def run_order(
 
     Args:
         engine: an engine for the order's plan, with a run that judges no outcomes.
-        on_case: called after every case, with whether its outcome is a breakdown.
+        on_case: called once for every case, with whether its outcome is a breakdown.
 
     Returns:
         identifiers of the cases without an outcome: those that a certified recording lacks.

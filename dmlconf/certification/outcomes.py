@@ -1,8 +1,9 @@
 """The outcomes in a certificate: one for each case that ran, and every distinct output once.
 
-An output of 64 KiB or more is kept as the digest of all its elements and a sample. Unless a
-recording chose them, the elements of the sample follow from the challenge, the case, the output and
-that digest, so nobody knows them before having computed all elements.
+An output of 64 KiB or more, or of which a recording has only a sample, is kept as the digest of all
+its elements and a sample. Unless a recording chose them, the elements of the sample follow from the
+challenge, the case, the output and that digest, so nobody knows them before having computed all
+elements.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ SAMPLE: Final = 4096
 
 _FORMAT: Final = 1
 _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")
-"""The keys that say the kind of outcome; each line has exactly one of them."""
+"""The keys that say the kind of outcome; the line of a case has exactly one of them."""
 _FIRST_CASE: Final = 2
 """The number of the line of outcomes.jsonl that has the first case, after the head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20

@@ -1,4 +1,4 @@
-"""Find contradictions within a certificate's environment, and between it and the log.
+"""Find contradictions within and between a certificate's statement and its log.
 
 This finds mistakes and careless forgeries, but not an invented environment that is consistent
 (docs/certification.md).
@@ -36,7 +36,7 @@ _CLOCKS: Final = timedelta(days=1)
 
 
 def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[str]:
-    """Yield contradictions in a certificate's environment and log.
+    """Yield contradictions within and between the statement and the log of a certificate.
 
     Args:
         log: its log, which must be complete.

@@ -46,7 +46,7 @@ _ENDINGS: Final = (".yaml", ".yml")
 
 
 class UnknownProfileError(LookupError):
-    """A profile does not exist, or lacks a part; the message lists what exists."""
+    """A profile does not exist, or lacks a part; the message names what exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def refusal(profile: Profile, verdict: Verdict) -> str | None:
 
 
 def shortcomings(profile: Profile, capabilities: Capabilities) -> list[str]:
-    """Return a sentence for each thing that a device lacks: the feature level, data types."""
+    """Return sentences that say what a device lacks: the feature level, data types."""
     lacking = []
     if capabilities.feature_level < profile.feature_level:
         lacking.append(

@@ -33,7 +33,7 @@ __all__ = [
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:dmlconf:certificate:v1"
 UNSIGNED_MEMBERS: Final = ("attestation.json", "signers.pem")
-"""They hold the signatures, so no signature can cover them."""
+"""They hold the signatures and the keys for them, and change when another key signs."""
 
 _FORMAT: Final = 1
 
@@ -43,8 +43,8 @@ class Source:
     """The origin of the outputs.
 
     Attributes:
-        backend: the backend, as named on the command line.
-        recording: SHA-256 of the recording that was certified; None for a run on a device.
+        backend: the backend, as the header of the log names it.
+        recording: SHA-256 of the recording that was certified; None for a run.
     """
 
     backend: str
@@ -111,7 +111,7 @@ def read_statement(payload: bytes) -> tuple[Predicate, Mapping[str, str]]:
     """Return the predicate of a statement, and the SHA-256 of each member by name.
 
     Raises:
-        RefusedError: it is not a statement about a certificate.
+        RefusedError: it is not a valid statement about a certificate.
     """
     data = parsed_json(payload, "the statement")
     checker = Checker(bundled_schema("certificate"))

@@ -103,7 +103,7 @@ def verify(
             called after each case, with whether it fails.
 
     Raises:
-        MissingExtraError: it is signed, and `cryptography` is not installed.
+        MissingExtraError: it is signed, and `cryptography` cannot be imported.
         InvalidFilesError: a file of the suite is invalid.
         BackendError: a process could not be started.
     """
@@ -182,7 +182,7 @@ def _verification(
 
 
 def _other_key(certificate: Certificate) -> Finding:
-    """Return the finding that keys of the verifier have not signed the certificate, and who has."""
+    """Return the `Finding` that keys of the verifier have not signed the certificate."""
     lacking = ", ".join(f"{key.keyid} ({key.origin})" for key in certificate.lacking)
     if not certificate.signers:
         return Finding(
@@ -228,7 +228,7 @@ def _profile(certificate: Certificate, demand: Demand) -> Profile | None:
 def _other_versions(
     certificate: Certificate, suite: Suite, profile: Profile | None
 ) -> Iterator[Finding]:
-    """Yield findings if the certificate was made for another version, suite or profile."""
+    """Yield a `Finding` for each of suite, catalogue and profile that is not the one here."""
     predicate = certificate.predicate
     kind = FindingKind.OTHER_VERSION
     again = f"verify it with the dmlconf {predicate.dmlconf} that made it; "
@@ -312,7 +312,7 @@ def _incomplete(
     certificate: Certificate,
     verdicts: Mapping[str, Verdict],
 ) -> Iterator[Finding]:
-    """Yield findings about cases that are missing, superfluous or out of order."""
+    """Yield each `Finding` about missing, superfluous or misplaced cases or an incomplete run."""
     identifiers = [planned.identifier for planned in plan]
     logged = [verdict.case for verdict in log.verdicts]
     lines = certificate.outcomes.lines
@@ -342,7 +342,7 @@ def _untested(verdict: Verdict) -> bool:
 
 
 def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Finding]:
-    """Yield findings about cases whose verdicts the profile does not allow."""
+    """Yield each `Finding` about verdicts that the profile does not allow."""
     by_reason: dict[str, list[Verdict]] = {}
     declined: list[str] = []
     number = 0

@@ -14,12 +14,12 @@ FEWEST_RUNS = 3
 """The fewest runs among which one can stand alone: if there are only two, either may be wrong."""
 
 _CONCLUSIVE = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
-"""Statuses of cases whose results were judged; other statuses do not tell which run is right."""
+"""Statuses that tell whether a run is right; the others do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A case in which one run alone fails or passes, among the runs that judged it.
+    """A case in which, of the runs with a status of `_CONCLUSIVE`, one alone fails or passes.
 
     Attributes:
         run: the index of the run that stands alone, from 0.

@@ -7,7 +7,8 @@ which data of dispatches is kept in the folder of the journal:
 - `all,DISPATCHES,BYTES`: the data of the first DISPATCHES dispatches of each operator and graph,
   BYTES at most
 - `weights,0,BYTES`: only weights, BYTES at most
-- `statistics,1,BYTES`: the statistics of the first dispatch's data, and no data; BYTES is ignored
+- `statistics,1,BYTES`: the statistics of the data of each operator's and graph's first dispatch,
+  and no data; BYTES is ignored
 
 PROGRAM is a script, or `-m MODULE`. The program sees the `sys.argv`, `sys.path` and `__main__` that
 it would have without the hooks.

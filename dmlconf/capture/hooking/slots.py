@@ -87,8 +87,8 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 def ranges(count: int, bindings: int | None) -> tuple[tuple[Range | None, ...], ...]:
     """Return the ranges of each binding of BindInputs or BindOutputs.
 
-    A buffer array has one range per buffer; in the table of an initialiser it has the inputs of one
-    operator, which has none of them bound if its binding is NONE.
+    A buffer array has one range per buffer. In the table of an initialiser, each binding is for one
+    operator: an array of its inputs, or NONE.
 
     Source: IDMLBindingTable::BindInputs and IDMLOperatorInitializer, Microsoft Learn.
     """

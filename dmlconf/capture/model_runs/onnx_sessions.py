@@ -28,7 +28,7 @@ _EXTERNAL_FOLDER: Final = "session.model_external_initializers_file_folder_path"
 
 
 class ModelError(ValueError):
-    """A model or its inputs that cannot be made, read or run."""
+    """A model or its inputs cannot be read or made, or what runs the model is missing."""
 
 
 class OnnxRuntimeError(Exception):

@@ -124,7 +124,7 @@ def _known_fields(
 
 
 class NodeReader:
-    """Reads nodes, each after those that feed it.
+    """Reads nodes, each after those whose descs its inputs need.
 
     Attributes:
         nodes: the nodes that have been read, by name.

@@ -364,7 +364,9 @@ def _unbuildable(
     every_case: bool,
     first_cases: list[Case],
 ) -> Iterator[Problem]:
-    """Yield the problems of first cases, and collect these; with `every_case`, of all cases."""
+    """Yield the problems of first cases, and collect the cases; with `every_case`, only yield those
+    of all cases.
+    """
     from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not needed if cached.
 
     budget = MatrixBudget()

@@ -53,8 +53,8 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
         budget: what this and other matrices may cost together; None for a budget of its own.
 
     Raises:
-        CaseError: a parameter's values cannot be determined, two cases would have the same
-            identifier, or there are no or too many cases.
+        CaseError: a parameter's values or `where` cannot be computed, two cases would have the same
+            identifier, or there are no cases or too many.
     """
     matrix = template.data.get("matrix")
     if matrix is None:

@@ -1,7 +1,7 @@
 """A cache of checked case files, so that an unchanged file is not checked again.
 
-The key of an entry is a digest of the case file's bytes, of the sources of dmlconf that check it,
-and of the schemas.
+The key of a file is a digest of its bytes, of the sources of dmlconf that check it, and of the
+schemas.
 """
 
 from __future__ import annotations

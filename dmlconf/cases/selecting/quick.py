@@ -1,4 +1,4 @@
-"""Choose few cases that cover many: each operator, kind, data type and value of an attribute.
+"""Choose few cases that have most of what many have: kinds, data types, layouts, attributes.
 
 The *features* of a case are read from its entry and the parameters of its matrix, without building
 it. Demanded features include the kind, data types, layouts and values of attributes: cases are

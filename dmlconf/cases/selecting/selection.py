@@ -52,7 +52,7 @@ class Selection:
         tags: a case must have one of them.
         identifiers: identifiers of cases, or patterns with `*` and `?`.
         lists: lists of such identifiers and patterns; a case must be in each list.
-        where: a condition over descs, as `Condition` reads it.
+        where: a condition over facts of cases, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
         quick: whether to take only the cases that `quick_cases` chooses.
         without_tags: a case must have none of them.

@@ -1,4 +1,4 @@
-"""Select cases by a condition over their descs, such as `GroupCount > 1`."""
+"""Select cases by a condition over their facts, such as `GroupCount > 1`."""
 
 from __future__ import annotations
 

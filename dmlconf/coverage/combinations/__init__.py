@@ -1,1 +1,1 @@
-"""Measure which pairs of values of an operator's parameters a suite has: FLOAT16 and padded."""
+"""Measure which pairs of an operator's parameter values a suite has, such as FLOAT16 and padded."""

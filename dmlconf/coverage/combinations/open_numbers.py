@@ -15,7 +15,7 @@ from dmlconf.expressions import FUNCTIONS, ExpressionError
 __all__ = ["FUNCTIONS_OF_OPEN_NUMBERS", "Answers", "OneOf", "OpenNumber", "OpenSizes", "possible"]
 
 _MOST_PATHS: Final = 256
-"""Maximum number of series of answers to try; a condition with as many counts as possible."""
+"""Maximum number of series of answers to try; a condition with as many is taken as possible."""
 
 
 class Answers:

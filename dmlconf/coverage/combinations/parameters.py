@@ -44,7 +44,7 @@ class Parameter:
     Attributes:
         name: what to call it, such as `layout of OutputTensor`.
         values: the values that matter, such as `padded`.
-        read: returns the value of a case, which may be another one, or None if it has none.
+        read: returns the value of a case, which `values` may lack; None if the case has none.
         assigned: returns what a value says about a desc.
     """
 

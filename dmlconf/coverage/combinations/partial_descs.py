@@ -206,7 +206,7 @@ def _impossible(
     """Return why parts of a desc are impossible together.
 
     Args:
-        at_least: only constraints that read at least this many of the parts are evaluated.
+        at_least: only constraints that read at least this many known fields are evaluated.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]
     if operator.support and not tables:
