@@ -1,4 +1,4 @@
-"""Run single cases on backends and judge them, as often as a diagnosis needs."""
+"""Run cases on backends and judge them, as often as a diagnosis needs."""
 
 from __future__ import annotations
 

@@ -21,12 +21,14 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""How many expressions are combined into pairs, `A and B`: those that nearly all failures
-meet in groups with the most failures in total.
+"""How many expressions are combined into pairs, `A and B`: those for which the groups whose
+failures nearly all meet the expression have the most failures in total.
 """
 
 _NEARLY: Final = 0.9
-"""A condition explains nearly all of a group if this share of its failures meets it."""
+"""A condition explains nearly all of a group if this share of the group's failures meets it, and at
+most a tenth as many passes.
+"""
 
 _SLIGHTLY_LONGER: Final = 6.0
 """Bits by which a shared condition's description may be longer than the group's own."""

@@ -33,7 +33,7 @@ _FAMILIES: Final = (
     ("INT64", "INT32", "INT16", "INT8", "INT4"),
     ("UINT64", "UINT32", "UINT16", "UINT8", "UINT4"),
 )
-"""Groups of data types, each of one width or kind."""
+"""Data types that have a width or a kind in common."""
 
 _MOST_PAIRED: Final = 3
 """How many of an operator's first tensors are compared with each other."""
@@ -62,7 +62,8 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         groups: indices of verdicts; the lowest and highest numbers of a group become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
-    facts = [dict(verdict.facts) for verdict in verdicts]  # A large log keeps them as text.
+    # A large log keeps facts pickled (`run_log.packed`): unpack each once.
+    facts = [dict(verdict.facts) for verdict in verdicts]
     names = list(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, facts)))))
     columns = {name: Column([each.get(name) for each in facts]) for name in names}
     in_place = columns.pop(IN_PLACE, None)

@@ -57,7 +57,7 @@ class Diagnosis:
         reduced: the smallest case found that fails in the same way; None if the case could not be
             reduced.
         reduced_verdict: the verdict on the reduced case; if there is none, on the case itself.
-        trials: the reduced case with each factor changed, and the verdicts.
+        trials: the reduced case with one factor changed at a time, and the verdicts.
         culprit: the factor that is to blame; None if no factor is.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
             None for operators, and if no such rewrite is known.
@@ -99,7 +99,7 @@ def diagnose(
     """Diagnose a failing case: reproduce it, reduce it, and change one factor at a time.
 
     Args:
-        seconds: how long it may take to reproduce the failure and reduce the case.
+        seconds: how long after the beginning the reduction stops at the latest.
         others: backends on which to run the smallest case as well.
         own: the mutant of the rewrite that the case tests; None if it tests none.
 

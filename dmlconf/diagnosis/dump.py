@@ -1,4 +1,4 @@
-"""Write everything known about a failing case: inputs, expected, allowed and actual values."""
+"""Write everything known about a failing case: inputs, expected, permitted and actual values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dump_cases(
 ) -> list[Path]:
     """Run cases again, and write each to a case file with a folder of NumPy files.
 
-    The files are `TENSOR.input.npy` and, for each output, `TENSOR.expected.npy`,
+    The files are `TENSOR.input.npy` and, as far as they are known, `TENSOR.expected.npy`,
     `TENSOR.actual.npy`, and the ends of what the rule permits: `TENSOR.lowest.npy` and
     `TENSOR.highest.npy`.
 
@@ -32,6 +32,7 @@ def dump_cases(
 
     Raises:
         OSError: a file cannot be written.
+        BackendError: a worker could not be replaced.
     """
     folder.mkdir(parents=True, exist_ok=True)
     half = backend.capabilities.half_precision

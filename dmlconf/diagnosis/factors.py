@@ -68,7 +68,7 @@ class Culprit:
 
 
 def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
-    """Yield a case with each factor changed, the options of the backend first."""
+    """Yield a case with one factor changed at a time, the options of the backend first."""
     options = option_experiments(case, backend)
     if case.forms:
         yield from (each for each in options if each.factor != "compilation")
@@ -89,7 +89,7 @@ def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
 
 
 def option_experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
-    """Yield the case with each of the backend's `OPTIONS` changed."""
+    """Yield the case with one of the backend's `OPTIONS` changed at a time."""
     for option, (factor, blame) in OPTIONS.items():
         parts = [part for part in option_parts(backend.options) if part]
         own = next((part for part in parts if part.startswith(f"{option}=")), None)

@@ -1,4 +1,4 @@
-"""Group the failures of a run by operator and reason, and explain what each group shares."""
+"""Group the failures of each operator in a run, and explain what each group shares."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ class OrderResult:
     """The result of running a case again after the cases that preceded it.
 
     Attributes:
-        case: the case that failed again; if none failed again, the first of `symptom.cases`.
+        case: the case that failed again; if none failed again, the first of `symptom.cases`
+            in the plan.
         earlier: the fewest earlier cases found after which the case fails; all of them if it did
             not fail again.
         before: how many cases of the suite ran earlier in the case's process.

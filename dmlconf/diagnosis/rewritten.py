@@ -47,7 +47,7 @@ def same_as_rewritten(
     own: Mutant | None,
     one_by_one: Callable[[Case], Outputs | None],
 ) -> Mutant | None:
-    """Return the mutant of a graph that gives the device's outputs bit by bit; None if none does.
+    """Return a mutant of a graph that gives the device's outputs bit by bit; None if none is found.
 
     Args:
         own: the mutant of the case's own rewrite, which is tried first.

@@ -93,7 +93,7 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 
 
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
-    """Return the condition of the shortest description; None if nothing separates the cases.
+    """Return the condition that separates the cases best; None if nothing separates them.
 
     If nearly every case fails, as with 401 failures and 16 passes, a condition that only some
     failures meet is an accident. Then the condition that every case meets is returned.

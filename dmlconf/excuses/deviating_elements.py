@@ -1,4 +1,4 @@
-"""Find the elements of an output that a deviation or a finding, such as one of WebNN, concerns.
+"""Find the elements of an output that a deviation or a finding concerns.
 
 Each function returns a mask of the output's sizes. Its docstring says where the mask is True.
 """
@@ -28,7 +28,7 @@ def _near(
     relative: float,
     absolute: float,
 ) -> Array:
-    """Numbers within a relative plus an absolute error: 1.001 for 1 if `relative` is 1e-3."""
+    """Numbers within a relative plus an absolute error: 1.0005 for 1 if `relative` is 1e-3."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     with np.errstate(invalid="ignore"):
@@ -193,7 +193,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integer powers with a floating-point exponent that their type lacks: (-8) ^ 0.5, 2 ^ 31.5."""
+    """Integers raised to floating-point numbers, if their type lacks the result: (-8) ^ 0.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":

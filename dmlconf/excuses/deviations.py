@@ -1,7 +1,8 @@
 """Deviations: where the specification of ONNX or WebNN differs from DirectML's documentation.
 
-Each deviation quotes a sentence of the target's specification, with a link. A failure is waived if
-the case passes once the right elements replace those that deviations concern.
+Each deviation quotes a sentence of the target's specification, with a link. A refusal is waived
+if a deviation permits it; wrong values, if the case passes once the right elements replace those
+that deviations concern.
 """
 
 from __future__ import annotations

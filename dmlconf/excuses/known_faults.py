@@ -81,8 +81,8 @@ class NodeCondition:
         operators: the operators of which the node is one.
         when: a condition over the node's desc and three names: `Consumers`, how many nodes read its
             outputs; `OutputNumbers`, the indices of the graph's outputs that it feeds;
-            `NumbersWritten`, the indices of those to which DirectML wrongly writes nodes of its
-            operator (`numbers_written`).
+            `NumbersWritten`, the indices of graph outputs to which DirectML writes what nodes of
+            its operator give (`numbers_written`).
     """
 
     operators: frozenset[str]
@@ -290,7 +290,7 @@ class KnownFault:
         return bool(case.nodes) and (unsteady or reason in _OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
-        """Return an operator's outputs with the fault; None if the fault does not apply."""
+        """Return an operator's outputs with the fault; None if unknown, or if it does not apply."""
         if self.formula is None or case.operator_name not in self.operators:
             return None
         if self.when is not None and not Scope(None, None, self.when).covers(case):
@@ -340,7 +340,7 @@ def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
 
 
 def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:
-    """Return whether an output is the predicted one, within what its rule permits around that."""
+    """Return whether an output is the predicted one, in every bit or as its rule permits."""
     actual = outcome.arrays.get(name, outcome.samples.get(name))
     target = prediction.outputs[name]
     if actual is None or actual.dtype != target.dtype or actual.shape != target.shape:

@@ -49,7 +49,7 @@ class WaiverFile:
     waivers: tuple[Waiver, ...]
 
     def require_cases(self, paths: Sequence[Path], store: Entries | None) -> None:
-        """Raise an error if waivers name cases neither under the paths nor in the bundled suite.
+        """Raise an error if waivers name cases that neither the paths nor the bundled suite have.
 
         Args:
             paths: files and folders of cases.
@@ -112,8 +112,8 @@ def read_waivers(path: Path) -> WaiverFile:
     """Read a file of waivers.
 
     Raises:
-        InvalidFilesError: the file cannot be read, does not fit its schema, or has unknown names,
-            invalid dates or ranges.
+        InvalidFilesError: the file cannot be read, does not fit its schema, or has problems such
+            as unknown names.
     """
     document = checked_document(path, "waivers", _problems)
     lines = document.item_lines["waivers"]

@@ -1,7 +1,7 @@
 """Waivers: known failures that are accepted on some devices, within a bound, until a date.
 
 A case that fails as its waiver says is `waived`. A case is `stale` if it passes although its waiver
-is not intermittent, fails otherwise or worse, or if its waiver has expired.
+is not intermittent, fails otherwise or worse, or fails after its waiver has expired.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """The devices on which a failure is known; None stands for any.
+    """The devices on which a failure is known; None, or no adapters, stands for any.
 
     Attributes:
         adapters: patterns of the adapter's description, or of its vendor and device, as
@@ -171,7 +171,7 @@ class Waivers:
     day: date = date.min
 
     def applied(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict; it is `waived` or `stale` if a waiver covers the case.
+        """Return the verdict; if a waiver covers the case, it may be `waived` or `stale`.
 
         Only verdicts on cases that passed, failed or broke can change.
         """

@@ -99,8 +99,8 @@ class Conclusion:
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, which known faults, deviations and a substrate's limits may excuse.
 
-        A finding only changes the reason. Nothing excuses a case that contradicts the reference;
-        waivers are applied later.
+        A finding only changes the reason, and a dispute excuses only the reference's own outputs.
+        Nothing excuses a case that contradicts the reference; waivers are applied later.
         """
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.CONTRADICTION:
             return verdict
@@ -119,7 +119,7 @@ class Conclusion:
         An unexpected exception becomes a verdict, so that the verdicts on other cases are not lost.
 
         Raises:
-            ExpectedError: a recording cannot be read.
+            ExpectedError: for example, a recording cannot be read.
         """
         try:
             return (yield from self._of(item, result))

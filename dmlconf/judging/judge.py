@@ -258,7 +258,7 @@ def _digests(outcome: Outputs) -> dict[str, str]:
 
 
 def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return the expectation of a case: what it states and, where that lacks, that of `against`."""
+    """Return what a case expects: what it states and, for other outputs, what `against` gives."""
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated

@@ -35,9 +35,9 @@ def may_judge_nothing(operator: Entry) -> bool:
 
 
 def judges_nothing(case: Case) -> bool:
-    """Return whether any outputs of the right sizes and types pass, with verdict `unchecked`.
+    """Return whether the verdict is `unchecked` for all values, if sizes and types are right.
 
-    The result is False for cases that must be rejected or break a constraint.
+    The result is False for cases that must be rejected, break a constraint or exceed the memory.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return False
@@ -52,7 +52,7 @@ def judges_nothing(case: Case) -> bool:
     def is_open(name: str, expected: Array) -> bool:
         return room(expected, rules[name], allowances.of(name)).open == expected.size
 
-    # Zeros come first: they rarely need the reference, and openness hardly depends on the value.
+    # Zeros come first: they rarely need the reference, and the value hardly matters.
     tensors = case.outputs()
     if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
         return False

@@ -78,7 +78,7 @@ def _packed(tensor: TensorDesc) -> TensorDesc:
 
 
 PLAINER: Final[tuple[Callable[[TensorDesc], TensorDesc], ...]] = (_plain, _unflagged, _packed)
-"""Changes that make a tensor simpler: to a data type and Sizes only, without flags, or packed."""
+"""Changes that make a tensor simpler: only data type and Sizes; no flags or alignment; packed."""
 
 
 def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int) -> dict[str, Any]:

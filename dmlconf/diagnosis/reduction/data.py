@@ -144,7 +144,8 @@ _MOST_SINGLE: Final = 64
 
 
 def simpler_values(name: str, array: Array) -> Iterator[Array]:
-    """Yield the array with elements set to 0 or 1, the largest changes first, then rounded.
+    """Yield the array with elements set to 0 or 1, the largest changes first, then with
+    floating-point numbers rounded or, if finite, limited to -1 to 1.
 
     Args:
         name: the tensor's name; indices are set to 0 only.

@@ -1,4 +1,4 @@
-"""The passes that reduce a graph: first its nodes, then the descs of the remaining nodes."""
+"""The passes that reduce a graph: first its nodes, then their descs and the data."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterato
 
 
 def _ends(graph: Graph, slot: Slot) -> list[Slot]:
-    """Return nodes' tensors for a tensor: itself or, for a graph's input, readers of its Sizes."""
+    """Return the tensor or, for an input of the graph, the tensors of its Sizes that it feeds."""
     if slot[0] != INPUT:
         return [slot]
     tensor = graph.inputs[slot[1]]
@@ -220,7 +220,7 @@ def _with_sizes(
 
 
 def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
-    """Return the graph with each node's desc changed, and its inputs and outputs accordingly."""
+    """Return the graph with each node's desc changed, and the tensors that edges join to nodes."""
     nodes = tuple(
         replace(node, desc=change(node)) if isinstance(node, Node) else node for node in graph.nodes
     )

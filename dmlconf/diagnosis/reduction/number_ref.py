@@ -1,4 +1,4 @@
-"""References to the numbers of a desc that a reduction changes: sizes and attributes."""
+"""References to what a reduction changes in a desc: sizes, data types and attributes."""
 
 from __future__ import annotations
 
