@@ -16,7 +16,7 @@ from dmlconf.cases.model import PlannedCase
 __all__ = ["MOST_LOSSES", "Assignments", "Loss"]
 
 MOST_LOSSES: Final = 3
-"""How many workers a case may end before it is `broken`."""
+"""A case that has ended this many workers is `broken`."""
 
 _LARGEST_BATCH: Final = 256
 

@@ -1,7 +1,7 @@
 """A connection to Dask's scheduler: its workers, and calls to them.
 
-Each call is pinned to a worker, so that it is known which worker ran what. Requests run in separate
-threads, since Dask waits forever for what hangs or is cut off.
+Each call is pinned to a worker, so that it is known which worker ran what. Dask's calls that wait
+run in threads of their own, since they wait forever for what hangs or is cut off.
 """
 
 from __future__ import annotations

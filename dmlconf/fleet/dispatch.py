@@ -53,7 +53,7 @@ class Member:
 
 
 def same_device(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two environments have the same adapter, driver and software under test."""
+    """Return whether two environments have the same device, software and options."""
     from dmlconf.backends.subject import same_source
 
     return same_source(one, other)
@@ -69,7 +69,7 @@ class Fleet:
     def __init__(
         self, cluster: Cluster, job: Job, on_trouble: Callable[[str], None] = lambda message: None
     ) -> None:
-        """`on_trouble` gets a message for the user when a worker is lost or refused."""
+        """`on_trouble` gets messages for the user, such as that a worker is lost or refused."""
         self._cluster = cluster
         self._job = job
         self._on_trouble = on_trouble
@@ -87,7 +87,7 @@ class Fleet:
         """Prepare all connected workers for the job, and return them.
 
         Raises:
-            BackendError: there are none, or one of them cannot run the job.
+            BackendError: there are none, one of them cannot run the job, or the scheduler is gone.
         """
         began = monotonic()
         while not self._cluster.workers:

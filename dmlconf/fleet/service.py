@@ -187,7 +187,7 @@ class _Session:
 
 
 class _OtherSuiteError(BackendError):
-    """This machine's suite differs from the job's."""
+    """This machine's suite or catalogue differs from the job's."""
 
 
 _SESSIONS: Final[dict[str, _Session]] = {}

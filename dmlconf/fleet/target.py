@@ -56,11 +56,11 @@ def fleet_targets(
     """Prepare a scheduler's workers; yield one `Target`, or one per kind of device.
 
     Args:
-        warn: gets a message about each worker that is lost or refused.
+        warn: gets messages, such as that a worker is lost or refused.
         by_adapter: whether workers with different devices get a `Target` for each kind.
 
     Raises:
-        BackendError: a worker cannot be used, or devices differ and `by_adapter` is false.
+        BackendError: `Fleet.prepare` raises it, or devices differ and `by_adapter` is false.
     """
     job = _job(run)
     fleet = Fleet(cluster, job, warn)

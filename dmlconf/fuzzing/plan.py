@@ -34,7 +34,7 @@ class Fuzz:
 
     Attributes:
         operators: names in the catalogue.
-        seed: determines every case, together with the names of operators and the case's number.
+        seed: determines every case, together with the other attributes and the case's number.
         nodes: the largest number of random nodes of a graph.
         rewrites: cases of rewrites, whose graphs are inserted into a random third of the graphs.
     """

@@ -54,7 +54,7 @@ class Addition:
     Attributes:
         run: the id of the run.
         new: whether the run was not in the history before.
-        changes: how many verdicts were stored, as they differ from those of the run before.
+        changes: how many verdicts were stored: those that differ from the run before.
     """
 
     run: int

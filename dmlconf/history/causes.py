@@ -1,4 +1,4 @@
-"""Name possible causes of a changed verdict: the case, dmlconf, its rules, or the environment."""
+"""Name possible causes of a changed verdict, such as the case, dmlconf, its rules or the driver."""
 
 from __future__ import annotations
 

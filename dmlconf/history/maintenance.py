@@ -69,7 +69,7 @@ def copy_runs(source: Database, target: Database) -> int:
     """Copy the runs that the target lacks, each in one transaction, and return their number.
 
     Raises:
-        HistoryError: source and target are the same, or a run of the source lacks verdicts.
+        HistoryError: source and target are the same, or the source is damaged.
     """
     if source.engine.url == target.engine.url:
         raise HistoryError(printable(f"{target.name} cannot be merged with itself"))

@@ -92,7 +92,7 @@ class Overview:
         totals: the totals of each run, by the run's id and by operator.
         stories: the changes of each case that ever failed, by the case's identifier.
         regressions: the changes that `regressions` returns for all runs.
-        failing: for each subject, the last change of each case that fails in its latest whole run.
+        failing: for each subject, the last change of each case that fails in its `latest` run.
         handles: the handle of each case that ever failed, unique among all cases of the history.
     """
 

@@ -1,1 +1,1 @@
-"""Reports on runs, comparisons, suites and more: functions that return text, data or pages."""
+"""Reports on runs, comparisons, suites and more, as text, data and pages."""

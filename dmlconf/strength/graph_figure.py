@@ -27,7 +27,7 @@ class GraphTally:
 
     Attributes:
         tried: how often it was tried; a defect counts only where it changes an output of a graph.
-        failed: how often the verdict failed.
+        failed: how often the graph failed.
         unexpected: the graphs whose verdict is wrong, with the change: a defect that passes, or a
             legitimate difference that fails.
     """

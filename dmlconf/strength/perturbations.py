@@ -149,10 +149,10 @@ class PerturbationTally:
 
 @dataclass(frozen=True, slots=True)
 class Exceptional:
-    """A lower target, in percent, for the share of one kind of perturbation that is caught.
+    """A lower share, in percent, of one kind of perturbation that must be caught.
 
     Attributes:
-        operators: the operators that lower the share; the others must reach the usual target.
+        operators: the operators that lower the share; the others must reach the usual one.
     """
 
     target: float

@@ -52,7 +52,7 @@ def summed_axis(case: Case) -> int:
 
 
 def partial_sums(site: Site) -> list[Array] | None:
-    """Return parts of an output that add up to it, FLOAT64; None if the operator is not linear.
+    """Return parts of an output that add up to it, FLOAT64; None, for example, if it is not linear.
 
     The first part is the result for a first input of zeros, such as a bias; each other part is what
     some elements of that input along an axis add to it.

@@ -19,7 +19,7 @@ WIDTH: Final = 100
 """Columns of the text."""
 
 PICTURE_WIDTH: Final = 80
-"""Columns of the picture: in a page 700 pixels wide, letters are 13 pixels high."""
+"""Columns of the picture: in a page 700 pixels wide, the font size is 14 pixels."""
 
 _INDENT: Final = "    "
 """Stands before each part but the first of a line that is too long for the picture."""

@@ -1,4 +1,4 @@
-"""Remarks that all reports on a run make: open elements, known faults, unusual errors, warnings."""
+"""Remarks in reports on a run, such as on open elements, known faults and warnings."""
 
 from __future__ import annotations
 

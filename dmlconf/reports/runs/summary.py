@@ -57,8 +57,8 @@ class OperatorTotals:
     Attributes:
         operator: the name of the operator or family, or `total`.
         worst_ulp: the greatest distance in ULP of outputs with the rule `ulp`; None without such.
-        margin: the greatest share of its limit that a passing case uses; None where every rule is
-            exact, or the log has no margins.
+        margin: the greatest share of its limit that an output of a passing case uses, `exact` rules
+            aside; None without such outputs.
         seconds: how long the backend took in total.
         histogram: how many elements have which distance in ULP, as in the verdicts' figures.
     """
@@ -155,7 +155,7 @@ def shown_statuses(total: OperatorTotals) -> list[Status]:
 def closing_sentence(log: RunLog) -> str:
     """Return one sentence on how the run ended.
 
-    If no case passed, the sentence says so, even if none failed.
+    If no case passed in a complete run without failures, the sentence begins `NOTHING PASSED`.
     """
     counts = {status: count for status, count in status_counts(log).items() if count}
     failing = {status: count for status, count in counts.items() if status.fails_run}
@@ -260,7 +260,7 @@ def nearest_lines(log: RunLog) -> list[str]:
 
 
 def diagnostic_lines(reason: Reason) -> list[str]:
-    """Return the last lines of what the backend's process wrote to standard error."""
+    """Return the last lines of a reason's diagnostics."""
     return reason.diagnostics.rstrip().splitlines()[-MOST_DIAGNOSTIC_LINES:]
 
 

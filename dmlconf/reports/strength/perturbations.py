@@ -13,7 +13,7 @@ from dmlconf.strength.tallies import share
 __all__ = ["PERTURBATIONS", "KindShare", "Perturbations", "kind_shares", "weak_kinds"]
 
 TARGET: Final = 99.0
-"""What share of perturbed outputs should fail, in percent, unless a kind has a lower target."""
+"""What share of perturbed outputs should fail, in percent, unless less suffices for a kind."""
 
 _HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught", "Share", "Target")
 

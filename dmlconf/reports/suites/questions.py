@@ -1,6 +1,6 @@
 """Report which questions of `schemas/questions.yaml` the cases of a suite ask of each operator.
 
-An example is `ends-of-words`: are integers right on both sides of where 8, 16 or 32 bits end?
+For example, `ends-of-words` asks whether integers are right on both sides of where 32 bits end.
 """
 
 from __future__ import annotations

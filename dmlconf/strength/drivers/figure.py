@@ -145,7 +145,7 @@ class DriverFigure:
 
     @property
     def few(self) -> list[DefectResult]:
-        """The results of defects that at least one case catches, but fewer than `FEW`."""
+        """The results of defects that 1 to `FEW` - 1 cases catch; none unless `tells_few`."""
         if not self.tells_few:
             return []
         return [pair for pair in self.pairs if 0 < pair.tally.caught < FEW]
