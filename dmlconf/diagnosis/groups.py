@@ -19,7 +19,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict, failing_varian
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
 
 _REJECTIONS: Final = frozenset({ReasonKind.ACCEPTED_INVALID, ReasonKind.WRONG_REJECTION})
-"""Failures of cases that must be rejected; they are compared with rejected cases."""
+"""Failures by a missing or wrong rejection; they are compared with rejected cases that pass."""
 
 _LEAST_LEFT: Final = 2
 """At least this many failures that do not meet a condition form a separate group."""
