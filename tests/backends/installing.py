@@ -28,7 +28,7 @@ def install_plugin(
     distribution: str | None = None,
     version: str = "1.0",
 ) -> None:
-    """Write a distribution that registers a backend into a folder.
+    """Write into a folder a distribution that registers a backend.
 
     Args:
         folder: the folder, which must be on the path of modules.

@@ -73,7 +73,7 @@ def test_axe_finds_nothing(
 
 
 def longest_names(*statuses: Status) -> list[RunLog]:
-    """Return a run for each status, of a case of the operator with the longest name."""
+    """Return a run for each status, which a case of the operator with the longest name has."""
     name = "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"
     return [
         run_log([*VERDICTS, verdict(f"{name.lower()}/boundary/halves", name, status)])

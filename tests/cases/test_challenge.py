@@ -1,4 +1,4 @@
-"""`--challenge` gives generated cases other data, and leaves all other cases as they are."""
+"""`--challenge` changes what most fills generate, unless a case is documented or states outputs."""
 
 from __future__ import annotations
 

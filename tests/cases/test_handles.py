@@ -1,4 +1,4 @@
-"""Handles of cases are short, safe in a shell, unique in a run, and the same in every run."""
+"""Handles are short, safe in a shell, unique in a run, and the same in every run but in length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--quick` chooses a few cases that together have every data type, layout and attribute value."""
+"""`--quick` chooses a few cases that together cover data types, layouts and attribute values."""
 
 from __future__ import annotations
 

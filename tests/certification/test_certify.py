@@ -1,6 +1,6 @@
 """`dmlconf certify` writes certificates or says why not, can continue, and `dmlconf sign` signs.
 
-A journal, `it.dmlcert.partial`, keeps the outcomes of a certification that has not ended.
+A journal, `it.dmlcert.partial`, keeps the outcomes until the certificate is written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A wheel contains its suite already checked, which is used as long as no file has changed."""
+"""A wheel contains its suite already checked; a file needs a check if it or a source changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before it starts, a run shows a line with backend, number of cases and expected time."""
+"""Before it starts, a large run says what it tests, against what, and on `numpy` for how long."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     quick = dmlconf_here(tmp_path, "list", *paths, *some, "--quick").stdout.splitlines()
     kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
     files = {path.stem for path in (cases_directory() / "gather").glob("*.yaml")}
-    # All cases of `captured` and `model` have the tag `model`, which runs on numpy leave out.
+    # All cases of `captured` and `model` have the tag `model`: too costly for `--quick`.
     assert set(kinds) == files - {"captured", "model"} > {"documented", "matrix", "combinations"}
 
 

@@ -39,8 +39,8 @@ def inside(
 ) -> subprocess.CompletedProcess[str]:
     """Run a shell in a new namespace, in which `$D` runs dmlconf; `set -e` holds.
 
-    Temporary files are in `tmp` below the directory. No other variable, apart from those in `more`,
-    names a folder in which dmlconf keeps files.
+    TMPDIR is `tmp` below the directory. No other variable, apart from those in `more`, names a
+    folder in which dmlconf keeps files.
     """
     (directory / "tmp").mkdir(exist_ok=True)
     kept = environment(directory, TMPDIR=str(directory / "tmp"), D=shlex.join(DMLCONF))

@@ -1,4 +1,4 @@
-"""Every exit code of the documented table occurs for the reasons that the table gives."""
+"""Exit codes 0 to 6 and 70 occur for the reasons that the documented table gives."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
     """Return the draft as a case.
 
     Raises:
-        ValueError: numbers of the draft do not fit its tensors or scalars.
+        ValueError: tensors or scalars of the draft cannot have its numbers.
     """
     require_scalars(operator, draft.desc)
     data: dict[str, Any] = {}
@@ -202,7 +202,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
 
 
 def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
-    """Return drafts of small cases, without layouts and flags, and what drafts may take from cases.
+    """Return drafts of small cases and of `starts`, without layouts or flags, and values to take.
 
     A draft keeps the class of its case's data only if that means infinities or NaN: since the case
     shows mistakes with such data, the draft may do so, too.
@@ -434,7 +434,7 @@ def layout_name(tensor: TensorDesc) -> str:
 
 
 def may_have(draft: Draft, name: str, value: str) -> bool:
-    """Return whether a parameter is a layout that its tensor can have without other sizes."""
+    """Return whether `value` is a layout that the tensor of `name` can have in its own sizes."""
     value_of = draft.desc.get(name.removeprefix("layout of "))
     tensor = value_of[0] if isinstance(value_of, tuple) and value_of else value_of
     if not name.startswith("layout of ") or not isinstance(tensor, TensorDesc):

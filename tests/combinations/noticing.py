@@ -1,4 +1,4 @@
-"""Check that a generated case notices mistakes: with a changed expectation it must fail."""
+"""Check that a case notices mistakes: with changed expectations or wrong outputs it must fail."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _FEW_ELEMENTS: Final = 5_000
 """Channels times the last size at most for images with two rows, so that these are small, too."""
 
 _MOST_PRODUCTS: Final = 60_000
-"""Most multiplications in a batch: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""
+"""The most multiplications in a batch: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""
 
 
 def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
@@ -42,7 +42,7 @@ def starts(operator: Operator, desc: Desc) -> Iterator[Desc]:
 
     Args:
         operator: the operator; for most operators nothing is yielded.
-        desc: a desc of the operator, whose data types and other fields stay the same.
+        desc: a desc of the operator, whose data types stay the same.
     """
     make = _STARTS.get(operator.name)
     if make is None:

@@ -1,4 +1,4 @@
-"""Coverage shows which operators and pairs captured cases use, and which no other case uses."""
+"""Coverage shows which operators and neighbours captured cases use, and which only these use."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class MeasuredGraph:
 
 
 def measured_graphs() -> Iterator[MeasuredGraph]:
-    """Reduce the first graph of each template with at most eight nodes, and yield the results."""
+    """Reduce the first graph of each template, if it has at most eight nodes; yield the results."""
     for planned in _chosen():
         case = valid_case(planned)
         if not isinstance(case, GraphCase) or isinstance(case.expectation, ExpectedRejection):

@@ -73,5 +73,5 @@ def create(argument: str) -> Backend:
 
 
 def install(folder: Path) -> None:
-    """Write a distribution that registers the backend `witness` into a folder."""
+    """Write into a folder a distribution that registers the backend `witness`."""
     install_plugin(folder, "witness", module=__name__)

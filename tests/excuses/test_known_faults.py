@@ -224,7 +224,7 @@ def test_faults_are_those_of_the_version(tmp_path: Path) -> None:
     assert names_in("1.7.9") == {"wrong-there"}
     assert names_in("1.8.1") == names_in("1.9.1") == {"wrong-there", "not-in-a-graph"}
     assert names_in("1.13.1") == {"wrong-there"}
-    # A version newer than all tested ones may have no fault.
+    # A version newer than all tested ones is taken to have none.
     assert names_in("1.14.2") == set()
 
 

@@ -49,5 +49,5 @@ def create(argument: str) -> Backend:
 
 
 def install(folder: Path) -> None:
-    """Write a distribution that registers the backend `lab` into a folder."""
+    """Write into a folder a distribution that registers the backend `lab`."""
     install_plugin(folder, "lab", module=__name__)

@@ -123,7 +123,7 @@ def _anew(folder: Path, seed: int) -> Path:
 
 
 def _told(what: str, first: int, count: int, findings: Iterable[str]) -> bool:
-    """Print findings as they come, then a summary; return whether there were any."""
+    """Print failures as they come, then a summary; return whether there were any."""
     began, number = time.monotonic(), 0
     for number, finding in enumerate(findings, 1):  # noqa: B007 - Used after the loop.
         click.echo(finding)

@@ -54,7 +54,7 @@ def opened_campaign(folder: Path, seed: int | None) -> Campaign:
     """Return the campaign of a folder, or a new one there.
 
     Args:
-        folder: the folder of the campaign; findings stay in it.
+        folder: the folder of the campaign; mutants at which dmlconf failed stay in it.
         seed: the seed of a new campaign; by default a random one.
     """
     try:

@@ -140,7 +140,7 @@ _TOKEN: Final = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def mutated_value(random: Random, data: Any, times: int) -> Any:
-    """Return a copy of a JSON-like value, changed at up to `times` places."""
+    """Return a copy of a JSON-like value with up to `times` changes."""
     root = [copy.deepcopy(data)]
     for _ in range(times):
         places = places_of(root)

@@ -309,5 +309,5 @@ def create(argument: str) -> Backend:
 
 
 def install(folder: Path) -> None:
-    """Write a distribution that registers the backend `hostile` into a folder."""
+    """Write into a folder a distribution that registers the backend `hostile`."""
     install_plugin(folder, "hostile", module=__name__)

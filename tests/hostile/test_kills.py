@@ -1,4 +1,4 @@
-"""A killed run loses no verdict and leaves no process or file behind.
+"""A killed run keeps logged verdicts and leaves no process; the next removes its temporary folder.
 
 `python -m tests.hostile kills --count N` tries more kills than this sample.
 """

@@ -165,7 +165,7 @@ def elsewhere(case: Case) -> int:
 def test_other_backends_are_compared_with_the_reference_beside_the_sample(
     tmp_path: Path, case: Case
 ) -> None:
-    # Outside of the sample the reference is not compared with itself; other backends are.
+    # Outside of the sample all backends but the reference are compared with the reference.
     wrong = without(case, elsewhere(case), right(case))
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")

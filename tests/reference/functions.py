@@ -45,7 +45,7 @@ ATTENTION_TENSORS: Final = (
 
 
 def integers(data_type: DataType) -> st.SearchStrategy[int]:
-    """Return a strategy for integers of a data type, many of them near its limits."""
+    """Return a strategy for integers of a data type, many of them near its greatest."""
     least, greatest = int(data_type.minimum), int(data_type.maximum)
     return (
         st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)

@@ -1,4 +1,4 @@
-"""`--report FORMAT:FILE` writes every format, and refuses others with a message that helps."""
+"""`--report` takes every format, and refuses others with a message that helps."""
 
 from __future__ import annotations
 

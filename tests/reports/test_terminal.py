@@ -1,4 +1,4 @@
-"""The terminal report looks like its snapshots, at each width."""
+"""The terminal report looks like its snapshots at each width, and no log controls the terminal."""
 
 from __future__ import annotations
 

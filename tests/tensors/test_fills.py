@@ -1,4 +1,4 @@
-"""`fill:` in case files: each kind gives the same numbers on every machine."""
+"""`fill:` in case files: each kind gives the same numbers everywhere, or refuses its arguments."""
 
 from __future__ import annotations
 

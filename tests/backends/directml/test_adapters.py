@@ -1,4 +1,4 @@
-"""Adapters are chosen by index or name, and a driver that ends its process loses only its entry."""
+"""Adapters are chosen by index or name; a driver that ends its process costs only its own entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of one submission (a batch) each have own memory; a case that is too large runs alone."""
+"""Cases of one submission (a batch) share no memory; a case that is too large runs alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Faults, such as a touched guard band, are found in memory after two dispatches of a case.
 
-Before each dispatch, the memory around the inputs has another fill value (poison).
+The memory around the inputs has different fill values (poison) before the two dispatches.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_invalid_descs_and_gradients_are_not_expressible(tmp_path: Path) -> None
 def test_an_operator_of_the_optimiser_that_does_not_load_is_a_failure_and_no_limit(
     tmp_path: Path,
 ) -> None:
-    # ONNX Runtime makes its own QLinearConv or QLinearAveragePool of this model, and refuses that.
+    # ONNX Runtime makes its own QLinearAveragePool of this model, and refuses that.
     name = "graphs/quantization/average-pooling[QType=UINT8]"
     for optimization in ("all", "off"):
         backend = f"onnxruntime:optimization={optimization}"

@@ -27,7 +27,7 @@ def desc(array: Array) -> TensorDesc:
 def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
     seed: int, function: str, mode: str, samples: int, corners: bool
 ) -> None:
-    """The gradient is the adjoint: sum(gradients * outputs) = sum(input gradient * input)."""
+    """sum(InputGradientTensor * outputs) = sum(OutputGradientTensor * InputTensor)."""
     random = np.random.default_rng(seed)
     values = random.uniform(-9, 9, random.integers(1, 6, 4))
     gradients = random.uniform(-9, 9, (3, values.shape[1], *random.integers(1, 4, 2)))
@@ -104,7 +104,7 @@ def test_aligned_corners_leave_one_element_out(corners: bool, shares: tuple[floa
 
 
 def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
-    """The sample is at 0.5, but FLOAT32 computes that from 3 / 3, which may be off."""
+    """The sample is at 0.5, computed from 3 / 3, below 1 if the reciprocal of 3 is rounded down."""
     fields = of_a_plane(np.array([4.0, 0.0, 0.0]).reshape(1, 1, 1, 3))
     fields |= {
         "InputTensor": None,

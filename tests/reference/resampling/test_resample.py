@@ -219,7 +219,8 @@ def test_elements_are_extrapolated_only_for_input_offsets_beyond_0_and_1() -> No
 def test_nothing_between_two_lines_is_right() -> None:
     tensor = np.array([1, 2, 4, 32, 128], np.float32)
     offsets: dict[str, Any] = {"InputPixelOffsets": [-2.0], "OutputPixelOffsets": [0.5]}
-    # The coordinates are 1.5, 2.5, ...; a device may extrapolate a line from two elements before.
+    # The coordinates are 1.5, 2.5, ...; a device may extrapolate the line that lies two elements
+    # earlier: at 2.5, the one through elements 0 and 1.
     for values, right in (
         ([3.0, 18.0], True),
         ([2.5, 18.0], False),
@@ -237,7 +238,7 @@ def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
     gradient = np.array([1, 10, 100, 1000], np.float32)
     more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [3.0]}
     offsets = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
-    # The last gradient is at 3 / 3, which is below 1 if 3 is multiplied by a rounded reciprocal.
+    # The last gradient is at 3 / 3, which is below 1 if the reciprocal of 3 is rounded down.
     for values, right in (
         ([111.0, 1000.0], [True, True]),
         ([1111.0, 0.0], [True, True]),

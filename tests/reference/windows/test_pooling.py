@@ -129,7 +129,8 @@ def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: 
 
 @given(WINDOWS, SEEDS)
 def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: int) -> None:
-    """The gradient is the adjoint: sum(gradients * pooled) = sum(input gradient * input)."""
+    """The gradient is the adjoint: sum(InputGradientTensor * pooled), over windows that see an
+    element, is sum(OutputGradientTensor * InputTensor)."""
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
     wide = tensor(window.positions, DataType.FLOAT64)
     single = window.attributes(dilated=False)
