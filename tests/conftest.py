@@ -18,7 +18,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import collect_garbage_seldom
 from tests.forked import forked_workers
 
-# pytest rewrites 5,000 assertions each time, and each process that a test starts compiles dmlconf
+# pytest rewrites 6,000 assertions each time, and each process that a test starts compiles dmlconf
 # again, unless Python may keep what it compiled; PYTHONDONTWRITEBYTECODE forbids that.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

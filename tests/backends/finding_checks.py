@@ -68,7 +68,7 @@ class FindingChecks:
         assert _names(reached, finding) or is_fixed, reached
 
     def check_defects(self, finding: Finding) -> None:
-        """Check that a wrong element beside those of the finding fails and is not called known."""
+        """Check that a case with a wrong element beside the finding's fails, and not as known."""
         of = case(finding.example)
         outcome, right = self._outcome(of), run_case(of)
         assert isinstance(outcome, Outputs)

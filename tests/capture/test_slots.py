@@ -1,4 +1,4 @@
-"""Bindings are read in the groups in which an application binds them."""
+"""Bindings are read as an application binds them: of an initialiser, for each of its operators."""
 
 from __future__ import annotations
 

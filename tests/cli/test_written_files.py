@@ -157,7 +157,7 @@ def test_other_commands_overwrite_neither(tmp_path: Path) -> None:
     [
         ("mv {log} old; cp other.jsonl {log}", "was replaced"),
         ("rm {log}", "was removed"),
-        # Longer than the rest of the run's log, which could overwrite fewer bytes.
+        # Longer than the rest of the run's log, which else would overwrite all of it.
         ('yes "$(cat other.jsonl)" | head -c 4000000 >> {log}', "was changed by something else"),
         (": > {log}", "was changed by something else"),
     ],

@@ -112,7 +112,7 @@ def training(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
 def normalized(
     values: Array, scale: Array, over: tuple[int, ...], epsilon: float, kernel: Kernel
 ) -> Array:
-    """Return (x - mean) / root * scale, by way of a factor or reciprocal if that is a site."""
+    """Return (x - mean) / root * scale, by way of a factor or reciprocal if that is stored."""
     count = np.float32(np.prod([values.shape[axis] for axis in over]))
     mean = kernel.hold("mean", kernel.sums(values, over) / count)
     difference = kernel.hold("difference", values - mean)

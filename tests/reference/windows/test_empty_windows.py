@@ -1,4 +1,4 @@
-"""Means of no elements are NaN, norms 0; LP_POOLING with a P of 0 gives infinity or any result."""
+"""Means of no elements are NaN, norms 0; with a P of 0, LP_POOLING gives infinity or anything."""
 
 from __future__ import annotations
 
