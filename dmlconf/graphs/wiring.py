@@ -41,7 +41,7 @@ class WiringProblem:
     Attributes:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
         node: the node that it concerns; empty for the graph as a whole or an output of it.
-        tensor: the tensor of the node, or the output of the graph; empty if no single one is wrong.
+        tensor: the tensor or attribute of the node, or the output of the graph; may be empty.
     """
 
     rule: str

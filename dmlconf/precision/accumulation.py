@@ -3,7 +3,7 @@
 Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
 has up to three parts:
 
-- the additions: a multiple of 2^-24 of the error scale, which grows with the number of terms;
+- the additions: roundings of 2^-24 of the error scale, the more terms the more of them;
 - the stores of FLOAT16 values between two steps, in kernels known to do so: one ULP of each value;
 - the last store in FLOAT16, rounded to nearest or toward zero: one ULP of the result, and half an
   ULP for the rounding of the expected value.
@@ -51,12 +51,12 @@ _OWN_STORE: Final = 1.0
 
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
-"""A sum of n terms may be off by `_CONSTANT + _PER_ROOT * sqrt(n)` roundings: random errors of n
-additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n)."""
+"""A sum of n > 5 terms may be off by `_CONSTANT + _PER_ROOT * sqrt(n)` roundings: random errors of
+n additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n)."""
 
 _VARIANCE: Final = 0.8
-"""The greatest mean of the squared errors, in squared roundings, for each term: twice the 0.4 that
-TOSA gives."""
+"""The greatest mean of the squared errors, in squared roundings, for each term: half of what TOSA
+permits."""
 
 _ROUNDS: Final = 3
 """Iterations to find the end of an interval whose limit depends on that end."""
@@ -255,7 +255,7 @@ class Accumulation:
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
-        """Return how many roundings, 2^-24 of the error scale each, an element may be off."""
+        """Return by how many roundings of the error scale an element may be off."""
         terms = self.rule.products
         most = 2.0 * terms
         likely = roundings(terms)
@@ -322,7 +322,7 @@ def roundings(terms: int) -> float: ...
 @overload
 def roundings(terms: Array) -> Array: ...
 def roundings(terms: int | Array) -> float | Array:
-    """Return the greatest likely error of a sum, in units of 2^-24 of its error scale.
+    """Return the greatest likely error of a sum, in roundings of its error scale.
 
     For 100 terms the result is 34.
     """

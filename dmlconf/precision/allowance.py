@@ -18,7 +18,7 @@ Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
 MOST_TOGETHER: Final = 1 << 15
-"""The most elements that are computed at once, so that they stay in the cache."""
+"""The most elements for which several arrays are stacked, so that these stay in the cache."""
 
 _Part = TypeVar("_Part")
 

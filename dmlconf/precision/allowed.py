@@ -59,7 +59,7 @@ def off_by(
 
     For floating-point types, the unit is `ULP` with a rule of the kind `ulp`, and `relative` with a
     relative rule unless 0 is expected; else it is empty, for the difference itself. If either value
-    is NaN or infinite, the distance is None.
+    is NaN or infinite, the distance is None and the unit empty.
 
     Args:
         like: an array of the output's data type.

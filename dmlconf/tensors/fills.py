@@ -68,7 +68,7 @@ def _sequence(
 
     The first element of the tensor is the one with index `shift` in the period. By default the
     period stays among the integers that the data type has without gaps, and has at most 251
-    elements in 8-bit types: a prime number, so that rows whose length is a power of two differ.
+    elements in 8-bit types: a prime number, since rows of 2^k elements should differ.
     """
     if period is not None:
         last = start + (period - 1) * step
@@ -347,11 +347,11 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
     """Return a generator's arguments, changed by a challenge so that it gives other data.
 
     A challenge is a number, 0 to 2^64 - 1, that the verifier of a certificate chooses. Seeds are
-    replaced: equal seeds stay equal, since some cases need equal tensors, and unequal ones stay
-    unequal. The seeds of `specials` and `ends` are all raised by the same number, since cases
-    choose by the differences of seeds which special numbers meet. A sequence without a period gets
-    a `shift`. One with a period, and `constant`, keep their numbers, such as indices, which the
-    case needs.
+    replaced: equal ones by equal ones, since some cases need equal tensors, and unequal ones almost
+    surely by unequal ones. The seeds of `specials` and `ends` are all raised by the same number,
+    since cases choose by the differences of seeds which special numbers meet. A sequence without a
+    period gets a `shift`. One with a period, and `constant`, keep their numbers, such as indices,
+    which the case needs.
     """
     defaults = FILLS[name].__kwdefaults__ or {}
     mixed = int(splitmix64(challenge, 1)[0])
@@ -381,7 +381,7 @@ def fill(
 
     Raises:
         ValueError: an argument is out of range.
-        OverflowError: an integer argument does not fit the data type.
+        OverflowError: an integer does not fit a NumPy type, such as a `value` of 300 in UINT8.
         TypeError: the generator has no such argument, or needs one that is missing.
     """
     count, generator = math.prod(sizes), FILLS[name]

@@ -1,20 +1,20 @@
 """Permitted outputs of a graph: the errors of its nodes, carried through later nodes.
 
 The graph is evaluated many times, as in Monte Carlo arithmetic, each time with other errors of the
-intermediates, as large as their nodes' rules permit. These evaluations are the samples (`samples`).
-If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y are 2.00 to 2.04. An element of
-an output may lie
+intermediates, no larger than their nodes' rules permit. These evaluations are the samples
+(`samples`). If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y are 2.00 to 2.04. An
+element of an output may lie
 
 - between the least and the greatest sample; in some samples all errors have one sign;
 - up to 4 times the root mean square error of the random samples from the right value, since many
-  independent errors may add up; 1.25 times if all samples are equally far off;
-- between the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels;
+  independent errors may add up; 1.25 times if these samples are all equally far off;
+- around the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels;
 
 and in addition within the last node's own rule. Some elements have other right values too:
 
 - any value, if an intermediate that leads to the element may have any value (`reach`);
-- infinity, if an intermediate may lie on either side of a pole, such as x = 0 for 1 / x (`poles`);
-- any value, if it is a remainder and the quotient lies next to an integer (`jumps`);
+- values up to an infinity, if an intermediate may lie on either side of a pole (`poles`);
+- any value at a jump, such as a remainder whose quotient lies next to an integer (`jumps`);
 - what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
 - each whole number that FLOOR makes of a range, but nothing between two of them (`steps`);
 - any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
@@ -177,7 +177,7 @@ class _Evaluations:
         return list(_from_the_largest(own, cases)) if cases[0].operator_name in _CONTINUOUS else own
 
     def each(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the interval of each evaluation's band, as a candidate."""
+        """Return the interval of each evaluation's band, and each fused result, as candidates."""
         return _each(own, self._fused_values(slot))
 
     def hull(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
@@ -355,7 +355,7 @@ def _hull(
 def _below_infinity(band: Band) -> Iterator[Array]:
     """Yield the largest finite number, where a band reaches from numbers near it to infinity.
 
-    A store to nearest rounds such a number to infinity, a store toward zero to the largest number.
+    A store to nearest may make infinity of a greater one, a store toward zero the largest number.
     """
     if band.right.dtype.kind != "f":
         return
@@ -395,7 +395,7 @@ def _widening(deviations: Array) -> Array:
     sizes = np.abs(deviations)
     deviation = np.sqrt(np.mean(np.square(sizes), axis=0))
     deviation = np.where(np.isfinite(deviation), deviation, 0.0)
-    # A single error has the same size in every sample; with more errors, the sizes differ more.
+    # A single error has the same size in all these samples; with more errors, sizes differ more.
     moved = deviation > 0
     greatest = np.divide(sizes.max(axis=0), deviation, out=np.ones_like(deviation), where=moved)
     share = np.clip((greatest - 1) / (_FULLY_APART - 1), 0.0, 1.0)
@@ -417,8 +417,8 @@ def _greatest(bounds: Array) -> Array:
 def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
     """Return results of fused kernels before they are stored.
 
-    The first keeps FLOAT32 on all edges. The next two are bounds for kernels that keep it on some
-    edges.
+    The first keeps FLOAT32 on all edges. Of a floating-point output, the next two are bounds for
+    kernels that keep it on some edges.
     """
     if not fused or band.right.dtype.kind != "f":
         return fused

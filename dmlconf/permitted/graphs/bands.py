@@ -62,7 +62,7 @@ class Band:
 
     @property
     def exact(self) -> bool:
-        """Whether only the right values are permitted."""
+        """Whether both ends of the band are the right values."""
         same = (self.lowest == self.right) & (self.highest == self.right)
         if self.right.dtype.kind == "f":
             same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
@@ -73,7 +73,7 @@ class Band:
     def finite_ends(self) -> Interval:
         """The ends of the band, infinite ones as far from the right value as the other end.
 
-        If a power of 1e22 may be 1% too small, or infinite, its ends are 1% below and 1% above.
+        If 1e22 may be 1% too small, or infinite, the ends are 1% below and 1% above it.
         """
         right, ends = self.right, (self.lowest, self.highest)
         if right.dtype.kind != "f" or np.isfinite(ends).all():

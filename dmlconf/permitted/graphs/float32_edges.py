@@ -18,7 +18,7 @@ __all__ = [
 
 
 def with_float32_edges(case: Case) -> GraphCase:
-    """Return the graph with FLOAT32 instead of FLOAT16 inputs and outputs of its nodes.
+    """Return the graph with FLOAT32 instead of FLOAT16 inputs and outputs of most nodes.
 
     The output of CAST stays FLOAT16, since its purpose is to round.
     """

@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["nonzero_choices", "uncertain_rows"]
 
 _MOST: Final = 64
-"""The most elements that may be zero or not; if there are more, only the samples count."""
+"""The most elements that may be zero or not; if there are more, there are no choices."""
 
 
 def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:

@@ -35,7 +35,7 @@ _MORE: Final = 2
 """Number of further evaluations, with random numbers, since equal numbers may hide an effect."""
 
 _MOST_INDICES: Final = 64
-"""An open index takes each value of its range up to this one: ONE_HOT marks another element."""
+"""The most values of its range that an open index takes: ONE_HOT marks an element for each."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""
@@ -183,7 +183,7 @@ def _any_value(number: int, like: Array) -> Array:
     """Return what replaces open elements in the evaluation with this number, in a data type.
 
     First come `_VALUES` or, for integers, 0, the greatest, the least, and 1, then random numbers.
-    The remainder of 1 differs from that of 0 for every divisor but 1.
+    The remainder of 1 differs from that of 0 for every divisor but 1 and -1.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":

@@ -81,7 +81,7 @@ def _choosers() -> Iterator[Chooser]:
     yield lambda band, number: -np.ones(band.right.shape)
     yield lambda band, number: np.where(band.right >= 0, 1.0, -1.0)
     yield lambda band, number: np.where(band.right < 0, 1.0, -1.0)
-    # Where a range holds 0, sums of magnitudes are greatest at the end that is farther from 0.
+    # Where a range contains 0, sums of magnitudes are greatest at the end that is farther from 0.
     yield lambda band, number: np.where(sizes_of(band.highest) >= sizes_of(band.lowest), 1.0, -1.0)
     for sample in range(_INSIDE_SAMPLES):
         yield partial(_by_chance, sample=_CHANCE + sample, inside=True)

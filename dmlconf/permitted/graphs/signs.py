@@ -33,7 +33,7 @@ _ALWAYS: Final = frozenset(
 
 
 def never_negative(slot: Slot, right: NodeValues) -> Array | None:
-    """Return which elements of an output cannot be negative; None for none."""
+    """Return which elements of an output are known not to be negative; None for none."""
     case, values = right.cases[slot[0]], right.outputs[slot]
     if values.dtype.kind != "f":
         return None

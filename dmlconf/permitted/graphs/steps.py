@@ -66,7 +66,7 @@ class StepCandidates:
     """The permitted results that follow from the whole numbers that steps may return.
 
     Attributes:
-        elements: the elements for which the candidates hold every right value.
+        elements: the elements for which the candidates contain every right value.
     """
 
     elements: Array
@@ -257,7 +257,7 @@ def _few(low: Array, high: Array, right: Array) -> Array:
 
 
 def _numbers(whole: Interval, few: Array, right: Array) -> list[Array]:
-    """Return arrays that together hold the whole numbers of each element's range.
+    """Return arrays that together contain the whole numbers of each element's range.
 
     For a range with fewer whole numbers than there are arrays, the greatest is repeated; for one
     with too many, all arrays have the right one.
