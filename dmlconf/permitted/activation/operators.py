@@ -1,7 +1,6 @@
 """Permitted errors of activations that are operators of their own.
 
-An `..._interval` function returns the least and the greatest right values, given the errors of
-`activation.errors`.
+An `..._interval` function returns the least and the greatest right values.
 """
 
 from __future__ import annotations

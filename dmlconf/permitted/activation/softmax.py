@@ -138,7 +138,8 @@ def activation_log_softmax1_candidates(
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
     logarithm may be any number, since log2 of NaN is a number on some devices. Then a finite
-    element of the row may give anything, negative infinity itself or NaN, and NaN only NaN.
+    difference to the greatest element may give anything; -infinity gives itself or NaN, NaN only
+    NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: if only the sum and the result are truncated to FLOAT16, and everything else is

@@ -1,4 +1,4 @@
-"""Permitted errors of sums, products, quotients and means of two tensors."""
+"""Permitted results of arithmetic on two tensors, such as ADD1 and MAX."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LARGEST_DIVISOR: Final = 2.0**126
 
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
 """The relative error of a quotient by way of a subnormal reciprocal, if not flushed: the reciprocal
-has two bits less than a normal number, and the product is rounded."""
+has up to two bits less than a normal number, and the product is rounded."""
 
 
 def element_wise_add1_interval(

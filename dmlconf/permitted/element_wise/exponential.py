@@ -1,9 +1,9 @@
-"""Permitted errors of roots, exponentials, logarithms and hyperbolic functions.
+"""Permitted errors of roots, reciprocals, exponentials, logarithms, hyperbolic functions and erf.
 
 Kernels compute formulas of FLOAT32 numbers with the hardware's own functions, whose errors are
 added up here.
 
-Source: Direct3D 11.3 functional specification, 22.10 (sqrt, rcp, exp, log, sincos).
+Source: Direct3D 11.3 functional specification, 22.10 (sqrt, rcp, exp, log).
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _float_candidates(
 
     If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
     nothing between. If the error of a large quotient spans several whole numbers, all numbers
-    between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples below
+    between their remainders are right. Measured on DirectML 1.8.0 to 1.15.4: whole quotients below
     `_LARGEST_MULTIPLE` leave the remainder 0. If a / b or 1 / b underflows, a / b may count as 0,
     and then the remainder is a. If a quotient or a product overflows, any value is right; a divisor
     of 0 or infinity gives NaN.

@@ -86,7 +86,7 @@ def element_wise_tan_candidates(
 ) -> Sequence[Interval]:
     """Return `sin(x) / cos(x)`; where the cosine may be zero, large numbers of either sign.
 
-    With the error e of both, such a number is at least (|sin x| - e) / (|cos x| + e), so 0 is not
+    With the error e of both, their size is at least (|sin x| - e) / (|cos x| + e), so 0 is not
     right near a pole. Beyond 100 pi any value is right.
     """
     exact, error = _argument_error(InputTensor, ScaleBias)

@@ -1,4 +1,4 @@
-"""Permitted results of operators that round or classify elements, besides the reference's."""
+"""Permitted results of IDENTITY, ABS, SIGN, CEIL, FLOOR and ROUND besides the reference's."""
 
 from __future__ import annotations
 

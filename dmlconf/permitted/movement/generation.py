@@ -27,7 +27,7 @@ def diagonal_matrix1_candidates(
     DiagonalFillBegin: int,
     DiagonalFillEnd: int,
 ) -> Sequence[Interval]:
-    """Return one matrix for each number of the output's type that a FLOAT32 Value may become."""
+    """Return one matrix for each number of the output's type that Value may become."""
     diagonals = DiagonalFillBegin, DiagonalFillEnd
     outputs = (
         with_diagonals(InputTensor, OutputTensor, value, *diagonals)
@@ -39,7 +39,7 @@ def diagonal_matrix1_candidates(
 def fill_value_sequence_interval(
     OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
 ) -> Interval:
-    """Return the interval of the sequence; product and sum are rounded up or down in FLOAT32.
+    """Return the interval of the sequence; product and sum are rounded up or down.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """

@@ -41,7 +41,7 @@ class GradientInputs:
         return self._products() / self.deviation
 
     def of_input(self, exact: Array) -> Iterator[Span]:
-        """Yield spans of the gradients of the input for each way to store the mean gradient.
+        """Yield spans of OutputGradientTensor for each way to store the mean gradient.
 
         A kernel may also store these in FLOAT16: the sum of products, before or after one of its
         two divisions; `x - mean`, and its product with that sum; the gradient less its mean;

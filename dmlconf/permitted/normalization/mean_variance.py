@@ -278,7 +278,7 @@ def _cancellation(variance: Array, epsilon: float) -> Array:
 def saturated(
     centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
 ) -> list[Array]:
-    """Return two outputs, FLOAT64, that are right if the variance overflows its data type.
+    """Return two quotients, FLOAT64, that are right if the variance overflows its data type.
 
     A kernel that truncates stores the largest number instead, and divides by its root. A kernel
     that rounds to nearest stores infinity, and its quotient is 0.

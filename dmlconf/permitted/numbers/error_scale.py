@@ -195,8 +195,8 @@ class ErrorScale(SumErrors):
 
         Measured on DirectML 1.8.0 to 1.15.4: for FLOAT16, GEMM with 192 terms or more and
         CONVOLUTION with 108 or more cut a sum into 4 or 8 slices. They add up each slice in
-        FLOAT32, truncate its sum to FLOAT16, and add up these sums. The ends of the slices depend
-        on the sizes, so the sum of a slice is estimated as that of terms with random signs.
+        FLOAT32, truncate its sum to FLOAT16, and add up these sums. Where a slice ends depends on
+        the device, so its sum is estimated as that of terms with random signs.
         Truncation makes 65504 of what is greater: -65504 - 2671 + 8104 is -57400, not -60071. So
         any result is right where a slice may exceed 65504 together with what it is added to.
 

@@ -86,8 +86,8 @@ def greatest_product(*factors: Array) -> Array:
     """Return the greatest product of the first factor and some others, which a kernel may compute.
 
     It is the product of the first factor and of all other factors above 1. For 1e30, 1e20 and 1e-20
-    it is 1e50, which overflows, although the result 1e30 does not. Infinite factors count as 1,
-    since they do not overflow.
+    it is 1e50, which overflows, although the result 1e30 does not. Other factors that are infinite
+    count as 1, since they do not overflow.
     """
     product = np.abs(factors[0])
     for factor in factors[1:]:
@@ -100,8 +100,8 @@ def underflow_error(*factors: Array) -> Array:
     """Return how far a product may be off because a product of some factors is subnormal.
 
     A subnormal number has fewer digits, or is taken for zero, so that the error is the whole
-    product; 0 where no partial product can be subnormal. 7 * 2^-149 times 9.3 is 65 or 66 times
-    2^-149, and if that is multiplied by 1e38, the relative error stays.
+    product; 0 where no partial product can be subnormal. 7 * 2^-149 times 9.3 is 65, not 65.1,
+    times 2^-149, and if that is multiplied by 1e38, the relative error stays.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results may be flushed.
     """

@@ -44,8 +44,8 @@ _LARGEST: Final = 2.0**31 - 256
 def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
     """Return the candidates of the output, where each operation may round in two ways.
 
-    If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If a term exceeds
-    the largest FLOAT32 number, or a scale is 0, any result is right.
+    If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If the terms'
+    sizes add up to more than the largest FLOAT32 number, or a scale is 0, any result is right.
 
     Source: Direct3D 11.3 functional specification: products, sums and the reciprocal of the scale
     may be off by one ULP.
@@ -150,8 +150,8 @@ def quantized_sum_candidates(
     holds the sums, nothing is rounded. Any result is right in these cases:
 
     - a scale is 0 or NaN, or the scale of a factor is infinite
-    - a term, or a factor that is scaled, exceeds the largest FLOAT32 number: 127 * 3.4e38 is
-      infinite, whatever it is multiplied with
+    - the sum of the terms' sizes, or a factor that is scaled, exceeds the largest FLOAT32 number:
+      127 * 3.4e38 is infinite, whatever it is multiplied with
     - the sum, or the quotient plus a zero point, exceeds 32 bits
 
     Args:

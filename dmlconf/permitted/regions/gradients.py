@@ -86,7 +86,7 @@ class _UncertainGradients(RoiGradients):
 
     @classmethod
     def of(cls, desc: RoiAlignGradDesc) -> _UncertainGradients:
-        """Return the samples and incoming gradients, from the operator's fields."""
+        """Return the samples and InputGradientTensor, from the operator's fields."""
         right = roi_gradients(desc)
         y, x = map(uncertain, placements(desc))
         return cls(right.reading, y, x, right.gradients, right.greatest)
@@ -98,7 +98,7 @@ class _UncertainGradients(RoiGradients):
             yield UncertainPart(block, part.reading, part.gradient)
 
     def input_errors(self) -> tuple[Array, Array]:
-        """Return how far the input's gradient may be below and above the reference's.
+        """Return how far OutputGradientTensor may be below and above the reference's.
 
         A sample whose coordinate is uncertain gives an element between the least and the greatest
         of its shares, or nothing if it may be outside.
@@ -128,7 +128,7 @@ class _UncertainGradients(RoiGradients):
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
-        """Return which outputs have special gradients, or samples of special elements.
+        """Return which outputs have special gradients or, if `image`, samples of special elements.
 
         Special numbers are infinite, NaN or so large that their sum may overflow.
         """
@@ -162,7 +162,7 @@ class _UncertainGradients(RoiGradients):
                 errors[elements_of(reading, y + down, x + across)[chosen]] = np.inf
 
     def region_errors(self) -> tuple[Array, Array]:
-        """Return how far the regions' gradient may be below and above the right one, {regions, 4}.
+        """Return how far OutputROIGradientTensor may be off below and above, sizes {regions, 4}.
 
         The slope of a sample may be that at any coordinate within its error.
         """

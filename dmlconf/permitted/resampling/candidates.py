@@ -1,8 +1,8 @@
 """Permitted results of RESAMPLE and UPSAMPLE_2D, whose coordinates are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
-rounded either way, give a coordinate. The lines on which DirectML interpolates if an offset of the
-input is below 0 or above 1 were measured.
+rounded either way, give a coordinate. The lines on which DirectML interpolates if an
+InputPixelOffset is below 0 or above 1 were measured.
 """
 
 from __future__ import annotations

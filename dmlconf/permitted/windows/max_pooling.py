@@ -30,7 +30,7 @@ __all__ = [
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
-    """Return the interval of `max_pooling2_interval`, and NaN for windows that hold only NaN."""
+    """Return the intervals of `max_pooling2_interval`, and NaN for windows of NaN alone."""
     over = desc.windows()
     (least, most), *indices = _intervals(desc, over)
     outputs = [(least, most)]

@@ -1,4 +1,4 @@
-"""Permitted errors of AVERAGE_POOLING and LP_POOLING."""
+"""Permitted errors of AVERAGE_POOLING, its gradient and LP_POOLING."""
 
 from __future__ import annotations
 
