@@ -1,1 +1,1 @@
-"""Permitted results of operators on single elements besides the reference's outputs."""
+"""Permitted results, besides the reference's outputs, of operators on single elements."""

@@ -7,8 +7,8 @@ graph is also evaluated
 - with zeros instead of subnormal inputs and attributes, for nodes that may flush them to zero;
 - with zeros of the other sign, for nodes whose rule compares numbers and not bits.
 
-In an alternative, all nodes or some of them make such a choice. Each alternative is a candidate: no
-number between two of them is right.
+In an alternative, all nodes or some of them make such a choice. The results of each are candidates:
+no number between two of them is right.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Permitted results of operators that move elements besides the reference's outputs."""
+"""Permitted results, besides the reference's outputs, of operators that move elements."""

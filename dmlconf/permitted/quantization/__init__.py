@@ -1,1 +1,1 @@
-"""Permitted results of operators on quantized tensors besides the reference's outputs."""
+"""Permitted results, besides the reference's outputs, of operators on quantized tensors."""

@@ -1,1 +1,1 @@
-"""Permitted results of operators on regions of interest besides the reference's outputs."""
+"""Permitted results, besides the reference's outputs, of operators on regions of interest."""
