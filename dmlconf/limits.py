@@ -1,8 +1,8 @@
-"""The limits of every reader: how much of what comes from outside is read and computed.
+"""The limits of readers: how much of what comes from outside is read and computed.
 
 Files, logs, recordings, certificates and expressions of strangers may cost at most about a gigabyte
-or ten seconds; the limits are far above what real files need. As a rule, what exceeds a limit is
-refused with a message that names the limit.
+of memory and ten seconds; the limits are far above what real files need. As a rule, what exceeds a
+limit is refused with a message that names the limit.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ MOST_EXPRESSION_BYTES: Final = 128 * _MIB
 """Memory of all values that one evaluation makes."""
 
 MOST_CONDITION_STEPS: Final = 200_000
-"""Steps of one evaluation where none of the limits below applies; `dmlconf.expressions.Budget` says
-what a step is."""
+"""Steps of one evaluation for `--where`, or where none of the limits below applies;
+`dmlconf.expressions.Budget` says what a step is."""
 
 MOST_CASE_STEPS: Final = 2_000_000
 """Steps of all expressions of one case together."""

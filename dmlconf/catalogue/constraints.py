@@ -45,7 +45,7 @@ def common_constraint_names() -> tuple[str, ...]:
 
 
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
-    """Return the names of the enforced constraints that the desc breaks, the most general first.
+    """Return the names of the enforced constraints that the desc breaks, the operator's own last.
 
     With `documented`, constraints that DirectML does not enforce count as well.
     """

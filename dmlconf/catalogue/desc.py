@@ -75,7 +75,7 @@ class TensorDesc:
 
     @property
     def MinimumTensorSizeInBytes(self) -> int:
-        """Bytes up to the last element, in multiples of 4 bytes."""
+        """Bytes up to the end of the last element, rounded up to a multiple of 4."""
         if 0 in self.Sizes:
             return 0
         return layout.minimum_buffer_bytes(self.DataType, self.Sizes, self.Strides)

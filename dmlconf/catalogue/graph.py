@@ -29,7 +29,7 @@ GRAPH_FACTS: Final = (
     Field("NodeCount", FieldKind.ATTRIBUTE, "UINT"),
     Field("ConstantCount", FieldKind.ATTRIBUTE, "UINT"),
 )
-"""Facts about a graph's nodes that conditions may name; DirectML has no such fields."""
+"""Facts about a graph's nodes that conditions may name."""
 
 
 def is_graphs(name: str) -> bool:

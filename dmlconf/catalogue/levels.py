@@ -88,7 +88,7 @@ def highest_level(needs: Iterable[LevelNeed]) -> FeatureLevel:
 
 
 def spoken_level(needs: Sequence[LevelNeed]) -> str:
-    """Return the highest level and the parts that need it: `feature level 6_4 for Mode WRAP`."""
+    """Return the highest level and what needs it: `feature level 6_4 for PaddingMode WRAP`."""
     level = highest_level(needs)
     parts = dict.fromkeys(need.part for need in needs if need.level == level)
     return f"feature level {level} for {' and '.join(parts)}"

@@ -1,4 +1,4 @@
-"""Check in the catalogue's files what JSON Schema cannot: whether their parts fit together."""
+"""Check the catalogue's files by their JSON Schemas, and whether their parts fit together."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def operator_names() -> list[str]:
 
 
 def case_folders() -> list[str]:
-    """Return the names that a case file may give as its operator: all operators, and `GRAPHS`."""
+    """Return the names of the folders of cases, in capitals: all operators, and `GRAPHS`."""
     return sorted([*operator_names(), GRAPHS])
 
 
@@ -101,7 +101,7 @@ def operator(name: str) -> Operator:
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator, or the name is that of graphs.
-        InvalidFilesError: its file cannot be read.
+        InvalidFilesError: its file, or another that may have this alias, cannot be read.
     """
     return _operator(operator_name(name))
 
@@ -244,7 +244,7 @@ def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
 
 
 def is_shared(constraint: str | Mapping[str, Any]) -> bool:
-    """Return whether a constraint that an operator lists is defined in `schemas/common.yaml`."""
+    """Return whether an operator takes a constraint that it lists from `schemas/common.yaml`."""
     return isinstance(constraint, str) or "name" not in constraint
 
 
@@ -257,8 +257,8 @@ def shared_constraint(
     `same-sizes: [InputTensor, OutputTensor]` becomes `InputTensor.Sizes == OutputTensor.Sizes`.
 
     Raises:
-        LookupError: there is no such constraint, tensors are listed that it does not compare or are
-            missing, or the operator lacks a field that it needs.
+        LookupError: there is no such constraint, it compares tensors but none are listed, it
+            compares none but some are listed, or the operator lacks a field that it needs.
     """
     name, tensors = (listed, ()) if isinstance(listed, str) else next(iter(listed.items()))
     definitions = {entry["name"]: entry for entry in _common()["shared_constraints"]}

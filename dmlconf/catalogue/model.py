@@ -279,7 +279,7 @@ class Specialisation:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """What the catalogue says of operators and of graphs alike: the fields, and their source.
+    """What the catalogue says of operators and of graphs alike.
 
     Attributes:
         name: as in the header, without `DML_OPERATOR_`; `GRAPHS` for a graph.

@@ -1,4 +1,4 @@
-"""Write outputs that were recorded on a device into case files, as what their cases expect."""
+"""Texts of case files with outputs recorded on a device, as what their cases expect."""
 
 from __future__ import annotations
 

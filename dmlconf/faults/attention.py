@@ -17,7 +17,7 @@ _OUTPUT = "OutputTensor"
 
 @of_operators("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1")
 def mask_divided_by_scale(case: Case) -> Computed | None:
-    """Return outputs of NaN for a BOOLEAN mask, a RelativePositionBiasTensor and a Scale of 0.
+    """Return OutputTensor as NaN for a BOOLEAN mask, RelativePositionBiasTensor and a Scale of 0.
 
     A score, Scale * (product + bias + mask / Scale), is then NaN; a subnormal Scale counts as 0.
     """

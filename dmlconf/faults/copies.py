@@ -39,7 +39,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 
 
 def window_written_without_gaps(case: Case) -> Computed | None:
-    """Return SLICE_GRAD's outputs if its gradient lacks elements of a window over a whole axis.
+    """Return SLICE_GRAD's outputs if InputGradientTensor holds only a part of the window.
 
     Axes are merged as in `window_read_without_gaps`: with a window over all of a 2x4 tensor, [[1],
     [5]] becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]].

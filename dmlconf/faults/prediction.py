@@ -1,4 +1,4 @@
-"""Predict the outputs of a runtime with known faults, for an operator or a graph."""
+"""Predict the outputs of a runtime with a fault, for an operator or a graph."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
-        formula: computes the wrong outputs; None if they are right, or follow from a graph's nodes.
+        formula: returns the wrong outputs; None if they are right, or follow from a graph's nodes.
     """
     computed = formula(case)
     if computed is None:
@@ -110,5 +110,5 @@ def _exactly(values: Array) -> Allowance:
 
 
 def _sums(values: Array, terms: Array) -> Allowance:
-    """Return an allowance for sums whose terms' absolute values have these sums."""
+    """Return an allowance for sums with the error scales `terms`."""
     return Allowance(right=values, errors=SumErrors(terms))

@@ -24,7 +24,7 @@ _KNOWN_DIMENSIONS: Final = 4
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs if the input has at most 4 dimensions, and the updates more.
+    """Return SCATTER_ND's outputs if the input has up to 4 dimensions, and updates or indices more.
 
     An index tuple selects one block of the input: an element, or a tensor of its last dimensions.
     The kernel addresses only the last 4 dimensions of the updates: of updates {3, 1, 2, 2, 2},

@@ -42,9 +42,9 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
 def sequences_in_place_of_each_other(case: Case) -> Computed | None:
     """Return the outputs of a graph if DirectML writes its sequences to the wrong outputs.
 
-    With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs is 1, 3, 5, although
-    the second sequence feeds it. Each sequence is laid out by its own desc, so it may leave
-    elements of an output unwritten, and extend past the output's end.
+    With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs or constants is 1, 3,
+    5, although the second sequence feeds it. Each sequence is laid out by its own desc, so it may
+    leave elements of an output unwritten, and extend past the output's end.
     """
     graph = case.graph
     names = list(graph.outputs)

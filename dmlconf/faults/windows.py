@@ -29,8 +29,8 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs if the filter has the input's spatial sizes and is applied once.
 
     Elements of the input and of the filter are multiplied in order, without the dilation; with
-    padding before the input, the result is 0. For an input {3, 5} and a filter {7, 11} that begins
-    1 element before the input, the output is 0, not 3 * 11.
+    padding before the input, the products are 0. For an input {3, 5} and a filter {7, 11} that
+    begins 1 element before the input, the output is 0, not 3 * 11.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -57,8 +57,8 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs for groups of a filter with the input's spatial sizes.
 
     With G groups of n outputs, output i < n is the first group's input times the filter with the
-    number G * i; all other outputs are 0. For an input {1, 10} in two groups and the filters {2, 3,
-    4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
+    number G * i, and all others are 0, before the bias is added. For an input {1, 10} in two groups
+    and the filters {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
     """
     desc, inputs = case.desc, case.inputs()
     groups = desc["GroupCount"]
@@ -104,11 +104,11 @@ def squares_left_out(case: Case) -> Computed | None:
 
     DirectML adds up the LocalSize * LocalSize squares of each window row by row, in slices that
     include squares outside the tensor, and uses only the first slice. If this slice holds no
-    element of the tensor, the base of the power is Bias. Its size depends on the kernel, which is
-    not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
+    element of the tensor, the base of the power is Bias. The size of a slice depends on the kernel
+    and is not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
 
-    With `g` for the gradient, `x` for the input, `b` for the base and a sum over the window, this
-    is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
+    With `g` for InputGradientTensor, `x` for the input, `b` for the base and a sum over the window,
+    this is `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
     """
     desc = case.desc
     if desc["CrossChannel"]:

@@ -1,4 +1,4 @@
-"""Evaluate an operator with the reference: find its function, pass the desc's fields."""
+"""Evaluate a case with the reference: find an operator's function, pass the desc's fields."""
 
 from __future__ import annotations
 

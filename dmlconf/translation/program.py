@@ -11,7 +11,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["BOOL", "NotExpressibleError", "Program", "Step", "TensorType", "together"]
 
 BOOL = "BOOL"
-"""The data type of truth values, which targets have and DirectML lacks."""
+"""The data type of truth values, which ONNX has and DirectML lacks."""
 
 
 class NotExpressibleError(Exception):

@@ -22,7 +22,7 @@ _ONNX: Final = {
     "ACTIVATION_ELU": ("Elu", ("Alpha",)),
     "ACTIVATION_SOFTSIGN": ("Softsign", ()),
 }
-"""ONNX's name of each activation, and which fields of its desc ONNX takes as attributes."""
+"""ONNX's names of activations, and which fields of their descs ONNX takes as attributes."""
 
 _WEBNN: Final = {
     "ACTIVATION_RELU": "relu",

@@ -1,6 +1,6 @@
 """Translate a case to a program of a target, by evaluating the formulas of the target's table.
 
-Each call in a formula becomes a step: `OutputTensor = Relu(InputTensor)` becomes the operator Relu.
+A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _type(tensor: TensorDesc) -> TensorType:
 
 
 def _add_graph(builder: _Builder, case: Case) -> None:
-    """Add the nodes of a graph, with steps where a consumer has other Sizes or Strides."""
+    """Add the nodes of a graph, with steps where a consumer reads another layout."""
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
     for node in graph.in_order():

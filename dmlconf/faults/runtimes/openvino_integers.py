@@ -1,4 +1,4 @@
-"""Wrong results of ONNX Runtime's OpenVINO provider: integers in 32 bits, or in FLOAT32."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider, nearly all for integers."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def logarithms_up_to_88(case: Case) -> Computed | None:
 def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
     """Return a case's outputs if e^x = 2^n (1 + t + ...) loses 2^n t where that is subnormal.
 
-    n is the integer nearest to x / ln 2, and t is x - n ln 2. e^-85.2, 9.9e-38, becomes 2^-123,
-    9.4e-38.
+    n is the integer nearest to x / ln 2, and t is x - n ln 2. e^-85.2, 9.96e-38, becomes
+    2^-123, 9.40e-38.
     """
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
     if tensor.dtype != np.float32:
@@ -98,7 +98,7 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return outputs if sums of products are made finite; NaN becomes the greatest number."""
+    """Return outputs if sums of products are made finite; some NaN become the greatest number."""
     return with_flaw(case, Flaw.PRODUCTS)
 
 
@@ -274,7 +274,7 @@ def halves_away_from_zero(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def interpolations_with_the_next_element(case: Case) -> Computed | None:
-    """Return RESAMPLE's outputs if it interpolates even where it samples an element exactly.
+    """Return RESAMPLE's outputs if it interpolates even where a coordinate is an element's.
 
     At element a, which b follows, it computes a + (b - a) * 0, which is NaN if b is infinite.
     """

@@ -53,7 +53,8 @@ _TINY: Final = np.finfo(np.float32).tiny
 def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
     """Return a case's outputs with all flaws where this flaw matters, and right ones elsewhere.
 
-    The result is None if WebNN's program for the case has an unknown operation.
+    The result is None if WebNN cannot express the case, if its program has an unknown operation, or
+    if an output is not of a floating-point type.
     """
     try:
         program = translated(case, "webnn")

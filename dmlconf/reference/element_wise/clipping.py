@@ -1,4 +1,4 @@
-"""Operators that keep each element within bounds, and their gradients.
+"""Operators that keep each element within bounds, and the gradient of CLIP.
 
 Bounds are converted to the tensor's type: truncated and clamped for integers, rounded to nearest
 and clamped to finite numbers for a narrower floating-point type. Only for THRESHOLD on a

@@ -1,4 +1,4 @@
-"""Operators that generate tensors of given values."""
+"""Operators that generate constants, sequences, diagonals and random numbers."""
 
 from __future__ import annotations
 

@@ -47,8 +47,9 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
 
     Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
 
-    With `d` for `sqrt(variance + Epsilon)` and sums along the dimensions in which the scale has
-    size 1, these are `gradient * scale / d`, `sum(gradient * (x - mean) / d)` and `sum(gradient)`.
+    With `g` for InputGradientTensor, `d` for `sqrt(variance + Epsilon)` and sums along the
+    dimensions in which the scale has size 1, these are `g * scale / d`, `sum(g * (x - mean) / d)`
+    and `sum(g)`.
 
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
     """
@@ -75,7 +76,7 @@ def batch_normalization_training_grad(
 
     Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
 
-    The first is, with `g` for the gradient, `v` for `variance + Epsilon` and means along the
+    The first is, with `g` for InputGradientTensor, `v` for `variance + Epsilon` and means along the
     dimensions in which the scale has size 1,
 
         scale / sqrt(v) * (g - mean(g) - (x - MeanTensor) * mean(g * (x - MeanTensor)) / v)

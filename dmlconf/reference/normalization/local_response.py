@@ -92,13 +92,13 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
 
     Return a gradient of LOCAL_RESPONSE_NORMALIZATION for its input.
 
-    With `n` for the base of the power and a sum over the window:
+    With `g` for InputGradientTensor, `n` for the base of the power and a sum over the window:
 
         factor = 2 * Alpha * Beta / LocalSize
-        gradient / n ** Beta - factor * x * sum(gradient * x / n ** (Beta + 1))
+        g / n ** Beta - factor * x * sum(g * x / n ** (Beta + 1))
 
     The true gradient would sum over the mirrored window, which differs where LocalSize is even. An
-    element's own gradient is in both terms; here it is multiplied once, by the difference of its
+    element's own g is in both terms; here it is multiplied once, by the difference of its
     factors, since an infinite one would otherwise give infinity minus infinity.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; this one

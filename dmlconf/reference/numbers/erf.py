@@ -41,7 +41,7 @@ def erf(values: Array) -> Array:
 
 
 def erfc(values: Array) -> Array:
-    """Return `1 - erf` of FLOAT64 numbers; relative error below 2^-38, from just below 11 on 0."""
+    """Return `1 - erf`, FLOAT64; relative error below 2^-38, but 0 from just below 11 on."""
     return _series(values, _of_erfc())
 
 

@@ -141,7 +141,7 @@ def dynamic_quantize_linear(
 
     Quotients are FLOAT32 numbers, and halves are rounded to even. The range from `min(x, 0)` to
     `max(x, 0)` ignores NaN. A NaN quotient becomes the least number: that of NaN, that of an
-    infinity, which makes the scale infinite, and all if the scale is 0.
+    infinity, which makes the scale infinite, and that of 0 if the scale is 0.
 
     Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range need not have 0, and
     whose zero point is neither rounded nor clamped; these differences and NaN were measured.

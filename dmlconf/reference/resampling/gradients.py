@@ -42,10 +42,10 @@ class ResampleGrad1Desc:
 def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return, for each element of the resampled tensor, the weighted sum of the gradients of the
-    elements that were computed from it.
+    Return, for each element of the tensor that RESAMPLE reads (OutputGradientTensor has its sizes),
+    the weighted sum of the gradients of the elements that were computed from it.
 
-    Along each axis, the incoming gradient g with index i belongs to the coordinate
+    Along each axis, the element g of InputGradientTensor with index i belongs to the coordinate
 
         x = (i - InputPixelOffset) / Scale - OutputPixelOffset
 
@@ -77,7 +77,7 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
 
 def element_coordinates(desc: ResampleGrad1Desc) -> list[Coordinates]:
-    """Return the coordinate in the output gradient of each element of the incoming one."""
+    """Return for each axis where InputGradientTensor's elements lie in OutputGradientTensor."""
     offsets = desc.OutputPixelOffsets, desc.InputPixelOffsets
     along = zip(desc.InputGradientTensor.shape, desc.Scales, *offsets, strict=True)
     return [coordinates(*axis) for axis in along]
