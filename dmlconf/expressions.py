@@ -52,9 +52,10 @@ class BudgetError(ExpressionError):
 class Budget:
     """The steps that one or more expressions may take together.
 
-    One step is taken for an evaluation, one for each item that a generator visits, both times one
-    more for every 16 items that the expression reads, and one for every 16 items of a tuple that is
-    made: `any(a == 1 for a in range(4096))` takes up to 4,353 steps.
+    Where steps are counted, one is taken for an evaluation, one for each item that a generator
+    visits, both times one more for every 16 items that the expression reads, and at most one for
+    every 16 items of a tuple or text that is made: `any(a == 1 for a in range(4096))` takes up to
+    4,353 steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -96,7 +97,7 @@ class _Evaluation:
             "_made": self.made,
             "_range": self.range,
             "_same": lambda values: _same(self.collected(values)),
-            "_sorted": lambda values: tuple(sorted(self.collected(values))),
+            "_sorted": lambda values: self.made(tuple(sorted(self.collected(values)))),
             "_tuple": self.collected,
         }
 
@@ -431,7 +432,7 @@ class Expression:
         return f"Expression({self.source!r})"
 
     def __str__(self) -> str:
-        """Return the text in one line, without spaces just within parentheses."""
+        """Return the text in one line, without spaces just within brackets."""
         return _INSIDE_PARENTHESES.sub("", " ".join(self.source.split()))
 
     def __eq__(self, other: object) -> bool:
@@ -523,7 +524,8 @@ def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namesp
 class _Compiled(NamedTuple):
     """What an expression was compiled to, with how often it reads each name.
 
-    Its steps and memory are counted if it has a generator or a function of `_LONG`.
+    Its steps and memory are counted if it has a generator or a function of `_LONG`; its steps also
+    if `evaluate` is given a budget.
     """
 
     code: CodeType
