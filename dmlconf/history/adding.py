@@ -34,7 +34,7 @@ from dmlconf.history.tables import (
     suite,
 )
 from dmlconf.history.timestamps import utc_text
-from dmlconf.run_log.headers import without_folder
+from dmlconf.run_log.header_differences import without_folder
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.record import record_of
 from dmlconf.verdicts.verdict import Status, Verdict

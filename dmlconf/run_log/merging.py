@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted, first_lines
-from dmlconf.run_log.headers import environment_differences, plan_differences
+from dmlconf.run_log.header_differences import environment_differences, plan_differences
 from dmlconf.run_log.lines import InvalidLogError, log_lines
 from dmlconf.run_log.log import Footer, Header, LogWriter, read_log, verdict_of
 from dmlconf.verdicts.verdict import Status, Verdict

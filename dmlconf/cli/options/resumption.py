@@ -75,7 +75,7 @@ def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: b
     Raises:
         click.UsageError: plan, selection or environment differ; the message lists how.
     """
-    from dmlconf.run_log.headers import (
+    from dmlconf.run_log.header_differences import (
         environment_differences,
         plan_differences,
         selection_differences,

@@ -7,7 +7,7 @@ from typing import Final
 
 from dmlconf.cases.selecting.selection import MODEL_TAG
 from dmlconf.documents.wording import counted
-from dmlconf.run_log.headers import MODELS_LEFT_OUT
+from dmlconf.run_log.header_differences import MODELS_LEFT_OUT
 from dmlconf.run_log.log import Header
 
 __all__ = ["WITHOUT_MODELS", "left_out_lines", "left_out_note"]

@@ -70,7 +70,7 @@ from dmlconf.engine.shards import Shard
 from dmlconf.excuses.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.reports.runs.left_out import WITHOUT_MODELS, left_out_note
-from dmlconf.run_log.headers import MODELS_LEFT_OUT
+from dmlconf.run_log.header_differences import MODELS_LEFT_OUT
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from dmlconf.workers.execution import limits_of
