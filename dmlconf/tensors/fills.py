@@ -54,6 +54,13 @@ def _constant(first: int, count: int, data_type: DataType, *, value: float) -> A
     return np.full(count, value, data_type.dtype)
 
 
+def _require_held(data_type: DataType, *numbers: int) -> None:
+    """Raise ValueError for a number that an integer type does not hold."""
+    for number in numbers:
+        if not data_type.is_float and not data_type.minimum <= number <= data_type.maximum:
+            raise ValueError(f"{data_type} cannot hold {number}")
+
+
 def _sequence(
     first: int,
     count: int,
@@ -70,6 +77,7 @@ def _sequence(
     period stays among the integers that the data type has without gaps, and has at most 251
     elements in 8-bit types: a prime number, since rows of 2^k elements should differ.
     """
+    _require_held(data_type, start)
     if period is not None:
         last = start + (period - 1) * step
         if period < 1 or not data_type.minimum <= last <= data_type.maximum:
@@ -113,6 +121,7 @@ def _integers(
     """Pseudo-random integers from `low` to `high`, inclusive."""
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
+    _require_held(data_type, low, high)
     spread = high - low + 1
     if spread > _ALL:
         raise ValueError(f"{low} to {high} are more numbers than 64 bits can represent")

@@ -309,6 +309,21 @@ def test_refuses_a_range_that_ends_before_it_begins(name: str) -> None:
         fill(name, (2,), DataType.FLOAT32, {"low": 3, "high": 1})
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("integers", {"low": 0, "high": 256}),
+        ("integers", {"low": -1, "high": 9}),
+        ("sequence", {"start": 256}),
+    ],
+)
+def test_refuses_integers_that_the_data_type_does_not_hold(
+    name: str, arguments: dict[str, int]
+) -> None:
+    with pytest.raises(ValueError, match="UINT8 cannot hold (256|-1)"):
+        fill(name, (2,), DataType.UINT8, arguments)
+
+
 @pytest.mark.parametrize("period", [0, -1, 257])
 def test_refuses_a_period_that_the_data_type_does_not_hold(period: int) -> None:
     with pytest.raises(ValueError, match=f"period {period} leads to"):
