@@ -145,8 +145,8 @@ def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
     """Read the public keys in a file, one at least.
 
     Raises:
-        CertificationError: the file cannot be read, or holds more than `MOST_KEYS` keys, something
-            else, or a key that `public_key` does not accept.
+        CertificationError: the file cannot be read, or holds more than `MOST_KEYS` keys, another
+            kind of PEM block, or a key that `public_key` does not accept. Other text is ignored.
     """
     _library()
     content = _content(path)

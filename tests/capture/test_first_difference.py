@@ -155,3 +155,9 @@ def test_float16_numbers_may_differ_by_a_hundredth_and_integers_not_at_all() -> 
     assert output_difference(whole + 1, whole).beyond
     assert not output_difference(whole, whole).beyond
     assert not output_difference([half], [half]).beyond
+
+
+def test_integers_that_float64_does_not_hold_may_not_differ() -> None:
+    large = np.array([2**53], np.int64)
+    assert not output_difference(large, large).beyond
+    assert output_difference(large + 1, large).beyond

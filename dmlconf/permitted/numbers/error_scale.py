@@ -225,7 +225,7 @@ class ErrorScale(SumErrors):
 
     @classmethod
     def of(cls, scale: Array | ErrorScale) -> ErrorScale:
-        """Return an error scale as it is, or make one without FLOAT16 intermediates of an array."""
+        """Return an error scale as it is; make one of sums, with nothing stored in FLOAT16."""
         return scale if isinstance(scale, cls) else cls(np.asarray(scale))
 
 
