@@ -320,7 +320,7 @@ def test_refuses_a_range_that_ends_before_it_begins(name: str) -> None:
 def test_refuses_integers_that_the_data_type_does_not_hold(
     name: str, arguments: dict[str, int]
 ) -> None:
-    with pytest.raises(ValueError, match="UINT8 cannot hold (256|-1)"):
+    with pytest.raises(ValueError, match=r"UINT8 cannot hold (256|-1)"):
         fill(name, (2,), DataType.UINT8, arguments)
 
 

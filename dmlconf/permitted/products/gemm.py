@@ -38,9 +38,10 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         if abs(alpha) < 1:
             beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, sizes_of))
         if not np.isfinite(error_scale).all():
-            # Finite products beside an infinity may overflow to the opposite one, which makes NaN.
-            added = gemm_sums(desc, None, 1.0, 0.0, finite_sizes)
-            beyond |= overflows(max(1.0, abs(alpha)) * added)
+            # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
+            finite_c = None if desc.CTensor is None else finite_sizes(desc.CTensor)
+            factor = max(1.0, abs(alpha))
+            beyond |= overflows(gemm_sums(desc, finite_c, factor, abs(beta), finite_sizes))
         quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)
         if desc.CTensor is not None:
             quantum = min(quantum, quantum_of(beta, desc.CTensor))

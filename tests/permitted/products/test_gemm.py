@@ -47,3 +47,24 @@ def test_nan_is_wrong_beside_an_activation_with_large_errors(
     case = single(tmp_path, "GEMM", desc)
     assert accepts(case, "OutputTensor", [right, 4])
     assert not accepts(case, "OutputTensor", [right, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("activation", "of_nan"),
+    [("", np.nan), (", FusedActivation: {operator: ACTIVATION_CELU, Alpha: 0.5}", 0)],
+)
+def test_a_finite_term_beside_an_infinity_may_overflow(
+    tmp_path: Path, activation: str, of_nan: float
+) -> None:
+    """DirectML 1.10.1 gives NaN for infinity - 3.4e38 * 8, and CELU makes 0 of it."""
+    desc = """
+      ATensor: {Sizes: [1, 2], DataType: FLOAT32, values: [.inf, 1]},
+      BTensor: {Sizes: [2, 1], DataType: FLOAT32, values: [1, 1]},
+      CTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [-8]},
+      OutputTensor: {Sizes: [1, 1], DataType: FLOAT32},
+      TransA: NONE, TransB: NONE, Alpha: 1, Beta: BETA"""
+    large = single(tmp_path, "GEMM", desc.replace("BETA", "3.4e+38") + activation)
+    assert accepts(large, "OutputTensor", [np.inf])
+    assert accepts(large, "OutputTensor", [of_nan])
+    small = single(tmp_path, "GEMM", desc.replace("BETA", "3.4e+30") + activation)
+    assert not accepts(small, "OutputTensor", [of_nan])
