@@ -38,6 +38,9 @@ __all__ = [
     "zeros_without_sign_beyond_six_dimensions",
 ]
 
+_SMALL_RESULTS: Final = 80.0
+"""e^-80 is 1.8e-35: where steps of the exponential are subnormal, x is below this, negated."""
+
 _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION",
     "MEAN_VARIANCE_NORMALIZATION1",
@@ -75,7 +78,7 @@ def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
     with np.errstate(all="ignore"):
         exponent = np.rint(x / np.log(2))
         power = np.exp2(exponent)
-        lost = (x < 0) & (power * np.abs(x - exponent * np.log(2)) < np.finfo(np.float32).tiny)
+        lost = (x < -_SMALL_RESULTS) & (power * np.abs(x - exponent * np.log(2)) < np.finfo(np.float32).tiny)
         wrong = power.astype(np.float32)
         if case.operator_name == "ACTIVATION_SWISH":
             wrong = wrong * tensor
@@ -263,13 +266,13 @@ def halves_away_from_zero(case: Case) -> Computed | None:
     """
     inputs, right = case.inputs(), evaluate(case)["OutputTensor"]
     zero_point = inputs.get("ZeroPointTensor", np.zeros(1, right.dtype)).astype(np.float64)
+    limits = np.iinfo(right.dtype)
     with np.errstate(all="ignore"):
         quotient = inputs["InputTensor"] / inputs["ScaleTensor"]
         whole = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient) + zero_point
-    limits = np.iinfo(right.dtype)
-    rounded = np.clip(whole, limits.min, limits.max)
-    half = np.abs(quotient) % 1 == 0.5
-    return Computed({"OutputTensor": np.where(half, rounded, right).astype(right.dtype)})
+        half = np.abs(quotient) % 1 == 0.5
+        rounded = np.where(half, np.clip(whole, limits.min, limits.max), right)
+        return Computed({"OutputTensor": rounded.astype(right.dtype)})
 
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")

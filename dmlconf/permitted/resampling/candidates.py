@@ -168,7 +168,9 @@ def _stored_between_steps(estimate: Estimate, times: int) -> Estimate:
     """
     if not times:
         return estimate
-    errors = estimate.errors + times * (FLOAT16_EPSILON * estimate.error_scales + _LEAST_FLOAT16)
+    sizes = estimate.error_scales
+    store = np.where(sizes > 0, FLOAT16_EPSILON * sizes + _LEAST_FLOAT16, 0.0)
+    errors = estimate.errors + times * store
     return replace(estimate, errors=errors, quanta=np.zeros_like(estimate.quanta))
 
 
