@@ -19,6 +19,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from dmlconf.backends.errors import OptionError
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL
 from dmlconf.backends.options import choose, split_options, variants_of
@@ -36,7 +38,7 @@ from dmlconf.backends.protocol import (
 from dmlconf.cases.model import Case
 from dmlconf.extras import install_command
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.translation.program import NotExpressibleError, Program, together
+from dmlconf.translation.program import NotExpressibleError, Program, Step, TensorType, together
 from dmlconf.translation.translate import translated
 
 if TYPE_CHECKING:
@@ -82,6 +84,17 @@ _LIMITS: Final = re.compile(
 )
 """What kernels say if they lack a part of their operator, such as a zero point for each row. ONNX
 requires no other activations of recurrent operators than Relu, Sigmoid and Tanh.
+"""
+_LAST_INPUT: Final = np.array([5.25, -3.5, 7.75], np.float32)
+_LAST_OUTPUT: Final = _LAST_INPUT + _LAST_INPUT
+_LAST: Final = Program(
+    inputs={"last/x": TensorType(DataType.FLOAT32, _LAST_INPUT.shape)},
+    outputs={"last/y": TensorType(DataType.FLOAT32, _LAST_OUTPUT.shape)},
+    constants={},
+    steps=(Step("Add", ("last/x", "last/x"), ("last/y",)),),
+)
+"""The last node of a batch's model. It is wrong if a case disturbs those behind it: OpenVINO's
+provider gives the data of an input that no node reads to the nodes of the next inputs.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -160,16 +173,20 @@ class OnnxRuntimeBackend:
     def _run_together(
         self, cases: Sequence[Case], programs: Mapping[int, Program]
     ) -> dict[int, Outcome]:
-        """Return the outcomes by index; cases that fail as one model run again as two halves."""
+        """Return the outcomes by index.
+
+        Cases that fail or disturb each other as one model run again as two halves.
+        """
         indices = list(programs)
         if len(indices) < 2:
             return {index: self._run(cases[index]) for index in indices}
-        program = together(programs.values())
+        program = together([*programs.values(), _LAST])
         inputs = {
             f"{index}/{name}": array
             for index in indices
             for name, array in cases[index].inputs().items()
         }
+        inputs["last/x"] = _LAST_INPUT
         began = perf_counter()
         names = list(program.outputs)
         try:
@@ -177,6 +194,8 @@ class OnnxRuntimeBackend:
             fed = {each.name: inputs[each.name] for each in session.get_inputs()}
             arrays = dict(zip(names, session.run(names, fed), strict=True))
         except Exception:
+            arrays = {}
+        if not np.array_equal(arrays.get("last/y", ()), _LAST_OUTPUT):
             half = len(indices) // 2
             parts = (indices[:half], indices[half:])
             found = [self._run_together(cases, {n: programs[n] for n in part}) for part in parts]

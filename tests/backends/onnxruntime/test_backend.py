@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from dmlconf.backends.onnxruntime.backend import create, limit_of
 from dmlconf.backends.protocol import BackendError, Declined, Outputs, Rejection
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.run_log.log import read_log
+from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.backends.finding_checks import COMPANIONS
 from tests.cli.process import dmlconf_here
+from tests.excuses.test_deviations import case
 
 pytestmark = pytest.mark.runtimes
 
@@ -117,6 +122,49 @@ def test_a_batch_as_one_model_gives_the_outcomes_of_its_cases_alone() -> None:
                 assert array.tobytes() == other.arrays[name].tobytes()
         else:
             assert replace(one, seconds=0) == replace(other, seconds=0)
+
+
+class Shifted:
+    """A session that gives the data of an unread input to the next one, as OpenVINO's provider."""
+
+    def __init__(self, session: Any, model: bytes) -> None:
+        import onnx  # This module is also collected where ONNX is not installed.
+
+        self._session = session
+        self._read = {
+            name for node in onnx.load_from_string(model).graph.node for name in node.input
+        }
+
+    def get_inputs(self) -> Any:
+        return self._session.get_inputs()
+
+    def run(self, names: list[str], fed: dict[str, Array]) -> Any:
+        order = list(fed)
+        given = iter(order)
+        taken = {name: next(given) if name in self._read else name for name in order}
+        shifted = {
+            name: np.resize(fed[taken[name]], fed[name].shape).astype(fed[name].dtype)
+            for name in order
+        }
+        return self._session.run(names, shifted)
+
+
+def test_cases_that_disturb_others_of_their_batch_run_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = create("batches=on")
+    opened = backend._opened
+    monkeypatch.setattr(backend, "_opened", lambda model: Shifted(opened(model), model))
+    unread = case("graphs/wiring/unused-input[DataType=FLOAT32,Step=0]")
+    others = [case(each) for each in COMPANIONS]
+    first, *rest = backend.run([unread, *others])
+    for of, outcome in zip(others, rest, strict=True):
+        assert isinstance(outcome, Outputs)
+        [array] = outcome.arrays.values()
+        [right] = evaluate(of).values()
+        assert array.tobytes() == right.tobytes()
+    assert isinstance(first, Outputs)
+    assert first.arrays["y"].tobytes() != evaluate(unread)["y"].tobytes()
 
 
 @pytest.mark.parametrize(
