@@ -36,6 +36,10 @@ __all__ = ["checked_capabilities", "checked_environment", "checked_outcome"]
 
 _LONGEST_TEXT: Final = 10_000
 _MOST_ITEMS: Final = 1_000
+_MOST_EXCESS: Final = 1_000_000
+"""How many elements an output may have that should have fewer: its wrong sizes are a failure of the
+case. More could exceed the memory.
+"""
 _LARGEST_DETAILS: Final = 100_000
 """Characters of an environment's details, as JSON."""
 
@@ -93,8 +97,9 @@ def _elements(case: Case) -> Mapping[str, int]:
 
 def _outputs(outcome: Any, elements: Mapping[str, int]) -> Outputs:
     most = max(elements.values(), default=0)
+    longest = max(most, _MOST_EXCESS)
     arrays = {
-        _text("arrays: a name", name): _array(f"arrays[{name!r}]", array, most)
+        _text("arrays: a name", name): _array(f"arrays[{name!r}]", array, longest)
         for name, array in _pairs("arrays", outcome.arrays)
     }
     faults = tuple(_fault(fault, elements) for fault in _items("faults", outcome.faults))

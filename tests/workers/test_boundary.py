@@ -159,6 +159,9 @@ class Unruly:
                     sys.exit(0)
                 if self.what == "mute":
                     raise Mute
+                if self.what == "longer":
+                    yield Outputs({NAME: np.repeat(RIGHT, 2)})
+                    continue
                 if self.what == "surrogates":
                     raise RuntimeError("half \\udc80")
                 if self.what in ("too many", "endless"):
@@ -341,3 +344,13 @@ def test_a_malformed_outcome_is_an_error_of_the_backend(
     assert reason is not None
     assert reason.kind is ReasonKind.BACKEND_ERROR
     assert "arrays['OutputTensor'] is a list, not a NumPy array" in reason.message
+
+
+def test_an_output_with_more_elements_than_the_case_has_is_a_failure(folder: Path) -> None:
+    code, verdicts = run(folder, "longer")
+    assert code == 1
+    passed = [Status.PASSED, Status.PASSED]
+    assert [each.status for each in verdicts] == [*passed, Status.FAILED, *passed]
+    reason = verdicts[2].reason
+    assert reason is not None
+    assert reason.kind is ReasonKind.WRONG_SIZES
