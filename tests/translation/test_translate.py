@@ -224,6 +224,20 @@ def test_composed_operators_of_float16_round_once() -> None:
     assert translated(valid_case(single), "onnx").operations == ("Mul", "Add")
 
 
+def test_an_integer_product_has_as_many_dimensions_as_the_output() -> None:
+    reshaped = set()
+    for planned in bundled("matrix_multiply_integer/matrix.yaml").plan():
+        if "/ranks-of-matrices[" in planned.identifier:
+            of = valid_case(planned)
+            a, b, output = (
+                len(of.desc[name].Sizes) for name in ("ATensor", "BTensor", "OutputTensor")
+            )
+            operations = translated(of, "onnx").operations
+            assert ("Reshape" in operations) is (max(a, b) != output)
+            reshaped.add("Reshape" in operations)
+    assert reshaped == {True, False}
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_each_table_fits_its_schema(target: str) -> None:
     data = read_document(schemas_directory() / "translation" / f"{target}.yaml").data
