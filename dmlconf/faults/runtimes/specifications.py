@@ -15,6 +15,7 @@ from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
     "attributes_of_float16",
+    "computed_output_padding",
     "greatest_of_crossed_bounds",
     "logarithms_of_sums_as_written",
     "nearest_interpolated_integers",
@@ -65,6 +66,22 @@ def attributes_of_float16(case: Case) -> Computed | None:
             beta = np.float32(np.float16(desc["Beta"]))
             real = np.clip(number * alpha + beta, np.float32(0), np.float32(1))
         return Computed({"OutputTensor": real.astype(np.float16)})
+
+
+@of_operators("CONVOLUTION")
+def computed_output_padding(case: Case) -> Computed | None:
+    """Return a convolution whose OutputPadding takes back EndPadding, and only then adds zeros."""
+    desc = case.desc
+    further, behind = desc["OutputPadding"], desc["EndPadding"]
+    if desc["Direction"] != "BACKWARD" or not any(map(min, further, behind)):
+        return None
+    pairs = list(zip(further, behind, strict=True))
+    changed = {
+        "OutputPadding": tuple(max(0, more - end) for more, end in pairs),
+        "EndPadding": tuple(max(0, end - more) for more, end in pairs),
+    }
+    other = replace(case, desc={**desc, **changed})
+    return Computed(evaluate(other), around=other)
 
 
 @of_operators("REDUCE")
