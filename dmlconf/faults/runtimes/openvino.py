@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
-from dmlconf.graphs.model import Node
 from dmlconf.reference.evaluation import evaluate
 
 __all__ = [
+    "averages_by_the_padding_of_other_axes",
+    "erf_of_nan_as_1",
+    "extremes_of_infinities",
+    "held_subnormals_as_0",
     "interleaved_blocks",
     "nan_taken_for_greater",
+    "no_index_of_the_lowest_integer",
     "odd_windows_with_a_whole_bias",
-    "products_merged_with_the_transposed",
     "recurrent_parts_left_out",
     "reductions_along_no_axis_left_out",
 ]
@@ -116,25 +119,78 @@ def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
     return Computed({"OutputTensor": tensor.reshape(output.Sizes)})
 
 
-def products_merged_with_the_transposed(case: Case) -> Computed | None:
-    """Return the outputs of a graph that computes products with B and with B transposed only once.
+@of_operators("REDUCE")
+def extremes_of_infinities(case: Case) -> Computed | None:
+    """Return REDUCE's FLOAT32 output with the least finite number for a MAX of -infinity alone.
 
-    Two products that differ only in TransB both get the first result.
+    A MIN of infinity alone gives the greatest finite number.
     """
-    graph = case.graph
-    sources = graph.sources()
-    first: dict[tuple[object, ...], str] = {}
-    changed: dict[str, Node] = {}
-    for node in graph.operator_nodes:
-        if node.operator_name != "GEMM":
-            continue
-        read = tuple(sources.get((node.name, name)) for name in ("ATensor", "BTensor", "CTensor"))
-        others = tuple(str(node.desc[name]) for name in ("TransA", "Alpha", "Beta"))
-        of_first = first.setdefault((*read, *others), node.desc["TransB"])
-        if node.desc["TransB"] != of_first:
-            changed[node.name] = replace(node, desc={**node.desc, "TransB": of_first})
-    if not changed:
+    function, right = case.desc["Function"], evaluate(case)["OutputTensor"]
+    if function not in ("MAX", "MIN") or right.dtype != np.float32:
         return None
-    nodes = tuple(changed.get(each.name, each) for each in graph.nodes)
-    wrong = with_graph(case, replace(graph, nodes=nodes))
-    return Computed(evaluate(wrong), around=wrong)
+    limits = np.finfo(right.dtype)
+    is_max = function == "MAX"
+    held = np.maximum(right, limits.min) if is_max else np.minimum(right, limits.max)
+    return Computed({"OutputTensor": held})
+
+
+@of_operators("MAX_POOLING2")
+def no_index_of_the_lowest_integer(case: Case) -> Computed | None:
+    """Return MAX_POOLING2's outputs with a channel's first index for windows of the lowest integer.
+
+    The greatest of 0 and 0 is 0 of UINT8, of which no element is greater.
+    """
+    right = evaluate(case)
+    greatest, indices = right["OutputTensor"], right.get("OutputIndicesTensor")
+    if indices is None or greatest.dtype.kind not in "iu":
+        return None
+    batches, channels, *spatial = case.desc["InputTensor"].Sizes
+    first = np.arange(batches * channels) * prod(spatial)
+    firsts = first.reshape(batches, channels, *(1,) * len(spatial)).astype(indices.dtype)
+    lowest = greatest == np.iinfo(greatest.dtype).min
+    return Computed({**right, "OutputIndicesTensor": np.where(lowest, firsts, indices)})
+
+
+@of_operators("ELEMENT_WISE_ERF")
+def erf_of_nan_as_1(case: Case) -> Computed | None:
+    """Return ELEMENT_WISE_ERF's output with 1 for NaN if the model holds the input."""
+    if not case.desc["InputTensor"].Owned:
+        return None
+    tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(np.isnan(tensor), right.dtype.type(1), right)})
+
+
+@of_operators("ELEMENT_WISE_IF")
+def held_subnormals_as_0(case: Case) -> Computed | None:
+    """Return ELEMENT_WISE_IF's output with 0 for -0 and subnormal numbers that the model holds."""
+    inputs = case.inputs()
+    flushed = {
+        name: np.where(np.abs(inputs[name]) < np.finfo(inputs[name].dtype).tiny, 0, inputs[name])
+        for name in ("ATensor", "BTensor")
+        if case.desc[name].Owned and inputs[name].dtype.kind == "f"
+    }
+    return Computed(evaluate(case, {**inputs, **flushed})) if flushed else None
+
+
+@of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
+def averages_by_the_padding_of_other_axes(case: Case) -> Computed | None:
+    """Return averages that count the end padding of other axes.
+
+    Axis i counts element 2i + 1 of the list of StartPadding and EndPadding as its end padding.
+    """
+    desc = case.desc
+    tensor = desc["InputTensor"]
+    if not (desc["IncludePadding"] and tensor.Owned):
+        return None
+    padding = [*desc["StartPadding"], *desc["EndPadding"]]
+    dilations = desc.get("Dilations") or [1] * len(desc["WindowSize"])
+    right = evaluate(case)["OutputTensor"]
+    more = np.ones(right.shape)
+    for axis, window in enumerate(desc["WindowSize"]):
+        starts = np.arange(right.shape[axis + 2]) * desc["Strides"][axis] - padding[axis]
+        end = tensor.Sizes[axis + 2] + padding[2 * axis + 1]
+        reached = np.minimum(starts + window * dilations[axis], end) - starts
+        counted = (reached - 1) // dilations[axis] + 1
+        shape = [-1 if each == axis + 2 else 1 for each in range(right.ndim)]
+        more = more * (window / np.maximum(counted, 1)).reshape(shape)
+    return Computed({"OutputTensor": (right * more).astype(right.dtype)})

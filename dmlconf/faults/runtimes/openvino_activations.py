@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import log
+from typing import Final
 
 import numpy as np
 
@@ -19,13 +21,28 @@ __all__ = [
     "thresholds_of_infinities_as_nan",
 ]
 
+_DEFAULTS: Final[Mapping[str, Mapping[str, float]]] = {
+    "ACTIVATION_HARD_SIGMOID": {"Alpha": 0.2, "Beta": 0.5},
+    "ACTIVATION_HARD_SWISH": {"Alpha": 0.2, "Beta": 0.5},
+    "ACTIVATION_SCALED_ELU": {"Alpha": 1.6732632423543772, "Gamma": 1.0507009873554805},
+}
+"""ONNX's defaults of the attributes of HardSigmoid and Selu."""
 
-@of_operators("ACTIVATION_HARD_SIGMOID")
+
+@of_operators(*_DEFAULTS)
 def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return ACTIVATION_HARD_SIGMOID's output with ONNX's defaults for an Alpha or Beta of 0."""
-    alpha, beta = case.desc["Alpha"] or 0.2, case.desc["Beta"] or 0.5
-    other = replace(case, desc={**case.desc, "Alpha": alpha, "Beta": beta})
-    return Computed(evaluate(other), around=other)
+    """Return an activation's output with ONNX's defaults for attributes of 0.
+
+    These are 0.2 and 0.5 for ACTIVATION_HARD_SIGMOID's Alpha and Beta. It rounds them to the
+    input's data type.
+    """
+    defaults = _DEFAULTS[case.operator_name]
+    other = {name: case.desc[name] or default for name, default in defaults.items()}
+    if case.operator_name == "ACTIVATION_HARD_SIGMOID":
+        dtype = case.desc["InputTensor"].DataType.dtype
+        other = {name: float(dtype.type(number)) for name, number in other.items()}
+    changed = replace(case, desc={**case.desc, **other})
+    return Computed(evaluate(changed), around=changed)
 
 
 @of_operators("ELEMENT_WISE_EXP")
@@ -33,7 +50,8 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
     """Return ELEMENT_WISE_EXP's output with infinity for powers beyond 2^127.5 and for NaN."""
     tensor, by = case.inputs()["InputTensor"].astype(np.float32), case.desc["ScaleBias"]
     if by is not None:
-        tensor = tensor * np.float32(by["Scale"]) + np.float32(by["Bias"])
+        with np.errstate(invalid="ignore"):
+            tensor = tensor * np.float32(by["Scale"]) + np.float32(by["Bias"])
     right = evaluate(case)["OutputTensor"]
     beyond = ~(tensor < 127.5 * log(2))
     return Computed({"OutputTensor": np.where(beyond, right.dtype.type(np.inf), right)})

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.quantization.arithmetic import centred
+from dmlconf.reference.quantization.exact_sums import exact_product
+from dmlconf.reference.quantization.windows import (
+    centred_filter,
+    convolved,
+    one_element,
+    with_four_dimensions,
+)
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -21,6 +29,8 @@ __all__ = [
     "remainders_in_float32",
     "saturating_integers",
     "shifts_by_arithmetic",
+    "sums_by_steps_in_float32",
+    "sums_of_products_in_float32",
 ]
 
 
@@ -30,6 +40,7 @@ _REDUCED: Final[Mapping[str, np.ufunc]] = {
     "MIN": np.minimum,
     "MULTIPLY": np.multiply,
     "SUM": np.add,
+    "SUM_SQUARE": np.add,
 }
 
 
@@ -84,27 +95,61 @@ def integers_in_float32(case: Case) -> Computed | None:
                 if desc["Function"] not in _REDUCED:
                     return None
                 combine = _REDUCED[desc["Function"]]
-                number = np.abs(words[0]) if desc["Function"] == "L1" else words[0]
+                number = _addends(desc["Function"], inputs["InputTensor"])
                 real = combine.reduce(number, axis=tuple(desc["Axes"]), keepdims=True)
             case _:
                 least = 0 if desc["InputTensor"].DataType.dtype.kind == "u" else -np.inf
-                most = 0 if float(desc["Max"]) == 2.0**63 else desc["Max"]  # INT64 lacks 2^63.
+                most = 0 if float(desc["Max"]) >= 2.0**63 else desc["Max"]  # INT64 lacks 2^63.
                 low, high = np.float32(max(desc["Min"], least)), np.float32(most)
-                real = np.maximum(np.minimum(words[0], high), low)
+                real = np.minimum(np.maximum(words[0], low), high)
     [(output, tensor)] = case.outputs().items()
     return Computed({output: _int32(real).astype(tensor.DataType.dtype)})
 
 
+def _addends(function: str, tensor: Array) -> Array:
+    """Return what REDUCE combines, FLOAT32; squares wrap around in INT32."""
+    words = tensor.astype(np.int32)
+    if function == "SUM_SQUARE":
+        return np.square(words).astype(np.float32)
+    real = words.astype(np.float32)
+    return np.abs(real) if function == "L1" else real
+
+
+@of_operators("REDUCE")
+def sums_by_steps_in_float32(case: Case) -> Computed | None:
+    """Return sums of integers along several axes that become INT32 after each step along the first.
+
+    FLOAT32 sums along the other axes are added to INT32 sums so far, of which those that INT32
+    lacks become the lowest. As the order of the others is unknown, the last may be four units in
+    the last place off.
+    """
+    function, axes = case.desc["Function"], case.desc["Axes"]
+    tensor = case.inputs()["InputTensor"]
+    if tensor.dtype.kind not in "iu" or _REDUCED.get(function) is not np.add or len(axes) < 2:
+        return None
+    with np.errstate(all="ignore"):
+        steps = np.sum(_addends(function, tensor), axis=tuple(axes[1:]), keepdims=True)
+        real = np.zeros(case.desc["OutputTensor"].Sizes, np.float32)
+        total = real.astype(np.int32)
+        for step in range(tensor.shape[axes[0]]):
+            real = total.astype(np.float32) + np.take(steps, [step], axis=axes[0])
+            total = _int32(real)
+    return _near(real, steps=4, dtype=tensor.dtype)
+
+
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return INT32 powers, rounded to FLOAT32; those that INT32 lacks become the lowest INT32."""
+    """Return INT32 powers as FLOAT32 numbers with an error of one unit in the last place.
+
+    Those that INT32 lacks become the lowest INT32. The exponents may have another integer type.
+    """
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
-    if base.dtype != np.int32 or exponent.dtype != np.int32:
+    if base.dtype != np.int32 or exponent.dtype.kind not in "iu":
         return None
     with np.errstate(all="ignore"):
         power = np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(np.float32)
-    return Computed({"OutputTensor": _int32(power)})
+    return _near(power, steps=1)
 
 
 @of_operators("ELEMENT_WISE_DIVIDE")
@@ -139,7 +184,9 @@ def remainders_in_float32(case: Case) -> Computed | None:
     is_integer = dtype.kind in "iu"
     is_floor = case.operator_name == "ELEMENT_WISE_MODULUS_FLOOR"
     a, b = (
-        (inputs[name].astype(np.int32) if is_integer else inputs[name]).astype(np.float32)
+        (_word(inputs[name], held=case.desc[name].Owned) if is_integer else inputs[name]).astype(
+            np.float32
+        )
         for name in ("ATensor", "BTensor")
     )
     with np.errstate(all="ignore"):
@@ -156,8 +203,10 @@ def integers_in_int32(case: Case) -> Computed | None:
     """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
 
     Inputs become their low 32 bits, signed, and constants of the model the nearest INT32: 2^63 - 1
-    becomes -1 or 2^31 - 1.
+    becomes -1 or 2^31 - 1. A constant that is subtracted is negated before.
     """
+    if case.operator_name == "GRAPHS":
+        return None
     inputs, tensors = case.inputs(), case.graph.inputs
     wide = {name for name, array in inputs.items() if array.dtype in (np.int64, np.uint32)}
     if not wide:
@@ -167,6 +216,8 @@ def integers_in_int32(case: Case) -> Computed | None:
         for name, array in inputs.items()
     }
     with np.errstate(all="ignore"):
+        if case.operator_name == "ELEMENT_WISE_SUBTRACT" and tensors["BTensor"].Owned:
+            words["BTensor"] = -_word(-inputs["BTensor"].astype(np.int64), held=True)
         outputs = evaluate(case, words)
     right = case.outputs()
     return Computed(
@@ -183,8 +234,8 @@ def _word(array: Array, *, held: bool) -> Array:
 def shifts_by_arithmetic(case: Case) -> Computed | None:
     """Return the outputs of shifts that multiply or divide by powers of 2.
 
-    Products of UINT8 saturate, 255 for 200 shifted left by 1; quotients of UINT32 go through INT32
-    and FLOAT32.
+    Products of UINT8 saturate, 255 for 200 shifted left by 1, and quotients of UINT8 are rounded in
+    some layouts, 4 for 7 shifted right by 1. Quotients of UINT32 go through INT32 and FLOAT32.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -193,6 +244,8 @@ def shifts_by_arithmetic(case: Case) -> Computed | None:
         if a.dtype != np.uint8:
             return None
         return Computed({"OutputTensor": np.minimum(a * power, 255).astype(a.dtype)})
+    if a.dtype == np.uint8:
+        return Computed({"OutputTensor": np.rint(a / power).astype(a.dtype)})
     if a.dtype != np.uint32:
         return None
     real = a.astype(np.int32).astype(np.float32) / _int32(power).astype(np.float32)
@@ -211,6 +264,28 @@ def negative_integers_as_false(case: Case) -> Computed | None:
     return Computed(evaluate(case, {**inputs, **true})) if true else None
 
 
+@of_operators("CONVOLUTION_INTEGER", "MATRIX_MULTIPLY_INTEGER")
+def sums_of_products_in_float32(case: Case) -> Computed | None:
+    """Return sums of integer products as FLOAT32 numbers, two units in the last place off at most.
+
+    Sums that INT32 lacks become the greatest or least FLOAT32 that it holds: 2^31 becomes 2^31 -
+    128.
+    """
+    desc, inputs = case.desc, case.inputs()
+    if case.operator_name == "MATRIX_MULTIPLY_INTEGER":
+        a = centred(inputs["ATensor"], inputs.get("AZeroPointTensor"))
+        b = centred(inputs["BTensor"], inputs.get("BZeroPointTensor"))
+        sums = exact_product(a, b)
+    else:
+        filter_ = centred_filter(inputs["FilterTensor"], inputs.get("FilterZeroPointTensor"))
+        zero_point = one_element(inputs.get("InputZeroPointTensor"))
+        values = centred(with_four_dimensions(inputs["InputTensor"]), zero_point)
+        attributes = (desc[name] for name in ("Strides", "Dilations", "StartPadding", "GroupCount"))
+        sums = convolved(values, filter_, desc["OutputTensor"], *attributes)
+    held = np.clip(sums.astype(np.float32), np.float32(-(2.0**31)), np.float32(2.0**31 - 128))
+    return _near(held.reshape(desc["OutputTensor"].Sizes), steps=2)
+
+
 @of_operators("ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY", "ELEMENT_WISE_SUBTRACT")
 def saturating_integers(case: Case) -> Computed | None:
     """Return sums, differences and products of 8 bits that saturate: 127 for 100 times 2."""
@@ -222,6 +297,22 @@ def saturating_integers(case: Case) -> Computed | None:
     limits = np.iinfo(a.dtype)
     exact = combine(a.astype(np.int32), b.astype(np.int32))
     return Computed({"OutputTensor": np.clip(exact, limits.min, limits.max).astype(a.dtype)})
+
+
+def _near(real: Array, *, steps: int, dtype: Any = np.int32) -> Computed:
+    """Return FLOAT32 numbers as integers; others are those within so many units in the last place.
+
+    Numbers that INT32 lacks become its lowest.
+    """
+
+    def moved() -> Iterator[Computed]:
+        for direction in (-np.inf, np.inf):
+            moving = real
+            for _ in range(steps):
+                moving = np.nextafter(moving, np.float32(direction))
+                yield Computed({"OutputTensor": _int32(moving).astype(dtype)})
+
+    return Computed({"OutputTensor": _int32(real).astype(dtype)}, others=moved)
 
 
 def _int32(real: Array) -> Array:

@@ -1,0 +1,137 @@
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider: several nodes of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase, with_graph
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed
+from dmlconf.graphs.model import Graph, Node, Slot
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "casts_left_out",
+    "constants_combined_first",
+    "data_of_unread_inputs",
+    "products_merged_with_the_transposed",
+]
+
+_SIGNS: Final = {"ELEMENT_WISE_ADD": 1, "ELEMENT_WISE_SUBTRACT": -1}
+_PRODUCT: Final = "ELEMENT_WISE_MULTIPLY"
+
+
+def data_of_unread_inputs(case: Case) -> Computed | None:
+    """Return the outputs of a graph whose nodes read the data of the inputs before theirs.
+
+    The inputs that nodes read, in order, get the data of all inputs, also of those that no node
+    reads; data that the model holds is no input.
+    """
+    if not isinstance(case, GraphCase):
+        return None
+    inputs, graph = case.inputs(), case.graph
+    order = [name for name in inputs if not graph.inputs[name].Owned]
+    read = {source for source in graph.sources().values() if isinstance(source, str)}
+    changed = dict(inputs)
+    for name, source in zip([name for name in order if name in read], order, strict=False):
+        right, data = inputs[name], inputs[source].tobytes()
+        if len(data) < right.nbytes:
+            return None  # What comes behind the data in memory is unknown.
+        changed[name] = np.frombuffer(data, right.dtype, right.size).reshape(right.shape)
+    return Computed(evaluate(case, changed))
+
+
+def constants_combined_first(case: Case) -> Computed | None:
+    """Return the output of two operators if their constants are combined before the input.
+
+    (x + c) - d becomes x + (c - d), and (x * c) * d becomes x * (c * d), which overflow elsewhere.
+    """
+    if not isinstance(case, GraphCase) or len(case.graph.operator_nodes) != 2:
+        return None
+    first, second = case.graph.operator_nodes
+    sources = case.graph.sources()
+    if sources.get((second.name, "ATensor")) != (first.name, "OutputTensor"):
+        return None
+    held = {each.name: each.data for each in case.graph.constants}
+    inputs = case.inputs()
+
+    def read(slot: Slot) -> Array | None:
+        source = sources.get(slot)
+        return (
+            inputs[source] if isinstance(source, str) else held.get(source[0]) if source else None
+        )
+
+    x, c, d = (
+        read(slot)
+        for slot in ((first.name, "ATensor"), (first.name, "BTensor"), (second.name, "BTensor"))
+    )
+    if x is None or c is None or d is None:
+        return None
+    names = first.operator_name, second.operator_name
+    with np.errstate(all="ignore"):
+        if names == (_PRODUCT, _PRODUCT):
+            result = x * (c * d)
+        elif set(names) <= _SIGNS.keys():
+            result = x + (_SIGNS[names[0]] * c + _SIGNS[names[1]] * d)
+        else:
+            return None
+    [(output, right)] = evaluate(case).items()
+    return Computed({output: result.astype(right.dtype).reshape(right.shape)})
+
+
+def casts_left_out(case: Case) -> Computed | None:
+    """Return the outputs of a graph without casts to another type and back, such as to FLOAT16."""
+    if not isinstance(case, GraphCase):
+        return None
+    graph = case.graph
+    sources, nodes = graph.sources(), graph.by_name
+    changed: dict[str, Node] = {}
+    for back in graph.operator_nodes:
+        source = sources.get((back.name, "InputTensor"))
+        there = nodes.get(source[0]) if isinstance(source, tuple) else None
+        if not (isinstance(there, Node) and there.operator_name == back.operator_name == "CAST"):
+            continue
+        kept = there.desc["InputTensor"].DataType
+        if kept is back.desc["OutputTensor"].DataType:
+            changed[there.name] = _with_type(there, "OutputTensor", kept)
+            changed[back.name] = _with_type(back, "InputTensor", kept)
+    if not changed:
+        return None
+    wrong = with_graph(case, _with_nodes(graph, changed))
+    return Computed(evaluate(wrong), around=wrong)
+
+
+def _with_type(node: Node, tensor: str, data_type: Any) -> Node:
+    desc = {**node.desc, tensor: replace(node.desc[tensor], DataType=data_type)}
+    return replace(node, desc=desc)
+
+
+def _with_nodes(graph: Graph, changed: dict[str, Node]) -> Graph:
+    return replace(graph, nodes=tuple(changed.get(each.name, each) for each in graph.nodes))
+
+
+def products_merged_with_the_transposed(case: Case) -> Computed | None:
+    """Return the outputs of a graph that computes products with B and with B transposed only once.
+
+    Two products that differ only in TransB both get the first result.
+    """
+    graph = case.graph
+    sources = graph.sources()
+    first: dict[tuple[object, ...], str] = {}
+    changed: dict[str, Node] = {}
+    for node in graph.operator_nodes:
+        if node.operator_name != "GEMM":
+            continue
+        read = tuple(sources.get((node.name, name)) for name in ("ATensor", "BTensor", "CTensor"))
+        others = tuple(str(node.desc[name]) for name in ("TransA", "Alpha", "Beta"))
+        of_first = first.setdefault((*read, *others), node.desc["TransB"])
+        if node.desc["TransB"] != of_first:
+            changed[node.name] = replace(node, desc={**node.desc, "TransB": of_first})
+    if not changed:
+        return None
+    wrong = with_graph(case, _with_nodes(graph, changed))
+    return Computed(evaluate(wrong), around=wrong)
