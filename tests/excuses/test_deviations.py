@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -226,3 +227,35 @@ def test_each_file_fits_its_schema_and_names_operators(file: Path) -> None:
     known = {*operator_names(), GRAPHS}
     for each in data["deviations"]:
         assert set(each["operators"]) <= known, each["name"]
+
+
+PADDED: Final = (
+    "convolution/matrix/lines[Stride=1,Dilation=2,Kernel=2,Start=1,End=1,Behind=1,GroupCount=2,"
+    "Mode=CONVOLUTION,Direction=BACKWARD,DataType=FLOAT16]"
+)
+
+
+def test_output_padding_may_be_what_end_padding_leaves_out_and_nothing_else() -> None:
+    of = case(PADDED)
+    output = right(of)
+    assert not output[..., -1].any()
+    behind = {"OutputPadding": (0,), "EndPadding": (0,)}
+    output[...] = right(replace(of, desc={**of.desc, **behind}))
+    assert output[..., -1].all()
+    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.WAIVED
+    output[0, 0, -1] += 9
+    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
+
+
+def test_what_is_gathered_beyond_the_axis_may_be_anything() -> None:
+    of = case("gather/boundary/index-beyond-axis-reads-next-row")
+    zeros = np.zeros_like(right(of))
+    assert verdict(of, Outputs({"OutputTensor": zeros})).status is Status.WAIVED
+
+
+def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_and_no_other_power() -> None:
+    of = case("graphs/rewrites-conditions/replace-power-by-one-or-zero--x-is-not-zero")
+    powers = np.ones((1, 1, 1, 5), np.float32)
+    assert verdict(of, Outputs({"y": powers})).status is Status.WAIVED
+    powers[..., 2] = 0
+    assert verdict(of, Outputs({"y": powers})).status is Status.FAILED

@@ -110,6 +110,72 @@ GIVEN: Final = [
         "elu-with-an-infinite-alpha",
         [*[-INFINITE] * 3, NAN, NAN, 0.5, 3, 100, INFINITE, NAN],
     ),
+    (
+        "activation_scaled_elu/boundary/attribute-that-is-no-number[DataType=FLOAT16,Alpha=0]",
+        "hard-sigmoid-with-attributes-of-0",
+        [-0.83642578125, -0.794921875, -0.3291015625, 0, 0, 0.25, 1.5, 50, INFINITE, NAN],
+    ),
+    ("convolution_integer/boundary/sums-wrap-around", "sums-of-products-in-float32", [2**31 - 128]),
+    ("diagonal_matrix/boundary/negative-zero", "zeros-without-sign", [0, 0]),
+    (
+        "element_wise_clip1/boundary/bounds-of-another-data-type"
+        "[DataType=INT64,MinMaxDataType=FLOAT32,Max=inf]",
+        "integers-in-float32",
+        [0, 0, 0, 0, 0],
+    ),
+    (
+        "graphs/chains/products-with-two-constants-that-overflow-in-between[Held=constant]",
+        "constants-combined-first",
+        [1e20, -1e20, 6, 0],
+    ),
+    (
+        "graphs/rewrites-elimination/cancel-addition-and-subtraction--no-overflow[Held=owned]",
+        "constants-combined-first",
+        [3e38, -3e38, 3, -4, 5],
+    ),
+    (
+        "graphs/rewrites-patterns/merge-factors--factors-do-not-overflow[Held=owned]",
+        "constants-combined-first",
+        [INFINITE, INFINITE, -INFINITE],
+    ),
+    (
+        "graphs/rewrites-attributes/merge-equal-scatters--same-updates[DataType=FLOAT32]",
+        "unused-inputs",
+        [10, 20, 30, 60, 40, 50, 80, 90, 70],
+    ),
+    (
+        "graphs/rewrites-elimination/cancel-multiplication-and-division--integers-do-not-wrap"
+        "[Held=input]",
+        "quotients-in-float32",
+        [4000000000, 6, 7, 8, 9],
+    ),
+    (
+        "graphs/rewrites-elimination/cancel-exp-of-log--x-is-not-negative[DataType=FLOAT32]",
+        "exponentials-beyond-2-to-127-5",
+        [1, INFINITE, 3.000000238418579, INFINITE, 5],
+    ),
+    (
+        "graphs/rewrites-elimination/merge-casts--same-signedness",
+        "casts-that-are-left-out",
+        [1, -2, 3, -4, 5],
+    ),
+    ("graphs/precision/cast-pair", "casts-that-are-left-out", [0, 0, 0]),
+    (
+        "graphs/rewrites-moving/move-cast-over-addition--sum-does-not-wrap[Held=owned]",
+        "products-that-saturate",
+        [11, 255, 33, 255, 55],
+    ),
+    (
+        "graphs/rewrites-sizes/fold-integers--sixty-four-bits-are-kept-2[Held=input]",
+        "integers-in-int32",
+        [-1633559511, 261134297, 35],
+    ),
+    (
+        "reduce/combinations/pairs-1[Values=MAXx1x2x1x3x2x7xFLOAT32xnonex0x-infximplicit"
+        "x1x2x1x3x2x1xFLOAT32ximplicitx5]",
+        "extremes-of-infinities",
+        [-3.4028234663852886e38] * 12,
+    ),
 ]
 
 
@@ -118,13 +184,39 @@ def test_outputs_are_named_that_openvino_gives_and_no_others(
     name: str, finding: str, given: list[float]
 ) -> None:
     [(output, tensor)] = case(name).outputs().items()
-    array = np.array(given, tensor.DataType.dtype)
+    array = np.array(given, tensor.DataType.dtype).reshape(tensor.Sizes)
     named = f"known finding openvino-{finding} "
     assert reason(name, Outputs({output: array})).startswith(named)
     for index in range(array.size):
         other = defect(array, index)
         found = reason(name, Outputs({output: other}))
         assert "known finding" not in found, (index, found)
+
+
+SQUARES: Final = (
+    "reduce/triples/squares-beyond-2-to-the-53[Function=SUM_SQUARE,DataType=INT64,Axes=0x3]"
+)
+
+
+def test_sums_in_any_order_within_a_step_are_named_and_others_are_not() -> None:
+    given = [-(2**31), -986318720, -1739051008, -(2**31), 2134611200]
+    given += [-(2**31), 1897443072, -1284491776, 1781603456, 284721792]
+    array = np.array(given, np.int64).reshape(1, 5, 2, 1)
+    assert " openvino-sums-by-steps (" in reason(SQUARES, Outputs({"OutputTensor": array}))
+    array[0, 4, 0, 0] += 9 * 128
+    assert "known finding" not in reason(SQUARES, Outputs({"OutputTensor": array}))
+
+
+JOINED: Final = (
+    "graphs/rewrites-reported/replace-reduction-of-join--each-has-one-element-there"
+    "[DataType=FLOAT32,Held=input]"
+)
+
+
+def test_other_sizes_are_named_only_where_a_reduction_reads_a_join() -> None:
+    more = Outputs({"y": np.zeros((1, 1, 2, 3), np.float32)})
+    assert reason(JOINED, more).startswith("known finding openvino-extremes-of-joins ")
+    assert "known finding" not in reason(MERGED, Outputs({"y": more.arrays["y"], "z": np.zeros(4)}))
 
 
 LSTM: Final = "lstm/matrix/without-bias[DataType=FLOAT16,Direction=FORWARD]"
