@@ -54,6 +54,9 @@ def _ulp(
     return within
 
 
+_SIGMOIDS: Final = frozenset({"ACTIVATION_SIGMOID", "ACTIVATION_SWISH"})
+
+
 def _sigmoid(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
@@ -61,12 +64,12 @@ def _sigmoid(
 
     If a sigmoid is off by `absolute`, the product is off by |x| times as much.
     """
-    before = activation_of(case)[1]
-    if right.dtype.kind != "f" or before is None:
+    activation, before = activation_of(case)
+    if right.dtype.kind != "f" or before is None or activation not in _SIGMOIDS:
         return np.zeros(right.shape, bool)
     with np.errstate(all="ignore"):
         number = np.abs(before.astype(np.float64))
-        if (case.desc.get("FusedActivation") or {}).get("operator") == "ACTIVATION_SIGMOID":
+        if activation == "ACTIVATION_SIGMOID":
             number = np.ones_like(number)
         limit = absolute * number + np.spacing(np.abs(right)).astype(np.float64)
         within: Array = np.abs(actual.astype(np.float64) - right.astype(np.float64)) <= limit

@@ -259,3 +259,15 @@ def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_and_no_other_power() -> N
     assert verdict(of, Outputs({"y": powers})).status is Status.WAIVED
     powers[..., 2] = 0
     assert verdict(of, Outputs({"y": powers})).status is Status.FAILED
+
+
+def test_a_softplus_may_be_infinite_where_its_product_is_and_nowhere_else() -> None:
+    of = case(
+        "element_wise_add1/combinations/pairs-1[Values=1x31x1x5x31xFLOAT32x0x1:5xchannels-lastxnone"
+        "x-300:100:5xchannels-lastxchannels-lastxACTIVATION_SOFTPLUS:1.5]"
+    )
+    output = right(of)
+    output[output > 3e38] = np.inf
+    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.WAIVED
+    output.flat[np.flatnonzero(output < 100)[0]] = np.inf
+    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED

@@ -134,6 +134,16 @@ GIVEN: Final = [
         [3e38, -3e38, 3, -4, 5],
     ),
     (
+        "graphs/rewrites-elimination/cancel-multiplication-and-division--no-overflow[Held=owned]",
+        "constants-combined-first",
+        [3e38, -3e38, 3, -4, 5],
+    ),
+    (
+        "element_wise_quantize_linear/boundary/float32-infinities",
+        "infinite-scales",
+        [127, -128, 0, 0],
+    ),
+    (
         "graphs/rewrites-patterns/merge-factors--factors-do-not-overflow[Held=owned]",
         "constants-combined-first",
         [INFINITE, INFINITE, -INFINITE],

@@ -46,14 +46,20 @@ def zero_point_before_rounding(case: Case) -> Computed | None:
     """Return the output of a quantized operator that adds the zero point before it rounds.
 
     2.5 with the zero point 1 becomes round(3.5) = 4, not round(2.5) + 1 = 3; halves are rounded to
-    even.
+    even. The sum may be rounded to FLOAT32 before: 0.50000006 + 12 becomes 12.5.
     """
     quotient, zero_point = _QUOTIENTS[case.operator_name](case)
-    if zero_point is None or not np.isfinite(quotient).all():
+    if zero_point is None:
         return None
-    limits = np.iinfo(zero_point.dtype)
-    whole = np.clip(np.rint(quotient + zero_point), limits.min, limits.max)
-    return Computed({"OutputTensor": whole.astype(zero_point.dtype)})
+    limits, right = np.iinfo(zero_point.dtype), evaluate(case)["OutputTensor"]
+    finite = np.isfinite(quotient)
+    total = np.where(finite, quotient, 0) + zero_point
+
+    def rounded(total: Array) -> Computed:
+        whole = np.clip(np.rint(total), limits.min, limits.max).astype(zero_point.dtype)
+        return Computed({"OutputTensor": np.where(finite, whole, right)})
+
+    return replace(rounded(total), others=lambda: iter([rounded(total.astype(np.float32))]))
 
 
 @of_operators("ELEMENT_WISE_QUANTIZE_LINEAR", "QUANTIZE")

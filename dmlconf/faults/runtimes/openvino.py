@@ -14,6 +14,7 @@ from dmlconf.reference.evaluation import evaluate
 
 __all__ = [
     "averages_by_the_padding_of_other_axes",
+    "columns_counted_without_padding",
     "erf_of_nan_as_1",
     "extremes_of_infinities",
     "held_subnormals_as_0",
@@ -23,6 +24,7 @@ __all__ = [
     "odd_windows_with_a_whole_bias",
     "recurrent_parts_left_out",
     "reductions_along_no_axis_left_out",
+    "zero_for_infinite_scales",
 ]
 
 
@@ -134,9 +136,11 @@ def extremes_of_infinities(case: Case) -> Computed | None:
     return Computed({"OutputTensor": held})
 
 
-@of_operators("MAX_POOLING2")
+@of_operators("MAX_POOLING1", "MAX_POOLING2")
 def no_index_of_the_lowest_integer(case: Case) -> Computed | None:
-    """Return MAX_POOLING2's outputs with a channel's first index for windows of the lowest integer.
+    """Return the outputs of MAX_POOLING1 and MAX_POOLING2 if the lowest integer has no index.
+
+    Windows of nothing but this integer get the index of their channel's first element.
 
     The greatest of 0 and 0 is 0 of UINT8, of which no element is greater.
     """
@@ -194,3 +198,37 @@ def averages_by_the_padding_of_other_axes(case: Case) -> Computed | None:
         shape = [-1 if each == axis + 2 else 1 for each in range(right.ndim)]
         more = more * (window / np.maximum(counted, 1)).reshape(shape)
     return Computed({"OutputTensor": (right * more).astype(right.dtype)})
+
+
+@of_operators("FOLD")
+def columns_counted_without_padding(case: Case) -> Computed | None:
+    """Return FOLD's output for one spatial dimension if padding is left out where columns are
+    counted.
+
+    Of 6 elements and a window of 3, a row has 4 columns, also with padding: the fifth counts as the
+    first of the next row. What is left at the end is not added.
+    """
+    desc = case.desc
+    if desc["DimensionCount"] != 1 or not desc["InputTensor"].Owned:
+        return None
+    batches, channels, size = desc["OutputTensor"].Sizes
+    [window], [stride], [dilation] = desc["WindowSizes"], desc["Strides"], desc["Dilations"]
+    count = (size - (window - 1) * dilation - 1) // stride + 1
+    taken = case.inputs()["InputTensor"].reshape(batches, -1)[:, : channels * window * count]
+    columns = taken.reshape(batches, channels, window, count)
+    folded = np.zeros((batches, channels, size), columns.dtype)
+    for k, n in np.ndindex(window, count):
+        at = n * stride - desc["StartPadding"][0] + k * dilation
+        if 0 <= at < size:
+            folded[..., at] += columns[..., k, n]
+    return Computed({"OutputTensor": folded})
+
+
+@of_operators("ELEMENT_WISE_QUANTIZE_LINEAR")
+def zero_for_infinite_scales(case: Case) -> Computed | None:
+    """Return quantized elements that are 0 where the scale is infinite, not the zero point."""
+    scale, right = case.inputs().get("ScaleTensor"), evaluate(case)["OutputTensor"]
+    if scale is None:
+        return None
+    zero = right.dtype.type(0)
+    return Computed({"OutputTensor": np.where(np.isinf(scale), zero, right)})

@@ -33,14 +33,15 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, float]]] = {
 def default_for_attributes_of_0(case: Case) -> Computed | None:
     """Return an activation's output with ONNX's defaults for attributes of 0.
 
-    These are 0.2 and 0.5 for ACTIVATION_HARD_SIGMOID's Alpha and Beta. It rounds them to the
-    input's data type.
+    These are 0.2 and 0.5 for ACTIVATION_HARD_SIGMOID's Alpha and Beta. It rounds other attributes
+    to the input's data type.
     """
     defaults = _DEFAULTS[case.operator_name]
-    other = {name: case.desc[name] or default for name, default in defaults.items()}
+    stated = {name: case.desc[name] for name in defaults}
     if case.operator_name == "ACTIVATION_HARD_SIGMOID":
         dtype = case.desc["InputTensor"].DataType.dtype
-        other = {name: float(dtype.type(number)) for name, number in other.items()}
+        stated = {name: float(dtype.type(number)) for name, number in stated.items()}
+    other = {name: stated[name] or default for name, default in defaults.items()}
     changed = replace(case, desc={**case.desc, **other})
     return Computed(evaluate(changed), around=changed)
 

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _SIGNS: Final = {"ELEMENT_WISE_ADD": 1, "ELEMENT_WISE_SUBTRACT": -1}
-_PRODUCT: Final = "ELEMENT_WISE_MULTIPLY"
+_POWERS: Final = {"ELEMENT_WISE_MULTIPLY": 1, "ELEMENT_WISE_DIVIDE": -1}
 
 
 def data_of_unread_inputs(case: Case) -> Computed | None:
@@ -48,7 +48,7 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
 def constants_combined_first(case: Case) -> Computed | None:
     """Return the output of two operators if their constants are combined before the input.
 
-    (x + c) - d becomes x + (c - d), and (x * c) * d becomes x * (c * d), which overflow elsewhere.
+    (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d), which overflow elsewhere.
     """
     if not isinstance(case, GraphCase) or len(case.graph.operator_nodes) != 2:
         return None
@@ -69,12 +69,12 @@ def constants_combined_first(case: Case) -> Computed | None:
         read(slot)
         for slot in ((first.name, "ATensor"), (first.name, "BTensor"), (second.name, "BTensor"))
     )
-    if x is None or c is None or d is None:
+    if x is None or c is None or d is None or x.dtype.kind != "f":
         return None
     names = first.operator_name, second.operator_name
     with np.errstate(all="ignore"):
-        if names == (_PRODUCT, _PRODUCT):
-            result = x * (c * d)
+        if set(names) <= _POWERS.keys():
+            result = x * (c ** _POWERS[names[0]] * d ** _POWERS[names[1]])
         elif set(names) <= _SIGNS.keys():
             result = x + (_SIGNS[names[0]] * c + _SIGNS[names[1]] * d)
         else:

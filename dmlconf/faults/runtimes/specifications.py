@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.faults.computed import Computed, activation_of, of_operators
 from dmlconf.reference.element_wise.clipping import bound_of
 from dmlconf.reference.element_wise.scale_bias import scaled
 from dmlconf.reference.evaluation import evaluate
@@ -22,6 +22,7 @@ __all__ = [
     "powers_of_zero_as_in_c",
     "scatters_by_clamped_indices",
     "shrink_of_negative_thresholds",
+    "softplus_of_infinite_products",
 ]
 
 
@@ -136,3 +137,19 @@ def scatters_by_clamped_indices(case: Case) -> Computed | None:
     least = np.zeros_like(greatest) if indices.dtype.kind == "u" else -1 - greatest
     clamped = np.clip(indices, least.astype(indices.dtype), greatest.astype(indices.dtype))
     return Computed(evaluate(replace(case, data={**case.data, "IndicesTensor": clamped})))
+
+
+def softplus_of_infinite_products(case: Case) -> Computed | None:
+    """Return a softplus, alone or fused, that is infinite where its factor makes x infinite.
+
+    3.4e38 with the Steepness 1.5 becomes infinite, whose quotient by 1.5 is too.
+    """
+    activation, before = activation_of(case)
+    field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}
+    if activation not in field or before is None or before.dtype.kind != "f":
+        return None
+    factor = (case.desc.get("FusedActivation") or case.desc)[field[activation]]
+    with np.errstate(over="ignore"):
+        infinite = np.isposinf(before.astype(np.float32) * np.float32(factor))
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(infinite, right.dtype.type(np.inf), right)})
