@@ -303,7 +303,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "FLOAT32, values: [1, 2]",
         "UINT8, fill: {sequence: {start: 300}}",
         """
-        f.yaml:5:56: fill sequence: 300 does not fit UINT8
+        f.yaml:5:56: fill sequence: UINT8 cannot hold 300
              5 |       InputTensor: {Sizes: [2], DataType: UINT8, fill: {sequence: {start: 300}}}
                |                                                        ^^^^^^^^^^^^^^^^^^^^^^^^
         """,

@@ -7,8 +7,8 @@ features, such as a data type together with a value or the end of a numeric rang
 a demanded one. For a matrix of 3 data types, 2 layouts and sizes 1 to 4, three cases of size 4 have
 all five types and layouts: FLOAT16 packed, FLOAT32 padded, and INT32.
 
-Nothing is random, and operators with a case that is not costly are independent of each other, so
-`-o` chooses the same cases of such an operator as a run of all operators.
+Nothing is random, and operators are independent of each other, so `-o` chooses the same cases of an
+operator as a run of all operators.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
     with np.errstate(all="ignore"):
         exponent = np.rint(x / np.log(2))
         power = np.exp2(exponent)
-        lost = (x < -_SMALL_RESULTS) & (power * np.abs(x - exponent * np.log(2)) < np.finfo(np.float32).tiny)
+        smallest_term = power * np.abs(x - exponent * np.log(2))
+        lost = (x < -_SMALL_RESULTS) & (smallest_term < np.finfo(np.float32).tiny)
         wrong = power.astype(np.float32)
         if case.operator_name == "ACTIVATION_SWISH":
             wrong = wrong * tensor

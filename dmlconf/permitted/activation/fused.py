@@ -24,6 +24,7 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 
 __all__ = [
     "activated_error_scale",
+    "activated_span",
     "fused_error_scale",
     "fused_span",
     "slope",
@@ -104,6 +105,14 @@ def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
         *(fused(held.least + share * width, activation) for share in (0, 0.25, 0.5, 0.75)),
         fused(held.greatest, activation),
     )
+
+
+def activated_span(sums: Array, activation: Mapping[str, Any]) -> Span:
+    """Return the span of activated exact sums: what the activation's own error permits."""
+    with np.errstate(all="ignore"):
+        error = ERRORS[activation["operator"]](sums, **attributes_of(activation))
+        result = fused(sums, activation)
+    return Span(result - error, result + error)
 
 
 def fused_error_scale(

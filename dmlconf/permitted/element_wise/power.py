@@ -150,7 +150,8 @@ def _power_interval(
         return cast(low, output), cast(high, output)
     # Every FLOAT32 number of this size is even, but kernels may treat it as odd. An odd integer
     # that FLOAT32 does not hold may be rounded to an even one: measured with 979433053.
-    odd = np.abs(np.fmod(exponent, 2)) == 1
+    with np.errstate(invalid="ignore"):  # For infinite exponents.
+        odd = np.abs(np.fmod(exponent, 2)) == 1
     unheld = odd & (exponent.astype(np.float32) != exponent)
     signless = (base < 0) & (unheld | (np.abs(exponent) >= _BEYOND_INT32)) & np.isfinite(exponent)
     size = np.fmax(np.abs(low), np.abs(high))

@@ -38,7 +38,7 @@ _POWER: Final = 2.0**-19
 
 
 @of_fields(LocalResponseDesc)
-def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
+def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorScale:
     """Return the size of each result, times the relative errors of the sum and of the power.
 
     Derived in docs/bounds.md, Local response normalisation.
@@ -52,9 +52,10 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
         error_scale: Array = values * _condition(base, terms, abs(single(desc.Beta)))
         beyond = _beyond(desc, base)
         beyond |= _unpowered(base, terms, desc.Beta)
-        largest = np.power(base, abs(single(desc.Beta)))  # Also with a negative Beta, as a factor.
-        beyond |= np.isfinite(base) & (largest > LARGEST_FLOAT32)
-    return np.where(beyond, ANY_RESULT, error_scale)
+        overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
+        if desc.Beta >= 0:
+            beyond |= overflows
+    return ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
 
 
 @of_fields(LocalResponseGradDesc)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
+from dmlconf.permitted.activation.fused import activated_span, fused_error_scale, fused_span
 from dmlconf.permitted.normalization.parameters import (
     of_rounding_alone,
     partial_mean,
@@ -73,7 +73,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             exact = exact & (held == 0)
         held = held + store_sizes(values, exact)
         cancellation = ErrorScale(np.zeros(1))
-        undefined = single_elements = np.zeros(1, bool)
+        undefined = np.zeros(1, bool)
+        of_single_elements = None
         others = []
         if desc.UseVariance:
             squares = np.square(values)
@@ -83,8 +84,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             if desc.UseMean and of_one and single(desc.Epsilon) == 0:
                 # The result is 0 / 0. Measured: DirectML takes the element itself for its variance;
                 # what follows from that is right as well.
-                others.append(values / np.sqrt(desc.InputTensor.astype(np.float64)))
-                single_elements = np.isfinite(others[-1])
+                of_single_elements = values / np.sqrt(desc.InputTensor.astype(np.float64))
+                others.append(of_single_elements)
             divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
             values, terms, held = values / divisor, terms / divisor, held / divisor
@@ -107,9 +108,6 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             undefined = of_rounding_alone(partial, divisor, count)
             if desc.Epsilon < 0 and dtype == np.float16:
                 undefined = undefined | _root_of_either_sign(desc, over, variance)
-            if desc.FusedActivation is not None:
-                # The activation's error is that at NaN, not at the numbers that are right as well.
-                undefined = undefined | single_elements
             sizes = size, partial, centred, variance, divisor
             factors = alike(desc.InputTensor, over), alike(squares, over)
             error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
@@ -140,6 +138,10 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             fused_scale = fused_scale.spanned(
                 *(fused_span(each, desc.FusedActivation) for each in spans)
             )
+        if of_single_elements is not None and desc.FusedActivation is not None:
+            # The activation's error above is that at NaN.
+            sums = _scaled(of_single_elements, desc.ScaleTensor, desc.BiasTensor)
+            fused_scale = fused_scale.spanned(activated_span(sums, desc.FusedActivation))
         return replace(
             fused_scale.open_where(undefined),
             sums_shared=True,

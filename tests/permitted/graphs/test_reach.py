@@ -42,6 +42,9 @@ def test_an_open_index_marks_any_element_of_one_hot(tmp_path: Path) -> None:
   v: {Sizes: [1, 2], DataType: FLOAT32, values: [1, 0]}"""
     case = graph(tmp_path, inputs, ONE_HOT, "node")
     assert accepts(case, "y", [1, 1, 0])
+    numbers = graph(tmp_path, inputs.replace(".nan", "3"), ONE_HOT, "node")
+    assert accepts(numbers, "y", [1, 0, 1])
+    assert not accepts(numbers, "y", [1, 1, 0])
 
 
 def test_shares_of_an_open_logit_may_be_0_and_1(tmp_path: Path) -> None:
@@ -82,3 +85,24 @@ def test_a_copy_of_a_number_with_an_error_is_equal_to_it(tmp_path: Path) -> None
     case = graph(tmp_path, inputs, EQUALS.replace("SOURCE", "tanh"), "node")
     assert accepts(case, "y", [1, 1])
     assert not accepts(case, "y", [1, 0])
+
+
+def test_the_logarithm_of_an_open_share_may_be_any_number(tmp_path: Path) -> None:
+    """The second element of the gradient is not open, but is in one line with the first."""
+    inputs = """
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
+  g: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [5, 6]}"""
+    nodes = (
+        ATTENTION[: ATTENTION.index("  attention:")]
+        + """
+  node:
+    operator: ACTIVATION_LOG_SOFTMAX1
+    desc: {InputTensor: pool.OutputGradientTensor, Axes: [AXIS],
+           OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}}
+"""
+    )
+    in_one_line = graph(tmp_path, inputs, nodes.replace("AXIS", "3"), "node")
+    assert accepts(in_one_line, "y", [-7, -0.25])
+    apart = graph(tmp_path, inputs, nodes.replace("AXIS", "0"), "node")
+    assert accepts(apart, "y", [0, 0])
+    assert not accepts(apart, "y", [0, -0.25])

@@ -31,6 +31,7 @@ def test_a_power_with_a_negative_beta_may_overflow(
     case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION", RESPONSE.replace("VALUE", value))
     right = evaluate(case)["OutputTensor"].ravel().tolist()
     assert accepts(case, "OutputTensor", [right[0], np.nan, *right[2:]]) == overflows
+    assert not accepts(case, "OutputTensor", [right[0], 5, *right[2:]])
     assert not accepts(case, "OutputTensor", [*right[:3], np.nan])
 
 
@@ -39,6 +40,7 @@ def test_an_activation_of_zero_by_zero_may_be_that_of_the_bias(tmp_path: Path) -
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
     assert accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.9545, 2.99595])
     assert not accepts(case, "OutputTensor", [-0.00187555, 1.9545, 1.9545, 2.99595])
+    assert not accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.96, 2.99595])
 
 
 GRADIENT = """
