@@ -1,4 +1,4 @@
-"""A test of many items (`tests/each.py`) names each item that fails."""
+"""A test of many items (`tests/each.py`) names each item that fails, and fails without items."""
 
 from __future__ import annotations
 

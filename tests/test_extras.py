@@ -1,4 +1,4 @@
-"""If a package of an extra is missing, a message names the command that installs the extra."""
+"""The command that installs an extra names dmlconf's checkout or wheel, or asks for a checkout."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class FindingChecks:
         assert _names(reached, finding) or is_fixed, reached
 
     def check_defects(self, finding: Finding) -> None:
-        """Check that a case with a wrong element beside the finding's fails, and not as known."""
+        """Check that the example with a further defect fails, and not as known."""
         of = case(finding.example)
         outcome, right = self._outcome(of), run_case(of)
         assert isinstance(outcome, Outputs)

@@ -137,7 +137,7 @@ def along_axes(output: Array, sizes: Sequence[int], axes: Collection[int]) -> Ar
 def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return by name the tensors of a field that is an array, and the desc's fields for them.
 
-    The names are `InputTensors[0]`, `InputTensors[1]` and so on.
+    The names are such as `InputTensors[0]`.
 
     Args:
         field: `InputTensors` or `OutputTensors`.

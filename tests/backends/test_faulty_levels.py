@@ -1,4 +1,4 @@
-"""The backend `faulty:level=LEVEL` refuses what later levels introduced; the suite passes on it."""
+"""The backend `faulty:level=LEVEL` refuses parts of later levels; no supported case fails."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _known(level: FeatureLevel, case: Case) -> bool:
     """Return whether the level computes the case, and checking its values would show nothing new.
 
     Values do not depend on the level: where the level before computes the case, they are checked
-    there. Cases of models state no values.
+    there or earlier. Cases of models state no values.
     """
     if refusal(level, case) is not None:
         return False

@@ -1,4 +1,4 @@
-"""Recordings are read back bit by bit as they were written, and other files are refused."""
+"""Recordings come back bit by bit, with a digest of each case; other files are refused."""
 
 from __future__ import annotations
 
@@ -531,7 +531,7 @@ def test_a_recording_of_the_first_form_is_still_read(tmp_path: Path) -> None:
 
 
 def relabelled(**changes: Any) -> Recording:
-    """Return a recording of one case, with these fields changed so that it contradicts itself."""
+    """Return a sound recording of one case, with these fields replaced."""
     right = recording({"tile/mixed/unstated": Outputs({"OutputTensor": np.zeros(4, np.float32)})})
     return replace(right, **changes)
 

@@ -1,4 +1,4 @@
-"""A recording may consist of a file for each operator, and is replayed like a single file."""
+"""A recording, in a file for each operator or in one, is replayed, and compared with another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""axe, a checker of accessibility, finds nothing wrong with any page, on a desk or a telephone."""
+"""axe, a checker of accessibility, finds nothing wrong with pages, and they fit their windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML report works in a real browser: filters, links, keyboard, narrow windows, printing."""
+"""The HTML report works in a real browser, such as its filters, links, groups and keys."""
 
 from __future__ import annotations
 

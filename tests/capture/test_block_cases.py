@@ -1,4 +1,4 @@
-"""Blocks of a captured graph have the values that reached them in the application."""
+"""Blocks of a captured graph have inputs that were captured, or computed from captured ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A captured graph is split into blocks that share no node and together compute the same."""
+"""A graph is split into blocks that share no node and together compute the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph that is encoded for CompileGraph is decoded unchanged."""
+"""A graph that is encoded for CompileGraph is decoded, with names that a case file may have."""
 
 from __future__ import annotations
 

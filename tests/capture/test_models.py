@@ -1,4 +1,4 @@
-"""Captured cases that several models share become one case, which names these models."""
+"""Captured cases that models share become one, which names them; `coverage` says what they use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_coverage_says_what_models_use_and_other_cases_lack(tmp_path: Path) -> N
     assert others["attribute", "CONVOLUTION FusedActivation ACTIVATION_RELU"] == 0
     assert ("neighbours", "CONVOLUTION feeds MAX_POOLING") in others
     pooling = dmlconf_here(tmp_path, "coverage", ".", "-o", "MAX_POOLING", "--report", "json")
-    # These are the captured MAX_POOLING, and the one block of the graph that has such a node.
+    # These are the captured MAX_POOLING, and the graph, which has such a node.
     assert json.loads(pooling.stdout)["captured"]["cases"] == 2
     listed = dmlconf_here(tmp_path, "coverage", ".", "--missing").stdout
     assert "only captured cases have: operator GEMM" in listed

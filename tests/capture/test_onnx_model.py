@@ -1,4 +1,4 @@
-"""ONNX models get generated inputs, with the sizes that the user gives for open dimensions."""
+"""ONNX models get inputs of a file or generated ones, with the user's sizes of open dimensions."""
 
 from __future__ import annotations
 

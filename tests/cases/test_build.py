@@ -1,4 +1,4 @@
-"""Cases are built from their entries: desc, data and expectation."""
+"""Cases are built from their entries (desc, data, expectation); wrong entries are refused."""
 
 from __future__ import annotations
 

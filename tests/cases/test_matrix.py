@@ -1,4 +1,4 @@
-"""A matrix expands to one case for each combination of its parameters that meets `where`."""
+"""A matrix expands to the combinations of its parameters that meet `where`, all or pairwise."""
 
 from __future__ import annotations
 

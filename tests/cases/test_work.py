@@ -1,4 +1,4 @@
-"""The work of a case is estimated; a backend forms batches by it."""
+"""The work of a case is estimated: of a product by its terms, of a small case as little."""
 
 from __future__ import annotations
 

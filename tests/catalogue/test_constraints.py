@@ -103,7 +103,7 @@ BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("TILE", "output-sizes", {"OutputTensor": tensor(2, 5)}),
 ]
 
-# Other constraints that the same change in BROKEN breaks, too.
+# Other constraints that a change in BROKEN may break, too.
 BESIDES: Final = {
     ("ARGMIN", "same-dimension-count"): {"output-sizes"},
     ("GATHER", "same-dimension-count"): {"output-sizes"},

@@ -1,4 +1,4 @@
-"""Operators are found by name and alias, and the digest covers every file."""
+"""Operators are found by name and alias, and the digest changes with the files."""
 
 from __future__ import annotations
 

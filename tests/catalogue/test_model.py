@@ -1,4 +1,4 @@
-"""The catalogue's operators agree with DirectML.h and with each other."""
+"""The catalogue's operators agree with each other; levels, fields, enums and tensors are read."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def arguments(*more: str, backend: str = BACKEND) -> list[str]:
 
 
 def certified(folder: Path, *more: str, backend: str = BACKEND) -> Path:
-    """Certify a backend in a furnished folder, and return the certificate's path."""
+    """Certify a backend in a furnished folder, and return the path of it.dmlcert."""
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", *more, backend=backend))
     assert done.returncode == 0, done.stderr
     return folder / "it.dmlcert"

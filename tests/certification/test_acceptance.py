@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plainly_verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate without allowing any backend."""
+    """Verify a certificate; only `more` can allow a backend."""
     return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
 
 

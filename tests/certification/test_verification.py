@@ -41,7 +41,7 @@ def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folde
 
 
 @pytest.mark.parametrize("name", STRANGER)
-def test_a_stranger_is_refused(folder: Path, name: str) -> None:
+def test_a_stranger_changes_nothing_unnoticed(folder: Path, name: str) -> None:
     right = (folder / "it.dmlcert").read_bytes()
     path = folder / "stranger.dmlcert"
     path.write_bytes(STRANGER[name](Random(1), right))

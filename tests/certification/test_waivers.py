@@ -1,4 +1,4 @@
-"""A certificate may enclose waivers; verification judges waived failures again, up to a limit."""
+"""A certificate may enclose waivers of a limited share of cases; verification judges them again."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Job:
     """A job on this machine.
 
     Attributes:
-        folder: an empty folder for all that the job writes.
+        folder: a folder for all that the job writes.
         inputs: the inputs of the action that differ from their defaults.
         environment: further environment variables of the runner.
         outputs: the outputs of the steps that ran, by `steps.ID.outputs.NAME`.

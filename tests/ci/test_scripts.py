@@ -1,4 +1,4 @@
-"""Functions that the scripts of `.ci/` share work, and the nightly script runs all tests."""
+"""The functions of `.ci/common` work, and the nightly script runs every group of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build libraries that stand in for DirectML's on Linux, with g++, once for all tests."""
+"""Build libraries that stand in for DirectML, Direct3D 12 and DXCore on Linux, with g++."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOURCE: Final = Path(__file__).parent / "native" / "standin.cpp"
 
 @pytest.fixture(scope="session")
 def wsl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with libdxcore.so, libd3d12.so and libdirectml.so that stand in for WSL's."""
+    """A folder with stand-ins for WSL's libdxcore.so, libd3d12.so, libdirectml.so, and another."""
     if not sys.platform.startswith("linux"):
         pytest.skip("the System V side of the binding is for Linux")
     compiler = shutil.which("g++")

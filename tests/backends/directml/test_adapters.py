@@ -1,4 +1,4 @@
-"""Adapters are chosen by index or name; a driver that ends its process costs only its own entry."""
+"""Adapters are chosen and listed; a driver that ends its process costs only its own entry."""
 
 from __future__ import annotations
 

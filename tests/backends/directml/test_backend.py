@@ -1,4 +1,4 @@
-"""The backend `directml` reads its options, and tells rejections from breakdowns."""
+"""The backend `directml`: its options, and which failures are rejections, breakdowns or errors."""
 
 from __future__ import annotations
 

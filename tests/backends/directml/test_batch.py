@@ -1,4 +1,4 @@
-"""Cases of one submission (a batch) share no memory; a case that is too large runs alone."""
+"""Cases of one submission (a batch) share no memory; large ones run alone; keys differ by desc."""
 
 from __future__ import annotations
 

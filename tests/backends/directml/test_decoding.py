@@ -1,4 +1,4 @@
-"""Descs that are encoded for DirectML are read back unchanged."""
+"""Descs that are encoded for DirectML are read back as equal ones; unknown parts are reported."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ REMOVED = 2**64 - 1
 
 
 class FakeDevice:
-    """An ID3D12Device whose fences have the completed values that a test gives."""
+    """An ID3D12Device and its queue; its fence has the completed values that a test gives."""
 
     def __init__(self, completed: Callable[[], int]) -> None:
         self.signals: list[int] = []

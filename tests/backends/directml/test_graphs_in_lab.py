@@ -1,4 +1,4 @@
-"""Graphs on Microsoft's DirectML give right outputs, and refusals that name the node.
+"""Graphs on Microsoft's DirectML give right outputs; the refusal of a node names it.
 
 The graphs run in the Wine lab; build it first: python3 lab/lab.py build.
 """
@@ -97,7 +97,7 @@ def test_owned_unused_and_exported_tensors_are_bound_as_directml_asks(outcomes: 
     assert outcomes["together"][1] == [{"between": [2, -3, 6], "y": [2, 0, 6]}, [], 2]
 
 
-def test_refusal_has_its_stage_and_the_node_that_is_to_blame(outcomes: Any) -> None:
+def test_refusal_has_its_stage_and_the_node_that_was_refused(outcomes: Any) -> None:
     assert outcomes["together"][2:4] == [
         ["E_INVALIDARG", "CompileGraph", ""],
         ["E_INVALIDARG", "CreateOperator", "relu"],

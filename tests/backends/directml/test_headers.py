@@ -1,4 +1,4 @@
-"""Structures, constants, slots of vtables and IIDs agree with Microsoft's headers.
+"""Structures, constants, levels, slots of vtables and IIDs agree with Microsoft's headers.
 
 This needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
 DMLCONF_DIRECTX_HEADERS can name another folder of them. Where MinGW's C compiler is installed,

@@ -1,4 +1,4 @@
-"""Batches of cases on Microsoft's DirectML give each case its own outcome, in one submission.
+"""A batch on Microsoft's DirectML gives each case its outcome in one submission, unless that fails.
 
 The batches run in the Wine lab; build it first: python3 lab/lab.py build.
 """

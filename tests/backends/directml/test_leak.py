@@ -1,4 +1,4 @@
-"""A leak is memory that grows with every block of dispatches; memory allocated once is none."""
+"""A leak is memory that grows in each block after the fourth, by 4 KiB per dispatch or more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DirectML's library is found and loaded, or a message says what to do."""
+"""DirectML's library is found and loaded, or a message says why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of debug layers reach verdicts and reports: errors as faults, warnings as warnings."""
+"""Messages of debug layers become part of outcomes, verdicts and reports."""
 
 from __future__ import annotations
 

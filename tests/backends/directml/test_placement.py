@@ -1,4 +1,4 @@
-"""Tensors lie in memory between guard bands; all but inputs holds a fill value, the poison."""
+"""Tensors are written and read between guard bands; all but inputs holds a fill value (poison)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ctypes structures of descs have the fields and sizes of DirectML.h."""
+"""Descs are written as ctypes structures with the fields and sizes of DirectML.h."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of COM objects are called through their vtables, on a stand-in library in C++."""
+"""Methods of COM objects (here of a stand-in in C++) are called through vtables, in known slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backend `webnn` runs cases in Chromium (see `lab/chromium.py`), also after its crashes."""
+"""The backend `webnn` runs cases in Chromium (`lab/chromium.py`), also after a crash or a hang."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_hang_costs_one_case_and_a_batch_waits_no_longer_than_a_case(
         backend.close()
 
 
-def test_a_browser_without_webnn_is_an_error(tmp_path: Path) -> None:
+def test_a_browser_that_ends_at_once_is_an_error(tmp_path: Path) -> None:
     program = tmp_path / "chromium"
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Convert ONNX's node tests of operators along axes: reductions, softmax, cumulative sums, TopK."""
+"""Convert ONNX's node tests of operators along axes, such as reductions and TopK, into cases."""
 
 from __future__ import annotations
 

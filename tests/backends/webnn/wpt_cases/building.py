@@ -34,7 +34,7 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "updates": ("UpdatesTensor",),
     "variance": ("VarianceTensor",),
 }
-"""DirectML's fields, none of them an array, that hold an argument of WebNN as it is."""
+"""DirectML's fields, none of them an array, for arguments of WebNN."""
 
 _NEVER_OWNED: Final = ("GRU", "LSTM")
 """Operators whose inputs DirectML does not take as OWNED_BY_DML."""

@@ -1,4 +1,4 @@
-"""Convert WebNN's tests of operators along axes: reductions, softmax, cumulative sums, argmax."""
+"""Convert WebNN's tests of operators along axes, such as reductions and softmax, into cases."""
 
 from __future__ import annotations
 
