@@ -35,7 +35,7 @@ cases:
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    """Return environment variables for a test's processes: no terminal, logs in `logs`."""
+    """Return environment variables for a test's processes: 100 columns, logs in `logs`."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "TERM")}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))

@@ -1,4 +1,4 @@
-"""`run` and `list` take cases again: --failed, --cases, --repeat, --shuffle; --dump saves them."""
+"""Options that choose, repeat, time, show or save cases; those of other runners are explained."""
 
 from __future__ import annotations
 

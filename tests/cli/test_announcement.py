@@ -1,4 +1,4 @@
-"""Before it starts, a large run says what it tests, against what, and on `numpy` for how long."""
+"""Before a run starts, it says what it tests if it is large, and that `-o` takes graphs, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If a model's outputs differ, `dmlconf capture` names the suspect: DirectML, or its caller."""
+"""If a model's outputs differ, `dmlconf capture` says what is suspect, or how to find it."""
 
 from __future__ import annotations
 

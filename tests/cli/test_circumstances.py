@@ -1,4 +1,4 @@
-"""`--circumstances` with a backend that has none is refused or reported, never ignored."""
+"""Circumstances that are asked of a backend without any are refused or reported, never ignored."""
 
 from __future__ import annotations
 

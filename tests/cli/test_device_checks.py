@@ -1,6 +1,6 @@
 """`dmlconf devices --check` shows the results of checks, and fails if one of them does.
 
-The results are simulated here; tests/lab runs real checks.
+Adapters are simulated here; tests/lab runs real checks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`dmlconf devices` shows all adapters, in narrow terminals, in wide ones and as JSON."""
+"""`dmlconf devices` shows all adapters in any terminal and as JSON, or says what it lacks."""
 
 from __future__ import annotations
 

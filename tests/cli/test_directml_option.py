@@ -112,7 +112,7 @@ def test_exit_code_4_for_another_library(tmp_path: Path, wsl: Path, command: str
 
 
 def check_refused(directory: Path, wsl: Path, command: str, file: Path, message: str) -> None:
-    """Check that a command refuses a library with exit code 4, this message and advice."""
+    """Check that a command refuses a file with exit code 4, this message and advice."""
     run = [str(write(directory)), "-b", "directml"] if command == "run" else []
     done = dmlconf(directory, command, *run, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))
     assert (done.returncode, done.stdout) == (4, "")

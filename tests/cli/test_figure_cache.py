@@ -1,4 +1,4 @@
-"""Figures of right outputs are cached between runs, and used only for equal cases and values."""
+"""Cached figures, judgements and facts are used only for equal cases, values and recordings."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_a_database_that_cannot_be_read_is_reported_without_a_traceback(
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the server during the block; give its process, and the address that it prints."""
+    """Start the server, and end it after the block; give its process and its first line."""
     command = [*DMLCONF, "history", "serve", "--database", str(folder / "h.sqlite"), *options]
     process = subprocess.Popen(
         command,

@@ -1,4 +1,4 @@
-"""Ctrl-C, which a terminal sends to dmlconf and its workers, ends a run in order and loses nothing.
+"""How dmlconf and its workers end by SIGTERM, SIGKILL or Ctrl-C, which a terminal sends to all.
 
 In the names of tests, "once", "twice", "it" and "while" are said of Ctrl-C.
 """
@@ -48,7 +48,7 @@ def run_until(directory: Path, lines: int, backend: str, *more: str) -> subproce
 
 
 def interrupted(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -> tuple[str, str]:
-    """Press Ctrl-C once, and again after each pause; return what the run printed.
+    """Press Ctrl-C once, and again after each pause; return what the process printed.
 
     Workers hold the pipe of standard output as well, so it ends when the last of them has ended.
     """

@@ -1,4 +1,4 @@
-"""`dmlconf record --into-case` writes expected values into a file and changes nothing else."""
+"""`dmlconf record` without `-o` writes expected values into a case file, or renews recordings."""
 
 from __future__ import annotations
 

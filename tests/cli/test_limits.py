@@ -1,4 +1,4 @@
-"""Hostile input ends with a message: it costs neither gigabytes nor minutes nor a traceback."""
+"""Hostile input costs neither gigabytes nor minutes nor a traceback."""
 
 from __future__ import annotations
 

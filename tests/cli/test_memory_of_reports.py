@@ -1,4 +1,4 @@
-"""The plan of a run is freed before the reports are made, since both can be large."""
+"""A run's plan, but for cases of hints, is freed before reports are made: both can be large."""
 
 from __future__ import annotations
 

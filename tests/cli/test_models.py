@@ -1,4 +1,4 @@
-"""Cases with the tag `model` are left out on `numpy` by default, where nothing would judge them."""
+"""Cases with the tag `model` are left out by default of runs on `numpy` and of recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths that are not UTF-8, deleted folders, and pipes or devices for files cause no crash."""
+"""Paths too long or not UTF-8, deleted folders, and pipes or devices for files cause no crash."""
 
 from __future__ import annotations
 

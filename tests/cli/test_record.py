@@ -331,7 +331,7 @@ def test_errors_have_their_exit_codes(
 def test_a_recorded_case_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     paths = [cases_directory() / name for name in ("gather", "join", "tile")]
-    # Sizes have large outputs, and combinations long identifiers.
+    # Cases of `sizes` have large outputs, and those of `combinations` long identifiers.
     chosen = "not sizes and not combinations"
     done = dmlconf_here(tmp_path, "record", *paths, "-b", "numpy", "-o", path, "-k", chosen)
     assert done.returncode == 0

@@ -17,7 +17,7 @@ from tests.fleet.lab_backend import install
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with a case, next to the folder `elsewhere`, to which dmlconf must not write."""
+    """A folder with a case, and with a link to the folder `elsewhere` beside it."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     write(folder)

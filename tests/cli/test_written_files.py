@@ -1,4 +1,4 @@
-"""Files that commands write replace none of other kinds, and no run loses its log to another."""
+"""Which files commands write, replace and remove, and that NaN is no limit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Add cases for missing pairs of values to `cases/OPERATOR/combinations.yaml`.
 
-A pair, such as `Axis = last` with `DataType = INT8`, is missing if no valid case of the operator
-has it, those of models aside.
+A possible pair, such as `Axis = last` with `DataType = INT8`, is missing if no valid case of the
+operator has it, those of models aside.
 `python -m tests.combinations gemm reduce` adds entries at the end of two files and changes no
 identifier. Record the new cases in the Wine lab afterwards.
 """

@@ -66,7 +66,7 @@ class _Attention:
 
     Attributes:
         form: the tensors that hold queries, keys and values.
-        others: the other tensors, apart from the mask.
+        others: the other optional tensors, apart from the mask.
         mask: the value of MaskType.
         rank: the number of dimensions of the output.
         batches: the number of batches.

@@ -19,7 +19,7 @@ from tests.combinations.sizes import SIZES
 __all__ = ["distinct_indices", "with_other_tuples"]
 
 _MOST_LISTED: Final = 96
-"""More indices than these are not listed but filled with a sequence."""
+"""The most indices that an entry lists."""
 
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
 _OWN: Final = (1, 2, 3)

@@ -25,7 +25,7 @@ _LEADING: Final = (2, 3, 2, 1, 1, 1, 1)
 """Sizes before the last one."""
 
 _LASTS: Final = (5, 1, 7, 15, 16, 17, 1031)
-"""Last sizes: one or more of each class of `SIZES`."""
+"""Last sizes: one or more of each class of the parameter `last size`."""
 
 _MOST_ELEMENTS: Final = 20_000
 """Channels times the last size at most: one of them may be 1031, but not both."""

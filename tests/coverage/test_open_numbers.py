@@ -1,4 +1,4 @@
-"""Only a condition that is false for all sizes from known minimums on is called impossible.
+"""Only a condition that is false for all open sizes and data types is called impossible.
 
 `Several` stands for any number from 2 on, `Any` for any from 1 on.
 """

@@ -1,6 +1,6 @@
 """`diagnose --order` finds the earlier cases after which a case fails.
 
-The cases run on a plugin that keeps state from one case to the next, in real processes.
+A plugin keeps state from one case to the next, in real processes.
 """
 
 from __future__ import annotations

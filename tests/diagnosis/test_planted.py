@@ -21,7 +21,7 @@ from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 FIRST_LINES: Final = 10
 
 SAMPLE: Final = tuple(defect for defect in DEFECTS if len(defect.operators) == 1)[::6]
-"""Every sixth defect of one operator; `python -m tests.diagnosis` tries all."""
+"""Every sixth of the defects with a single operator; `python -m tests.diagnosis` tries all."""
 
 QUICK: Final = "gather beyond the first axis"
 """The defect that is tried by default, as its cases take a third of the time of a convolution's."""

@@ -20,7 +20,7 @@ Fails = Callable[[Mapping[str, Any]], bool]
 
 
 def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
-    """Return verdicts of 96 cases with combinations of five facts, of which some fail."""
+    """Return verdicts of 96 cases with combinations of five facts; `fails` says which fail."""
     verdicts = []
     for number in range(96):
         facts = {

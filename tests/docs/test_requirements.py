@@ -1,4 +1,4 @@
-"""The page about requirements says what `pyproject.toml` declares."""
+"""The page about requirements says what `pyproject.toml` declares, and CI compares versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation site has right links, a complete navigation and folded lists."""
+"""The documentation site has right links, navigation, lists, figures and no foreign resources."""
 
 from __future__ import annotations
 

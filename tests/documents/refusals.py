@@ -36,5 +36,5 @@ def refused(path: Path) -> str:
 
 
 def shown(message: str) -> str:
-    """Return an expected message from an indented one, whose rows all begin at its margin."""
+    """Return an expected message without the indentation that its rows share."""
     return dedent(message).strip("\n")

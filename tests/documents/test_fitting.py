@@ -1,4 +1,4 @@
-"""The quick check of JSON Schemas (`fits`) accepts only data that jsonschema accepts."""
+"""The quick check of JSON Schemas (`fits`) agrees with jsonschema, or refuses if in doubt."""
 
 from __future__ import annotations
 

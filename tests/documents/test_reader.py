@@ -1,4 +1,4 @@
-"""YAML files are read by YAML's core schema, within limits; all else is refused with its line."""
+"""YAML files are read by a part of YAML's core schema, within limits; all else is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of zip archives are read within limits; all damage raises DamagedArchiveError."""
+"""Members of zip archives are read within limits; damage raises DamagedArchiveError or no error."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ cases:
       OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
       Repeats: [1]
 """
-"""A matrix whose second case cannot be built."""
+"""A matrix of which only the first case can be built."""
 
 
 def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:

@@ -47,7 +47,7 @@ def run_of(
     against: str = "numpy",
     most_failures: int | None = None,
 ) -> Run:
-    """Return a run of these cases, for `logged_run` or an `Engine`."""
+    """Return a run of these cases."""
     return Run(
         suite=load_suite([write(directory)]),
         paths=("cases",),

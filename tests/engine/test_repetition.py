@@ -15,7 +15,7 @@ PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan(
 
 
 class Flaky:
-    """Judges all cases as passed, except for one case in one round, which fails."""
+    """Judges all cases as passed, but `case` as failed in one round."""
 
     def __init__(self, case: str, in_round: int) -> None:
         self.orders: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""Every planned case of a run gets one verdict in the log, whatever happens."""
+"""Every planned case of a run gets one verdict in its log, and no other file is read as a log."""
 
 from __future__ import annotations
 

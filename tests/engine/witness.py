@@ -59,7 +59,7 @@ class Witness:
             if case.identifier.endswith(("00]", "50]")):
                 time.sleep(0.3)
             yield run_case(case)
-            # The last case gets no note: workers ask for a further outcome before they take it.
+            # A batch's last case gets no note: workers ask for a further outcome before taking it.
             if number < len(cases):
                 os.write(self._notes, f"{case.identifier}\n".encode())
 

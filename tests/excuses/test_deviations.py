@@ -97,7 +97,7 @@ def test_near_numbers_are_waived_and_wrong_ones_are_not() -> None:
     ],
 )
 def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, status: Status) -> None:
-    # The message alone does not count: an index must really be beyond its axis.
+    # The message alone does not count: the inputs must be such as may be refused.
     refusal = Rejection("Run", "Fail", message="indices element out of data bounds; by zero")
     assert verdict(case(name), refusal).status is status
 

@@ -1,4 +1,4 @@
-"""Known faults of DirectML are waived in their versions, on any device, and never pass."""
+"""Failures by known faults of DirectML are waived, not passed, in their versions on any device."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_faults_are_those_of_the_version(tmp_path: Path) -> None:
     assert names_in("1.9.0") == {"wrong-there", "not-in-a-graph"}
     assert names_in("1.10.1") == names_in("1.12.1") == {"wrong-there"}
     assert names_in("1.14.1") == set()
-    # A version between two tested ones may have the faults of either.
+    # An untested version may have the faults of the tested ones before and after it.
     assert names_in("1.7.9") == {"wrong-there"}
     assert names_in("1.8.1") == names_in("1.9.1") == {"wrong-there", "not-in-a-graph"}
     assert names_in("1.13.1") == {"wrong-there"}

@@ -54,7 +54,7 @@ SCALED = "faulty:scaled"
 
 
 def waiver(**fields: Any) -> dict[str, Any]:
-    """Return a waiver of the case `two` on a backend that is 10% off."""
+    """Return a waiver of `two` for being 10% off, with these fields replaced; None omits one."""
     fields = {
         "name": "a-tenth-off",
         "reason": "All is a tenth too much.",

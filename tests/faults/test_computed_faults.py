@@ -1,6 +1,6 @@
-"""Known faults of values are recognised by DirectML's exact wrong outputs in cases of any data.
+"""Known faults of values are recognised by DirectML's wrong outputs in cases of any data.
 
-The wrong outputs are what DirectML 1.15.4, or the release that a test names, gives in the Wine lab.
+Waived outputs are such as DirectML 1.15.4, or the release that a test names, gives in the Wine lab.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graphs whose sequences DirectML writes to the wrong outputs are waived, and no other ones.
+"""Only graphs whose sequences DirectML writes to the wrong outputs are waived as such.
 
 The waived outputs are those of DirectML 1.13.1 to 1.15.4 in the Wine lab.
 """

@@ -39,7 +39,7 @@ _BEHIND_NETWORK: Final = "lab-1"
 
 _CASES: Final = 81
 _START_SECONDS: Final = 4.0
-"""About as long as it takes until the log begins; a quarter of the faults come before."""
+"""About as long as it takes until the log begins; a quarter of the faults come in that time."""
 
 _RUN_SECONDS: Final = 3.0
 """On an idle machine most runs end sooner than this after the first line of their log."""

@@ -1,4 +1,4 @@
-"""`dmlconf merge`: the log of all shards is that of one run."""
+"""`dmlconf merge` makes one log of those of shards, names missing ones, and refuses other logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local cluster is private: another process of the machine gets nothing from it."""
+"""A local cluster gives processes outside it nothing, and ends in order on an interrupt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scheduler's worker judges the cases it is given, and refuses jobs of another suite."""
+"""A scheduler's worker judges the cases it is given, and refuses jobs that do not fit it."""
 
 from __future__ import annotations
 

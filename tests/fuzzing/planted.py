@@ -22,7 +22,7 @@ class Finding:
 
     Attributes:
         defect: the defect.
-        cases: how many cases of the operator were made until one failed; None where none did.
+        cases: the number, from 1, of the failing case among its operator's; None if none failed.
     """
 
     defect: Defect

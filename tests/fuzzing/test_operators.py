@@ -1,4 +1,4 @@
-"""Generated descs are valid, different, and the same on every machine."""
+"""Generated descs are valid and differ, and a seed gives the same ones on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported programs contain the lowest and highest values that are permitted of each element."""
+"""`expected_of` gives exported programs the lowest and highest permitted value of each element."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ CONDITIONS = [
 
 
 def case_that_meets(beginning: str, condition: str) -> Case:
-    """Return the first case of the suite whose name begins so and that meets a condition."""
+    """Return the first valid case of the suite whose name begins so and that meets a condition."""
     operator = beginning.partition("/")[0]
     expression = Expression(condition)
     for planned in bundled(operator).plan():
