@@ -23,7 +23,7 @@ outputs: {y: relu}
 
 
 def graph_file(folder: Path, *graphs: str) -> Path:
-    """Write a file of graphs, named `a`, `b` and so on."""
+    """Write a case file whose graphs are named `a`, `b` and so on, and return its path."""
     text = "graph: graphs of a test\ncases:\n"
     for letter, graph in zip("abcdefgh", graphs, strict=False):
         text += f"- name: {letter}\n" + indent(graph.strip("\n"), "  ") + "\n"

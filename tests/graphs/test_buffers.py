@@ -1,4 +1,4 @@
-"""DirectML may own inputs that all consumers permit; a graph of one operator may write in place."""
+"""Which inputs of a graph DirectML may own, and which outputs may share an input's buffer."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ outputs: {{y: sum}}
 def test_one_operator_may_write_in_place_if_its_tensors_are_packed(
     tmp_path: Path, strides: str, may: bool
 ) -> None:
-    """CompileGraph copies a transposed tensor, perhaps to the output's memory."""
+    """CompileGraph may copy a transposed tensor to the output's memory."""
     tensor = "Sizes: [2, 2], DataType: FLOAT32"
     graph = f"""
 inputs:

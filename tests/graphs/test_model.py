@@ -1,4 +1,4 @@
-"""Graphs know the order of their nodes, the sources of tensors, and constants."""
+"""Graphs know the order or a cycle of their nodes, sources of tensors, neighbours and constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other forms of a graph, such as unfused or cut in two, give the same outputs."""
+"""Other forms of a graph, such as cut in two, give equal outputs; wrong relations are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in a graph's wiring are found, each by its rule."""
+"""Mistakes in a graph's wiring are found, each by its rule, and constraints that nodes break."""
 
 from __future__ import annotations
 

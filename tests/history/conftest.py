@@ -31,7 +31,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=BACKENDS)
 def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Names of empty databases, as many as a test takes, as `--database` takes them."""
+    """Names of new databases, as many as a test takes, as `--database` takes them."""
     names = (f"history{number}" for number in _numbers)
     if request.param == "sqlite":
         return (str(tmp_path / f"{name}.sqlite") for name in names)
@@ -41,5 +41,5 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def database(databases: Iterator[str]) -> str:
-    """The name of an empty database, as `--database` takes it."""
+    """The name of a new database, as `--database` takes it."""
     return next(databases)

@@ -52,7 +52,7 @@ class Server:
 
 @contextmanager
 def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
-    """Start a server, which ends and whose data is removed at the end.
+    """Start a server for a `with` block, at whose end it ends and its data is removed.
 
     Args:
         settings: further arguments of `postgres`.

@@ -1,4 +1,4 @@
-"""A history says since when verdicts changed and with what, on SQLite and on PostgreSQL."""
+"""Histories say since when verdicts changed and with what; they are pruned, merged and shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history is written as Parquet files and read back unchanged."""
+"""A history is written as Parquet files and read back unchanged; wrong files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writers at once and writers that die lose nothing; databases of older versions are migrated."""
+"""What writers at once, killed or refused leave in a history; migrations, and runs that use it."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_run_adds_itself(tmp_path: Path) -> None:
     assert "tile.yaml" in refused.stderr
 
 
-def test_no_other_command_imports_sqlalchemy(tmp_path: Path) -> None:
+def test_a_run_without_a_history_imports_no_sqlalchemy(tmp_path: Path) -> None:
     write(tmp_path)
     code = (
         "import sys; from dmlconf.cli import main\n"

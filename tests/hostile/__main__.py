@@ -1,4 +1,4 @@
-"""Try to bring dmlconf down: `python -m tests.hostile mutants case --count 25000`, `... kills`."""
+"""Try to bring dmlconf down: `python -m tests.hostile` with `mutants`, `campaign` or `kills`."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _anew(folder: Path, seed: int) -> Path:
 
 
 def _told(what: str, first: int, count: int, findings: Iterable[str]) -> bool:
-    """Print failures as they come, then a summary; return whether there were any."""
+    """Print findings as they come, then a summary; return whether there were findings."""
     began, number = time.monotonic(), 0
     for number, finding in enumerate(findings, 1):  # noqa: B007 - Used after the loop.
         click.echo(finding)

@@ -32,9 +32,9 @@ METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, z
 
 _MARK: Final = "\ue000"
 _DEPTHS: Final = (5, 39, 41, 99, 101, 300, 500, 900, 5000, 100_000)
-"""Around the limits of `dmlconf.limits`: 40 levels of YAML, 100 of JSON; and far beyond."""
+"""Below, around and far beyond limits of `dmlconf.limits`: 40 levels of YAML, 100 of JSON."""
 _DIGITS: Final = (18, 20, 39, 309, 400, 401, 4300, 4301, 5000, 50_000)
-"""Around 400 characters, the limit for numbers, and 4,300 digits, that of Python; and beyond."""
+"""Below, around and beyond 400 characters, the limit for numbers, and 4,300, that of Python."""
 
 KINDS: Final[tuple[Any, ...]] = (
     None,
@@ -274,7 +274,7 @@ def keywords(random: Random) -> str:
 
 
 def node_graph(random: Random) -> str:
-    """Return a case file of a large graph: a chain, a cycle, a fan, or nodes joined at random."""
+    """Return a case file of a graph of 2 to 2,000 nodes: a chain, cycle, fan, or random."""
     count = random.choice((2, 30, 300, 1000, 2000))
     form = random.randrange(6)
     feeders: Callable[[int], str]

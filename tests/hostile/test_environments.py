@@ -1,4 +1,4 @@
-"""In every odd environment dmlconf ends with a documented exit code, and never a traceback."""
+"""In odd environments dmlconf has documented exit codes and no traceback; slow readers get all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No damaged file makes dmlconf crash, hang or take too much memory.
+"""No mutant brings dmlconf down; trials notice one that does, and campaigns go on after a stop.
 
 `python -m tests.hostile mutants --count N` tries more of them than this sample.
 """

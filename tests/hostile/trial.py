@@ -25,7 +25,7 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A damaged file, or mutant, at which dmlconf crashed, hung or took too much memory.
+    """A mutant at which dmlconf crashed, hung, took too much memory or broke another promise.
 
     Attributes:
         kind: the kind of file.

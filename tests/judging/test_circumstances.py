@@ -1,4 +1,4 @@
-"""Verdicts name the circumstance that a failure needs, and no other one."""
+"""Which circumstance a failure is blamed on, if any, and which ones are not exercised."""
 
 from __future__ import annotations
 

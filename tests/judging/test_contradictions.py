@@ -1,4 +1,4 @@
-"""A wrong expectation passes nowhere: under no kind of rule, and whatever the backend returns."""
+"""Contradictions fail whatever a backend returns; candidates, open elements and disputes do not."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def unary(
     data_type: str = "FLOAT32",
     desc: str = "",
 ) -> str:
-    """Return a case file of an operator on one element, whose expectation is wrong."""
+    """Return a case file of an operator on one element, which expects `wrong`."""
     return f"""
 operator: {operator}
 cases:
@@ -66,7 +66,7 @@ cases:
 
 
 def binary(operator: str, one: str, other: str, wrong: str, data_type: str = "FLOAT32") -> str:
-    """Return a case file of an operator on two elements, whose expectation is wrong."""
+    """Return a case file of an operator on two elements, which expects `wrong`."""
     return f"""
 operator: {operator}
 cases:
@@ -106,7 +106,7 @@ CASES: Final[Mapping[str, str]] = {
 
 
 def expected(case: Case) -> Outputs:
-    """Return the outputs of a backend that is as wrong as the case's expectation."""
+    """Return the outputs that a case expects, as those of a backend."""
     assert case.expectation is not None
     return Outputs(dict(case.expectation.outputs))  # type: ignore[union-attr]
 

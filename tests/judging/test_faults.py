@@ -1,4 +1,4 @@
-"""A fault that a backend observed, such as a changed input, fails a case with right values."""
+"""A fault that a backend observed, such as a changed input, fails a case whatever its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of outcome leads to its status and reason."""
+"""Each kind of outcome leads to its status and reason, and each output to its figures."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ MOST_ALIKE: Final = 0.95
 """Share of an output's elements that may be equal; beyond it a constant output is nearly right."""
 
 FEW: Final = 64
-"""The number of elements of an output that may all be equal."""
+"""Outputs of so many elements, or fewer, may be one number."""
 
 
 @cache
@@ -60,7 +60,7 @@ def unnoticed(plan: Sequence[PlannedCase]) -> list[Survivor]:
 
 
 def uniform_outputs(plan: Sequence[PlannedCase]) -> list[str]:
-    """Return the cases with an output most of whose elements are one number."""
+    """Return the outputs, larger than FEW, of which more than MOST_ALIKE is one number."""
     uniform = []
     for planned in plan:
         case = build(planned)

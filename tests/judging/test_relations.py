@@ -1,4 +1,4 @@
-"""Relations are judged without expected values, and an unfused run says what is at fault."""
+"""Relations fail if outputs of the forms differ or are wrong; unfused runs say what is at fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs recorded as a digest and a sample: equal bits pass, others are compared at the sample."""
+"""Outputs recorded as a digest and a sample: what they are compared with, as a whole or in part."""
 
 from __future__ import annotations
 

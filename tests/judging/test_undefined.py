@@ -100,7 +100,7 @@ cases:
 
 
 def test_a_sum_of_what_was_not_written_is_undefined(tmp_path: Path) -> None:
-    """Each batch writes one of two positions of the present tensors, and reads both."""
+    """Where present tensors have two positions, each batch writes one of them, and reads both."""
     text = """
 operator: MULTIHEAD_ATTENTION1
 cases:

@@ -1,4 +1,4 @@
-"""Cases that judge nothing are not passes, and `validate` names them."""
+"""Cases that judge nothing are unchecked; one judged element or output is enough for a pass."""
 
 from __future__ import annotations
 

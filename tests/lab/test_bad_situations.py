@@ -1,6 +1,6 @@
-"""A device, process or DirectML that fails in the lab costs one case, and the message says why.
+"""A device, process or DirectML that fails in the lab is reported, and the message says why.
 
-The cases around the one that meets the trouble must pass as ever, and the log must be whole.
+In a run that has begun, it costs one case: all others pass as ever, and the log is whole.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ print("closed")
 
 
 def write_suite(directory: Path, trouble: str) -> None:
-    """Write a case file: the case that meets trouble is in the middle of four others."""
+    """Write a case file: the case `trouble` is in the middle of four others."""
     around = [FINE.format(name=f"fine-{number}") for number in range(4)]
     text = "".join(("operator: TILE\ncases:", *around[:2], trouble, *around[2:]))
     (directory / "tile.yaml").write_text(text, encoding="utf-8")
@@ -91,7 +91,7 @@ def verdicts(directory: Path) -> Mapping[str, Verdict]:
 
 
 def only_trouble(directory: Path) -> Verdict:
-    """Return the verdict on the case in trouble; all others must have passed."""
+    """Return the verdict on the case `trouble`; all others must have passed."""
     result = dict(verdicts(directory))
     trouble = result.pop("trouble")
     assert [str(verdict.status) for verdict in result.values()] == ["passed"] * 4

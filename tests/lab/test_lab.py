@@ -1,4 +1,4 @@
-"""Recipe, arguments, environment and build steps of the lab are right, without building it."""
+"""Recipe, arguments, environment, refusals, build steps and substrate of the lab, not built."""
 
 from __future__ import annotations
 

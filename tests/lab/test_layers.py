@@ -1,4 +1,4 @@
-"""Layers between dmlconf and DirectML in the lab, each wrong in its own way, are found out.
+"""In the lab, what a layer between dmlconf and DirectML does wrong is found, and nothing else.
 
 CI runs some; `pytest -m saboteurs tests/lab` runs the others.
 """

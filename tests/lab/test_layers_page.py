@@ -1,4 +1,4 @@
-"""docs/layers.md, a run over layers of networks, counts each operator and names what fails."""
+"""docs/layers.md has a row for each operator and names what fails; other logs are refused."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ RIGHT: Final = {
     "element_wise_clip1/matrix/special-values[DataType=FLOAT16": {"runs": 2},
     "element_wise_multiply/matrix/in-place": {},
 }
-"""Cases that DirectML computes rightly, and how each program compiles or runs."""
+"""How identifiers begin; DirectML is right for the first case of each. Options of its program."""
 
 GRAPHS: Final = (
     "wiring/unused-inputs-between-used-ones",

@@ -1,4 +1,4 @@
-"""Releases of DirectML are fetched, chosen and run in the lab, and compared on a page."""
+"""Releases of DirectML are fetched, chosen, run (`Lab` plays the lab) and compared on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER whose steps and moments are infinite, or round to 0."""
+"""ADAM_OPTIMIZER with infinite steps and moments, and with numbers that vanish or are subnormal."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def run_log(*verdicts: Verdict, selected: int | None = None, **header: Any) -> R
 
 
 def text_of(log: RunLog) -> str:
-    """Return the file's text, as a run writes it."""
+    """Return the text of a log's file, as a run writes it."""
     stream = io.StringIO()
     writer = LogWriter(stream)
     writer.header(log.header)

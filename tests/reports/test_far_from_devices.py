@@ -1,4 +1,4 @@
-"""Reports name operators whose results are right, but far from those of measured devices."""
+"""Reports name operators far from measured devices, and outputs that were not compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backend that breaks its protocol loses the verdict of the case, and never the run."""
+"""A backend that breaks its protocol loses verdicts, or cannot be used, and breaks nothing else."""
 
 from __future__ import annotations
 

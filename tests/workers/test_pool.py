@@ -1,4 +1,4 @@
-"""A worker process that really crashes or hangs costs at most one case its outcome."""
+"""Worker processes that really crash or hang: what that costs, and when a run gives up."""
 
 from __future__ import annotations
 

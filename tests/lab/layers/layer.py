@@ -1,4 +1,4 @@
-"""Layers between dmlconf and the native libraries in the lab, each wrong in its own way.
+"""Layers between dmlconf and the native libraries in the lab, each of which changes what these do.
 
 `python layer.py LAYER ARGUMENTS...` runs `dmlconf ARGUMENTS...` with the layer in its workers. A
 layer replaces methods in the tables that all objects of a library's class share, so dmlconf's own

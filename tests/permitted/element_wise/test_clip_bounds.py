@@ -1,6 +1,6 @@
-"""CLIP of integers may take a Min or Max of NaN for an integer that a processor makes of it.
+"""CLIP, CLIP_GRAD and THRESHOLD of integers may take a NaN bound for what a processor makes of it.
 
-Of UINT64, processors make 0, 2^63 or 2^64 - 1 of NaN, so each of these three bounds is right.
+In UINT64, processors make 0, 2^63 or 2^64 - 1 of NaN, so each of these three bounds is right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Powers with odd exponents that FLOAT32 does not hold."""
+"""An odd exponent of POW that FLOAT32 does not hold may be rounded to an even one."""
 
 from __future__ import annotations
 

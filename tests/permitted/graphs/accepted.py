@@ -47,7 +47,7 @@ def passes(case: Case, output: str, values: ArrayLike) -> bool:
 
 
 def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
-    """Return a graph of these inputs and nodes; its output `y` is that of the node `output`."""
+    """Return a graph of these inputs and nodes; its output `y` is `output`, as in YAML."""
     return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
 
 

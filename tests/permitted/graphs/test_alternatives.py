@@ -1,4 +1,4 @@
-"""Where a node's rule permits several results, each leads to a right output of the graph."""
+"""Each of several results that a rule permits is right, and leads to right outputs of a graph."""
 
 from __future__ import annotations
 

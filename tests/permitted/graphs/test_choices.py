@@ -1,5 +1,5 @@
-"""If values of a graph may be equal, be zero or overflow, given their errors, each result that
-follows from such values is right, and no other.
+"""If values of a graph are open, or may be equal, be zero or overflow, given their errors, each
+result that follows from such values is right, and no other.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ OPEN = """
 OVERFLOWING = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [1, 0, 0, 1, 0, 0, 1, 0, 0]}"""
-"""The first of three products is open: any number, or NaN, is right."""
+"""Later nodes may read the first of three products as any number or NaN: it may overflow."""
 
 INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
 
@@ -164,7 +164,7 @@ REDUCTION = (
 def test_an_element_surely_less_than_another_is_not_the_greatest_of_the_line(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
-    """The line is an open element, 5 and 3. Either the open one is the greatest, or 5 is."""
+    """The line is an open element, 5 and 3: 3 is never the greatest, and 5 never the least."""
     inputs = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, -3.0e+38, 1]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [2, 0, 0, 2, 0, 0, 1, 5, 3]}"""

@@ -1,4 +1,4 @@
-"""What follows from an open element of a graph is open as well."""
+"""Results that follow from open or inexact elements of a graph are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No negative result is permitted of a square and the like, however large the input's error."""
+"""Even powers, absolute values and the like are not negative, however large the input's error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _power(tmp_path: Path, operator: str, desc: str, exponent: str) -> Case:
         ("3", [-4.0e-10, 4.0e-10], [0.01, -0.01]),
     ],
 )
-def test_an_even_power_of_a_number_near_zero_is_not_negative(
+def test_only_an_odd_power_of_a_number_near_zero_may_be_negative(
     tmp_path: Path,
     operator: str,
     desc: str,

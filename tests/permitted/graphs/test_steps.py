@@ -1,4 +1,4 @@
-"""ROUND and other steps may give either whole number near a jump; nothing between is right."""
+"""ROUND and other steps may give each whole number in reach; if these are few, nothing between."""
 
 from __future__ import annotations
 

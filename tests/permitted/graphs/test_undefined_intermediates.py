@@ -1,4 +1,4 @@
-"""Of later nodes, elements that follow from open ones of intermediates are open, and no others."""
+"""In the outputs of later nodes, exactly the elements computed from open elements are open."""
 
 from __future__ import annotations
 
@@ -179,7 +179,10 @@ outputs: {y: rest}"""
 
 
 def test_the_least_of_undefined_elements_is_undefined(tmp_path: Path) -> None:
-    """XOR with flags 1 and 0 has a 0 if all coordinates are alike, and may have none otherwise."""
+    """The flags of the 30 undefined coordinates alternate between 1 and 0. If all of these
+    coordinates are 0, or none is, XOR has a 0; if zeros alternate with other numbers, it may have
+    none.
+    """
     flags = [0, 0, *[1, 0] * 15]
     nodes = """  differs:
     operator: ELEMENT_WISE_LOGICAL_XOR

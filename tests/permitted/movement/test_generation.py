@@ -1,4 +1,4 @@
-"""FILL_VALUE_SEQUENCE: any rounding of product and sum is right, and little more."""
+"""FILL_VALUE_SEQUENCE: products and sums that are rounded are right, and little more."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ ROW = [
     *(0.1561279296875, 0.281005859375, 0.45751953125, 0.1763916015625, 0.11083984375),
 ]
 ONES, ZEROS = [1.0] * 10, [0.0] * 10
-"""In the first channel one sample holds ONES, the other ROW. The second channel holds ZEROS."""
+"""In channel 0, batch 0 holds ONES and batch 1 holds ROW. Channel 1 holds ZEROS."""
 
 TENSOR = "{Sizes: [2, 2, 10], DataType: FLOAT16}"
 PARAMETER = "{Sizes: [1, 2, 1], DataType: FLOAT16, values: [1, 1]}"

@@ -1,4 +1,4 @@
-"""A store in FLOAT16 loses less than 2^-10 of `store_sizes`, and nothing of exact numbers."""
+"""A store in FLOAT16 loses at most 2^-10 of `store_sizes`, and nothing of exact numbers it has."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_nothing_is_lost_of_an_exact_number_that_float16_has() -> None:
 
 
 def held(scale: float) -> Array:
-    """Return the errors of FLOAT16 stores in products of small integers with a scale."""
+    """Return the error scale of FLOAT16 stores, for products of small integers with a scale."""
     a, b = np.array([[3, 5]], np.int8), np.array([[2], [7]], np.int8)
     scales = np.full((1, 1), scale, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 1))

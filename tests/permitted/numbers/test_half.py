@@ -1,4 +1,4 @@
-"""DirectML's stores in FLOAT16 take the number next to a value, toward zero."""
+"""`half.toward_zero` takes the nearest FLOAT16 number whose size is no larger than a value's."""
 
 from __future__ import annotations
 

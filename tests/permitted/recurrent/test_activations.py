@@ -1,4 +1,4 @@
-"""Where a recurrent layer's value may be beyond a kink, overflow or vanish, both results pass."""
+"""What passes where a recurrent layer's values may cross kinks, overflow, vanish or be infinite."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def single(values: Array) -> Array:
 
 
 def tensors(dtype: type, weights: str, seed: int) -> dict[str, Array]:
-    """Return an input, and constants that are random, or the same for all nodes."""
+    """Return an input, and weights that are random, or the same for all nodes."""
     generator = np.random.default_rng(seed)
     result = {"InputTensor": generator.uniform(-1, 1, (1, STEPS, BATCH, INPUTS))}
     for name, width in (("WeightTensor", INPUTS), ("RecurrenceTensor", HIDDEN)):

@@ -1,4 +1,6 @@
-"""REDUCE and ARGMAX: what overflows, underflows and NaN permit of sums, products and indices."""
+"""REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT: which results are permitted where there is an
+overflow, an underflow or a NaN.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RESAMPLE3 in several steps may store the result of a step as FLOAT16."""
+"""RESAMPLE3 may store the result of a step as FLOAT16; UPSAMPLE_2D by 1 changes nothing."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 MODES = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
-"""The modes as NumPy has them."""
+"""The modes but CONSTANT, as NumPy names them."""
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 

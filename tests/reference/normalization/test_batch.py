@@ -167,7 +167,7 @@ def test_the_mean_of_squares_less_the_square_of_the_mean_is_within_the_limit() -
 
 
 def test_a_subnormal_product_on_the_way_may_be_flushed_and_the_gradient_0() -> None:
-    """If ScaleTensor * InputGradientTensor, here 1e-40, is flushed, OutputGradientTensor is 0."""
+    """Where ScaleTensor * InputGradientTensor is 1e-40 and flushed, OutputGradientTensor is 0."""
 
     def one(*values: float) -> Array:
         return np.array([values], np.float32)

@@ -23,7 +23,7 @@ ALPHA, BETA, BIAS = 0.5, 0.75, 2.0
 
 
 def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Array:
-    """Return the operator's result for a tensor, or the gradient with `InputGradientTensor`."""
+    """Return the result, or gradient with `InputGradientTensor`; given a `part`, its allowance."""
     name = "LOCAL_RESPONSE_NORMALIZATION" + ("_GRAD" if "InputGradientTensor" in more else "")
     output = "OutputGradientTensor" if "InputGradientTensor" in more else "OutputTensor"
     fields = {"CrossChannel": True, "Alpha": ALPHA, "Beta": BETA, "Bias": BIAS, **more}

@@ -58,7 +58,7 @@ def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
 
 
 def of_a_plane(gradients: Array, **fields: Any) -> Any:
-    """Return arguments of ROI_ALIGN_GRAD for a plane, 3 x - 2 y, that is 16 wide and 8 high."""
+    """Return arguments of ROI_ALIGN_GRAD, by default for a plane 3 x - 2 y, 16 wide and 8 high."""
     y, x = np.mgrid[0:8, 0:16]
     arguments: dict[str, Any] = {
         "InputTensor": (3.0 * x - 2.0 * y)[np.newaxis, np.newaxis],

@@ -1,4 +1,4 @@
-"""UPSAMPLE_2D repeats elements, or interpolates them within an interval that holds FLOAT32."""
+"""UPSAMPLE_2D repeats elements; interpolation in FLOAT32 is within its interval."""
 
 from __future__ import annotations
 
