@@ -267,8 +267,12 @@ def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
 def _lasting(verdict: Verdict) -> Verdict:
     """Return a verdict without the parts that may differ between two runs."""
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
+    variants = {
+        label: replace(result, seconds=0.0, dispatch_seconds=())
+        for label, result in verdict.judgement.variants.items()
+    }
     return (
-        verdict.judged(reason=reason, attempts=())
+        verdict.judged(reason=reason, variants=variants, attempts=())
         .ran(seconds=0.0, dispatch_seconds=(), worker=None)
         .of_case(location="")
     )

@@ -131,8 +131,23 @@ def test_refuses_logs_that_disagree_on_a_case(shards: Path) -> None:
 
 
 def test_takes_overlaps_that_agree_once(shards: Path) -> None:
+    """Times differ: those of the case, and those of its variants, such as metacommands=on."""
+    case = json.loads((shards / "a.jsonl").read_text("utf-8").splitlines()[1])["case"]
+    place = next(
+        at
+        for at, line in enumerate((shards / "run.jsonl").read_text("utf-8").splitlines())
+        if json.loads(line).get("case") == case
+    )
+
+    def took(seconds: float) -> Callable[[dict[str, Any]], None]:
+        result = {"status": "passed", "seconds": seconds}
+        variants = {"metacommands=on": result, "metacommands=off": result}
+        return lambda record: record.update(variants=variants)
+
+    edit(shards / "a.jsonl", took(0.5), at=1)
+    edit(shards / "run.jsonl", took(0.25), at=place)
     done = dmlconf_here(shards, "merge", *SHARDS, "run.jsonl", "-o", "merged.jsonl")
-    assert done.returncode == 1
+    assert done.returncode == 1, done.stderr
     assert len(read_log(shards / "merged.jsonl").verdicts) == 4
 
 
