@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase, with_graph
+from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 from dmlconf.graphs.model import Graph, Node, Slot
@@ -31,8 +31,6 @@ def data_of_unread_inputs(case: Case) -> Computed | None:
     The inputs that nodes read, in order, get the data of all inputs, also of those that no node
     reads; data that the model holds is no input.
     """
-    if not isinstance(case, GraphCase):
-        return None
     inputs, graph = case.inputs(), case.graph
     order = [name for name in inputs if not graph.inputs[name].Owned]
     read = {source for source in graph.sources().values() if isinstance(source, str)}
@@ -50,7 +48,7 @@ def constants_combined_first(case: Case) -> Computed | None:
 
     (x + c) - d becomes x + (c - d), and (x * c) / d becomes x * (c / d), which overflow elsewhere.
     """
-    if not isinstance(case, GraphCase) or len(case.graph.operator_nodes) != 2:
+    if len(case.graph.operator_nodes) != 2:
         return None
     first, second = case.graph.operator_nodes
     sources = case.graph.sources()
@@ -85,8 +83,6 @@ def constants_combined_first(case: Case) -> Computed | None:
 
 def casts_left_out(case: Case) -> Computed | None:
     """Return the outputs of a graph without casts to another type and back, such as to FLOAT16."""
-    if not isinstance(case, GraphCase):
-        return None
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
     changed: dict[str, Node] = {}
