@@ -73,7 +73,7 @@ def test_axe_finds_nothing(
 
 
 def longest_names(*statuses: Status) -> list[RunLog]:
-    """Return a run for each status, which a case of the operator with the longest name has."""
+    """Return a run for each status; in it a case of the longest-named operator has that status."""
     name = "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"
     return [
         run_log([*VERDICTS, verdict(f"{name.lower()}/boundary/halves", name, status)])
@@ -105,7 +105,7 @@ def test_pages_with_the_longest_names_fit(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1366])
-def test_pages_of_a_history_fit_and_axe_finds_nothing(
+def test_pages_of_a_history_fit_follow_the_scheme_and_axe_finds_nothing(
     open_page: Page, tmp_path: Path, width: int, scheme: str
 ) -> None:
     site = Site(overview(tmp_path, nights()))

@@ -42,7 +42,7 @@ def header(shape: tuple[int, ...], descr: str) -> bytes:
         np.array([True, False]),
     ],
 )
-def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, array: Any) -> None:
+def test_arrays_are_read_as_numpy_saved_them(tmp_path: Path, array: Any) -> None:
     for number, save in enumerate((np.savez, np.savez_compressed)):
         path = tmp_path / f"{number}.npz"
         save(path, x=array, y=array)
@@ -62,7 +62,7 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, array: Any) -> None
         (header((1,), "|O") + bytes(8), "x holds Python objects, which are not read"),
     ],
 )
-def test_a_member_that_is_no_plain_array_is_named(
+def test_a_member_that_is_no_plain_array_is_refused(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = written(tmp_path / "inputs.npz", content)
@@ -72,7 +72,7 @@ def test_a_member_that_is_no_plain_array_is_named(
         inputs_from(path)
 
 
-def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "inputs.npz"
     path.write_bytes(b"PK")
     with pytest.raises(ModelError, match=r"cannot be read as an \.npz file"):

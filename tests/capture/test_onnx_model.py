@@ -12,7 +12,7 @@ from dmlconf.capture.model_runs.onnx_model import generated, model_inputs, parse
 from dmlconf.capture.model_runs.onnx_sessions import ModelError, OnnxSession, SessionSettings
 
 
-def test_inputs_are_generated_with_the_model_s_types_and_sizes() -> None:
+def test_inputs_have_the_model_s_types_and_the_user_s_open_sizes_or_1() -> None:
     image = generated("x", "tensor(float)", ["batch", 3, None, "width"], {"batch": 2, "width": 5})
     assert (image.dtype.name, image.shape) == ("float32", (2, 3, 1, 5))
     assert image.min() >= -1
@@ -65,7 +65,7 @@ class Runtime:
         ]
 
 
-def test_inputs_are_those_of_the_file_and_others_are_generated() -> None:
+def test_inputs_that_the_file_lacks_are_generated() -> None:
     image = np.ones((2, 3), np.float32)
     settings = SessionSettings(Path("model.onnx"), {"batch": 2})
     inputs = model_inputs(OnnxSession(Runtime()), settings, {"image": image})

@@ -1,4 +1,4 @@
-"""Handles are short, safe in a shell, unique in a run, and the same in every run but in length."""
+"""Handles are short, safe in a shell, and unique in a run; between runs only lengths differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def test_a_handle_stays_the_same() -> None:
     assert handles(["gemm/matrix[A=0]"]) == {"gemm/matrix[A=0]": "cc9m8"}
 
 
-def test_handles_of_one_run_differ_and_collisions_are_longer(known: Mapping[str, str]) -> None:
+def test_handles_of_one_run_differ_and_those_that_would_collide_are_longer(
+    known: Mapping[str, str],
+) -> None:
     assert len(set(known.values())) == len(NAMES)
     lengths = {len(handle) for handle in known.values()}
     assert min(lengths) == SHORTEST
@@ -49,12 +51,14 @@ def test_a_handle_names_its_case(known: Mapping[str, str]) -> None:
     assert resolved([known[NAMES[7]]], NAMES) == ([NAMES[7]], [])
 
 
-def test_a_handle_of_several_cases_is_refused_with_their_names(known: Mapping[str, str]) -> None:
+def test_a_beginning_that_two_handles_share_is_refused_with_a_name(
+    known: Mapping[str, str],
+) -> None:
     longer = next(name for name in NAMES if len(known[name]) > SHORTEST)
     with pytest.raises(AmbiguousNameError, match=re.escape(longer)):
         resolved([known[longer][:SHORTEST]], NAMES)
 
 
-def test_an_end_of_an_identifier_comes_before_a_handle() -> None:
+def test_an_identifier_s_end_is_preferred_to_a_handle() -> None:
     handle = handles(["gemm/a"])["gemm/a"]
     assert resolved([handle], ["gemm/a", f"join/{handle}"]) == ([f"join/{handle}"], [])

@@ -37,7 +37,7 @@ def log(
         seed: the seed of the random numbers.
         factors: how many times as long operators take, by name.
         jitter: the standard deviation of the logarithm of a time.
-        large: how many times as long the first case of GEMM takes, its longest.
+        large: how many times as long GEMM's first case, its longest, takes.
     """
     chance = random.Random(seed)
     verdicts = []
@@ -76,7 +76,7 @@ def test_an_operator_that_takes_twice_as_long_is_named_and_no_other(seed: int) -
     assert 1 < slower.least < slower.ratio
 
 
-def test_one_large_case_that_takes_longer_is_enough() -> None:
+def test_one_large_slower_case_is_enough_to_name_its_operator() -> None:
     (slower,) = timing(log(1), log(2, large=5)).slower
     assert slower.operator == "GEMM"
     assert slower.slowest == "gemm/a/0"
@@ -93,7 +93,7 @@ def test_a_device_that_is_slower_throughout_is_reported_once() -> None:
     assert slower.sentence == f"all operators take {slower.ratio:.1f} times as long"
 
 
-def test_an_operator_that_is_slower_than_all_others_became_is_named_beside_them() -> None:
+def test_an_operator_that_slowed_more_than_all_together_is_named_too() -> None:
     factors = dict.fromkeys(OPERATORS, 3.0) | {"TILE": 9.0}
     whole, tile = timing(log(1), log(2, factors)).slower
     assert (whole.operator, tile.operator) == (ALL_OPERATORS, "TILE")
@@ -127,7 +127,7 @@ def test_beside_bursts_an_operator_of_twenty_times_the_time_is_named(seed: int) 
 
 
 @pytest.mark.parametrize(("seconds", "named"), [(5e-5, []), (5e-2, ["SLICE"])])
-def test_a_few_cases_are_named_as_slower_only_if_they_take_long(
+def test_an_operator_of_one_case_is_named_only_if_the_case_takes_long(
     seconds: float, named: list[str]
 ) -> None:
     def with_few(run: RunLog, factor: float) -> RunLog:
@@ -193,7 +193,7 @@ def test_compare_fails_by_time_only_where_asked(tmp_path: Path, factor: str, cod
     assert ("--fail-slower 3x: TILE takes 4" in done.stderr) is bool(code)
 
 
-def test_run_says_where_no_time_can_be_compared(tmp_path: Path) -> None:
+def test_run_says_that_no_times_were_compared(tmp_path: Path) -> None:
     base = logs.write(tmp_path / "a.jsonl", log(1))
     write(tmp_path, TILE)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--slower-than", base)

@@ -1,4 +1,4 @@
-"""The terminal report looks like its snapshots at each width, and no log controls the terminal."""
+"""The terminal report: its layout and closing line; text of a log cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_colour_says_nothing_that_words_do_not() -> None:
     assert [line.rstrip() for line in bare.split("\n")] == without.split("\n")
 
 
-def test_columns_of_other_statuses_are_there_only_if_some_case_has_them() -> None:
+def test_rare_statuses_have_columns_only_if_a_case_has_them() -> None:
     rare = ("Unsupported", "Unchecked", "Waived", "Stale", "Not run")
     assert not any(heading in printed(logs.plain()) for heading in rare)
     only = printed(logs.run_log(logs.PASSED, logs.WAIVED))
@@ -212,7 +212,7 @@ def test_command_leaves_out_what_is_the_default() -> None:
     assert "  dmlconf run --case join/boundary/many-inputs\n" in printed(log)
 
 
-def test_diagnostics_are_their_last_20_lines() -> None:
+def test_the_last_20_lines_of_diagnostics_are_shown() -> None:
     lines = [line for line in printed(logs.everything()).split("\n") if "debug layer" in line]
     assert lines == [f"    debug layer: line {number}" for number in range(11, 31)]
 
@@ -285,7 +285,7 @@ def test_closing_line_says_how_the_run_ended(log: RunLog, sentence: str) -> None
     assert printed(log, 140).rstrip().split("\n")[-1] == sentence
 
 
-def test_cases_claimed_complete_but_missing_are_not_passed() -> None:
+def test_a_log_called_complete_that_lacks_a_case_is_incomplete() -> None:
     log = logs.run_log(logs.PASSED)
     assert log.footer is not None
     claimed = replace(log, header=replace(log.header, selected=2))
@@ -321,7 +321,7 @@ def many_operators(count: int, failing: int) -> RunLog:
     )
 
 
-def test_a_passing_run_of_all_operators_takes_a_screen() -> None:
+def test_a_passing_run_of_all_operators_takes_at_most_40_lines() -> None:
     log = many_operators(177, 0)
     text = printed(log, 80)
     assert text.count("\n") <= 40
@@ -339,13 +339,13 @@ def test_failing_operators_have_rows_and_the_others_are_counted() -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 100, 160])
-def test_a_run_that_fails_everywhere_takes_120_lines(columns: int) -> None:
+def test_a_run_that_fails_everywhere_takes_at_most_120_lines(columns: int) -> None:
     text = printed(many_operators(177, 177), columns)
     assert text.count("\n") <= 120
     assert "and 162 more operators with failures" in text
 
 
-def test_names_of_operators_are_broken_last() -> None:
+def test_operator_names_wrap_only_in_a_narrow_terminal() -> None:
     log = many_operators(177, 177)
     assert "ACTIVATION_LOG_SOFTMAX1 " in printed(log, 80)
     assert "ACTIVATION_LOG_SOFTMAX1 " not in printed(log, 50)

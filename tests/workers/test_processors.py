@@ -40,7 +40,7 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
         ("nonsense", None),
     ],
 )
-def test_a_quota_of_version_2_is_rounded_up(
+def test_a_quota_of_control_groups_2_is_rounded_up_and_anything_else_is_none(
     tmp_path: Path, quota: str, processors: int | None
 ) -> None:
     assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == processors

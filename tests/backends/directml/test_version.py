@@ -43,5 +43,5 @@ def test_a_shared_object_is_identified_by_its_operators_and_kernels(
     assert native_version(shared_object(*names)) == version
 
 
-def test_only_a_shared_object_is_identified_by_them() -> None:
+def test_operators_and_kernels_identify_only_a_shared_object() -> None:
     assert native_version(shared_object("DML_OPERATOR_FOLD")[1:]) == "unknown"
