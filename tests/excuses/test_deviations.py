@@ -208,6 +208,15 @@ def test_attributes_of_float16_are_rounded_to_it_or_not_at_all() -> None:
         assert verdict(of, Outputs({"OutputTensor": output})).status is status
 
 
+def test_only_infinity_minus_infinity_may_be_nan_before_it_is_clamped() -> None:
+    of = case("activation_hard_sigmoid/boundary/product-that-overflows-beside-an-infinite-beta")
+    output = right(of)
+    for at, status in ((0, Status.WAIVED), (1, Status.FAILED)):
+        wrong = output.copy()
+        wrong[at] = np.nan
+        assert verdict(of, Outputs({"OutputTensor": wrong})).status is status
+
+
 def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() -> None:
     for name, status in (
         ("nan-counts-for-no-range", Status.WAIVED),

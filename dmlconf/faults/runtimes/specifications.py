@@ -18,6 +18,7 @@ __all__ = [
     "computed_output_padding",
     "greatest_of_crossed_bounds",
     "logarithms_of_sums_as_written",
+    "nan_before_clamping",
     "nearest_interpolated_integers",
     "powers_of_zero_as_in_c",
     "scatters_by_clamped_indices",
@@ -67,6 +68,16 @@ def attributes_of_float16(case: Case) -> Computed | None:
             beta = np.float32(np.float16(desc["Beta"]))
             real = np.clip(number * alpha + beta, np.float32(0), np.float32(1))
         return Computed({"OutputTensor": real.astype(np.float16)})
+
+
+@of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH")
+def nan_before_clamping(case: Case) -> Computed | None:
+    """Return NaN where Alpha * x + Beta is infinity - infinity in FLOAT32, and is clamped then."""
+    right, desc = evaluate(case)["OutputTensor"], case.desc
+    with np.errstate(all="ignore"):
+        product = case.inputs()["InputTensor"].astype(np.float32) * np.float32(desc["Alpha"])
+        sums = product + np.float32(desc["Beta"])
+    return Computed({"OutputTensor": np.where(np.isnan(sums), right.dtype.type(np.nan), right)})
 
 
 @of_operators("CONVOLUTION")
