@@ -9,6 +9,7 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Environment, Outputs, Rejection
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.documents.reader import read_document
@@ -17,9 +18,11 @@ from dmlconf.excuses.deviating_elements import ELEMENTS
 from dmlconf.excuses.findings import NO_FINDINGS, findings_of
 from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS
 from dmlconf.judging.conclusion import Conclusion
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Status
 from tests.excuses.test_deviations import ONNX, case, right
+from tests.permitted.graphs.accepted import graph
 
 CPU = Environment(
     "onnxruntime", "1.32.0", details={"target": "onnx", "provider": "CPUExecutionProvider"}
@@ -30,8 +33,12 @@ WHERE = "known finding where-loses-the-sign-of-zero "
 
 def explained(environment: Environment, name: str, outcome: Outputs | Rejection) -> str:
     """Return the reason of a failure in an environment, which the findings there may explain."""
+    return explained_case(environment, case(name), outcome)
+
+
+def explained_case(environment: Environment, of: Case, outcome: Outputs | Rejection) -> str:
+    """Return that reason for a case that is no part of the suite."""
     conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(environment))
-    of = case(name)
     verdict = conclusion.excused(of, outcome, conclusion.judge(of, outcome))
     assert verdict.status is Status.FAILED  # A finding explains it, and does not excuse it.
     assert verdict.reason is not None
@@ -61,6 +68,25 @@ def test_a_finding_names_refusals_by_their_message(message: str, named: bool) ->
     refusal = Rejection("InferenceSession", "Fail", message=message)
     found = reason("max_pooling/boundary/nothing-but-padding", refusal)
     assert found.startswith("known finding padding-as-wide-as-a-window ") is named
+
+
+PRODUCT = """
+  sigmoid: {operator: ACTIVATION_SIGMOID, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: x, BTensor: sigmoid, OutputTensor: {}}}
+"""
+
+
+@pytest.mark.parametrize(("error", "named"), [(2.3e-7, True), (1e-5, False)])
+def test_a_graph_may_be_off_as_far_as_its_sigmoids_are(
+    tmp_path: Path, error: float, named: bool
+) -> None:
+    of = graph(
+        tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-15, 1]}", PRODUCT, "node"
+    )
+    outputs = evaluate(of)
+    wrong = {"y": outputs["y"] + np.asarray([15 * error, 0], np.float32)}
+    found = explained_case(CPU, of, Outputs(wrong))
+    assert found.startswith("known finding sigmoid-far-below-zero ") is named
 
 
 # A case, a finding, the result of ONNX Runtime 1.32.0, and another wrong result.
