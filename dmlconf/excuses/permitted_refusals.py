@@ -8,9 +8,24 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_evaluation import evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["REFUSALS"]
+
+_INDEXED: Final = frozenset(
+    {
+        "GATHER",
+        "GATHER_ELEMENTS",
+        "GATHER_ND",
+        "GATHER_ND1",
+        "MAX_UNPOOLING",
+        "SCATTER_ELEMENTS",
+        "SCATTER_ND",
+    }
+)
+"""Operators with indices along an axis of an input, or into the flat output."""
 
 
 def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
@@ -20,7 +35,17 @@ def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
 
 
 def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
-    """An index is outside [-s, s-1], where s is the size of its axis or of the flat output."""
+    """An index is outside [-s, s-1], where s is the size of its axis or of the flat output.
+
+    In a graph this holds for one of its nodes.
+    """
+    if case.nodes:
+        nodes = evaluate_nodes(case, evaluate).cases.values()
+        return any(
+            _index_out_of_bounds(node, node.inputs())
+            for node in nodes
+            if node.operator_name in _INDEXED
+        )
     desc, indices = case.desc, inputs["IndicesTensor"]
     if "Axis" in desc:
         return _outside(indices, desc["InputTensor"].Sizes[desc["Axis"]])

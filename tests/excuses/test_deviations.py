@@ -23,6 +23,7 @@ from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.bundled import bundled
+from tests.permitted.graphs.accepted import graph
 
 ONNX: Final = read_deviations("onnx")
 GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
@@ -90,6 +91,8 @@ def test_near_numbers_are_waived_and_wrong_ones_are_not() -> None:
         ("gather/boundary/indices-int64", Status.FAILED),
         ("gather_nd1/boundary/beyond-the-axis-into-the-next-row", Status.WAIVED),
         ("gather_nd1/boundary/whole-rows", Status.FAILED),
+        ("graphs/captured/element-wise-multiply-element-wise-add-gather", Status.WAIVED),
+        ("graphs/captured/cast-gather", Status.FAILED),
         ("reverse_subsequences/boundary/length-beyond-the-axis", Status.WAIVED),
         ("reverse_subsequences/boundary/whole-length", Status.FAILED),
         (f"gru/boundary/sequence-longer-than-the-input[{GRU}]", Status.WAIVED),
@@ -227,6 +230,30 @@ def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() 
         assert isinstance(outcome, Outputs)
         arrays = {each: array * array.dtype.type(2) for each, array in outcome.arrays.items()}
         assert verdict(of, Outputs(arrays)).status is status
+
+
+REQUANTIZED: Final = """
+  quantize: {operator: DYNAMIC_QUANTIZE_LINEAR, desc: {InputTensor: x,
+    OutputTensor: {DataType: UINT8, Sizes: [1, 1, 1, 2]},
+    OutputScaleTensor: {DataType: FLOAT32, Sizes: [1, 1, 1, 1]},
+    OutputZeroPointTensor: {DataType: UINT8, Sizes: [1, 1, 1, 1]}}}
+  node: {operator: ELEMENT_WISE_DEQUANTIZE_LINEAR, desc: {InputTensor: quantize.OutputTensor,
+    ScaleTensor: {from: quantize.OutputScaleTensor, Sizes: [1, 1, 1, 2], Strides: [0, 0, 0, 0]},
+    ZeroPointTensor: {from: quantize.OutputZeroPointTensor, Sizes: [1, 1, 1, 2],
+      Strides: [0, 0, 0, 0]},
+    OutputTensor: {DataType: FLOAT32, Sizes: [1, 1, 1, 2]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "status"), [(".nan, 3", Status.WAIVED), ("1, 3", Status.FAILED)]
+)
+def test_what_is_dequantized_may_be_nan_if_nan_was_quantized(
+    tmp_path: Path, values: str, status: Status
+) -> None:
+    inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
+    of = graph(tmp_path, inputs, REQUANTIZED, "node")
+    assert verdict(of, Outputs({"y": np.full((1, 1, 1, 2), np.nan, np.float32)})).status is status
 
 
 @pytest.mark.parametrize("file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=str)

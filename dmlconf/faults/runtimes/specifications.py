@@ -21,6 +21,7 @@ __all__ = [
     "nan_before_clamping",
     "nearest_interpolated_integers",
     "powers_of_zero_as_in_c",
+    "ranges_of_nan",
     "scatters_by_clamped_indices",
     "shrink_of_negative_thresholds",
     "softplus_of_infinite_products",
@@ -78,6 +79,21 @@ def nan_before_clamping(case: Case) -> Computed | None:
         product = case.inputs()["InputTensor"].astype(np.float32) * np.float32(desc["Alpha"])
         sums = product + np.float32(desc["Beta"])
     return Computed({"OutputTensor": np.where(np.isnan(sums), right.dtype.type(np.nan), right)})
+
+
+@of_operators("DYNAMIC_QUANTIZE_LINEAR")
+def ranges_of_nan(case: Case) -> Computed | None:
+    """Return NaN for the scale of an input with NaN, as if the maximum of NaN and numbers were NaN.
+
+    The quantized elements are 0; what is dequantized with that scale is NaN.
+    """
+    if not np.isnan(case.inputs()["InputTensor"]).any():
+        return None
+    right = evaluate(case)
+    zeros = {name: np.zeros_like(array) for name, array in right.items()}
+    return Computed(
+        {**zeros, "OutputScaleTensor": np.full_like(right["OutputScaleTensor"], np.nan)}
+    )
 
 
 @of_operators("CONVOLUTION")
