@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,14 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.judging.judge import Recorded
-from dmlconf.reports.strength.expectations import permitted_lines, unnoticed_lines, weak_operators
+from dmlconf.reports.strength.expectations import (
+    EXPECTATIONS,
+    SpoiledExpectations,
+    permitted_lines,
+    unnoticed_lines,
+    weak_operators,
+)
+from dmlconf.reports.strength.figure import Setting
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.perturbations import KINDS
 from tests.cases.suites import PRODUCT
@@ -155,3 +163,30 @@ def test_the_command_fails_below_a_threshold(tmp_path: Path) -> None:
     failed = dmlconf_here(tmp_path, *arguments, "--fail-under", "expectations=99")
     assert failed.returncode == 1
     assert "gemm/gemm/product fails as it is" in failed.stderr
+
+
+COSINE = """
+  - name: cosine-NUMBER
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [0.01, 1]}
+      OutputTensor: {Sizes: [2], DataType: FLOAT32}
+    expect: {OutputTensor: [0.99995, 0.5403023]}"""
+
+
+@pytest.mark.parametrize(("permitted", "cases"), [(True, 1), (False, 10)])
+def test_a_sample_that_notices_too_little_becomes_ten_times_as_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, permitted: bool, cases: int
+) -> None:
+    """Without the source of its rule, COS does not notice 1,000 ULP."""
+    if not permitted:
+        monkeypatch.setattr("dmlconf.strength.expectations.sources", dict)
+    file = tmp_path / "suite.yaml"
+    twelve = "".join(COSINE.replace("NUMBER", str(number)) for number in range(12))
+    file.write_text(f"operator: ELEMENT_WISE_COS\ncases:{twelve}\n", encoding="utf-8")
+    plan = list(load_suite([file]).plan())
+    setting = Setting(
+        plan, [], [file], 1, 1, 0, ["expectations"], lambda count: nullcontext(lambda: None)
+    )
+    figure = EXPECTATIONS.measure(setting)
+    assert isinstance(figure, SpoiledExpectations)
+    assert figure.figure.cases == cases

@@ -27,6 +27,9 @@ _HEADINGS: Final = ("Spoiled", "Tried", "Permitted", "Noticed", "Share")
 TARGET: Final = 99.0
 """What share of the changes of an operator's expectations should be noticed, in percent."""
 
+_FURTHER: Final = 9
+"""How many times as many cases are tried in addition if an operator's sample notices less."""
+
 
 def _sum(tallies: Iterable[ExpectationTally]) -> ExpectationTally:
     total = ExpectationTally()
@@ -158,6 +161,17 @@ def _measured(setting: Setting) -> SpoiledExpectations:
     cases = sampled(setting.plan, setting.sample, setting.seed)
     measure = partial(of_cases, measure_expectations, seed=setting.seed)
     figure, _ = setting.measured(measure, ExpectationFigure(), cases)
+    if setting.sample is not None:
+        # One unnoticed change of 67 is more than a percent.
+        weak = weak_operators(figure, TARGET)
+        taken = {case.identifier for case in cases}
+        others = [
+            case
+            for case in setting.plan
+            if case.template.operator_name in weak and case.identifier not in taken
+        ]
+        more = sampled(others, setting.sample * _FURTHER, setting.seed)
+        figure, _ = setting.measured(measure, figure, more) if more else (figure, ())
     return SpoiledExpectations(figure, setting.seed)
 
 

@@ -108,6 +108,11 @@ def sentences(measurement: Measurement) -> Iterator[str]:
                 if DRIVERS.name in measurement.figures
                 else ""
             )
+            + (
+                "; ten times as many of operators that notice too few spoiled expectations"
+                if EXPECTATIONS.name in measurement.figures
+                else ""
+            )
         )
 
 
