@@ -84,7 +84,10 @@ def _sigmoid(
 
 
 def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -> Array:
-    """Return a mask of a graph's elements that differ as if its sigmoids were off."""
+    """Return a mask of a graph's elements that differ as if its sigmoids were off.
+
+    Elements that no sigmoid reaches are not among them.
+    """
     same = (name for name, each in evaluate(case).items() if each.tobytes() == right.tobytes())
     output = next(same, None)
     if output is None or right.dtype.kind != "f":
@@ -109,7 +112,7 @@ def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -
             furthest = np.fmax(furthest, np.abs(sample.astype(np.float64) - right))
         limit = 4 * furthest + np.spacing(np.abs(right)).astype(np.float64)
         within: Array = np.abs(actual.astype(np.float64) - right) <= limit
-    return within
+    return within & (furthest > 0)
 
 
 def _nan_before_activation(

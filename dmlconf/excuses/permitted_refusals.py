@@ -14,19 +14,6 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = ["REFUSALS"]
 
-_INDEXED: Final = frozenset(
-    {
-        "GATHER",
-        "GATHER_ELEMENTS",
-        "GATHER_ND",
-        "GATHER_ND1",
-        "MAX_UNPOOLING",
-        "SCATTER_ELEMENTS",
-        "SCATTER_ND",
-    }
-)
-"""Operators with indices along an axis of an input, or into the flat output."""
-
 
 def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
     """An integer is divided by 0."""
@@ -44,7 +31,7 @@ def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
         return any(
             _index_out_of_bounds(node, node.inputs())
             for node in nodes
-            if node.operator_name in _INDEXED
+            if {"InputTensor", "IndicesTensor"} <= node.desc.keys()  # Not ONE_HOT.
         )
     desc, indices = case.desc, inputs["IndicesTensor"]
     if "Axis" in desc:

@@ -89,6 +89,14 @@ def test_a_graph_may_be_off_as_far_as_its_sigmoids_are(
     assert found.startswith("known finding sigmoid-far-below-zero ") is named
 
 
+def test_an_output_that_no_sigmoid_reaches_is_not_off_by_one(tmp_path: Path) -> None:
+    nodes = "\n  node: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}"
+    of = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [1]}", nodes, "node")
+    right = evaluate(of)["y"]
+    wrong = np.nextafter(right, np.float32(2))
+    assert not ELEMENTS["error of a sigmoid"](of, of.inputs(), right, wrong, absolute=2.4e-7).any()
+
+
 # A case, a finding, the result of ONNX Runtime 1.32.0, and another wrong result.
 COMPUTED = [
     ("reduce/boundary/sum-wraps-around-int32", "sums-of-integers", [2147483647], [2147483646]),

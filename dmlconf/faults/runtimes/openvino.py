@@ -140,9 +140,8 @@ def extremes_of_infinities(case: Case) -> Computed | None:
 def no_index_of_the_lowest_integer(case: Case) -> Computed | None:
     """Return the outputs of MAX_POOLING1 and MAX_POOLING2 if the lowest integer has no index.
 
-    Windows of nothing but this integer get the index of their channel's first element.
-
-    The greatest of 0 and 0 is 0 of UINT8, of which no element is greater.
+    Windows of nothing but this integer, such as 0 as UINT8, get the index of their channel's first
+    element.
     """
     right = evaluate(case)
     greatest, indices = right["OutputTensor"], right.get("OutputIndicesTensor")

@@ -205,7 +205,7 @@ def integers_in_int32(case: Case) -> Computed | None:
     Inputs become their low 32 bits, signed, and constants of the model the nearest INT32: 2^63 - 1
     becomes -1 or 2^31 - 1. A constant that is subtracted is negated before.
     """
-    if case.operator_name == "GRAPHS":
+    if case.nodes:
         return None
     inputs, tensors = case.inputs(), case.graph.inputs
     wide = {name for name, array in inputs.items() if array.dtype in (np.int64, np.uint32)}

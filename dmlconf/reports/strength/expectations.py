@@ -171,7 +171,8 @@ def _measured(setting: Setting) -> SpoiledExpectations:
             if case.template.operator_name in weak and case.identifier not in taken
         ]
         more = sampled(others, setting.sample * _FURTHER, setting.seed)
-        figure, _ = setting.measured(measure, figure, more) if more else (figure, ())
+        if more:
+            figure, _ = setting.measured(measure, figure, more)
     return SpoiledExpectations(figure, setting.seed)
 
 
