@@ -22,7 +22,8 @@ def computed_elements(
 ) -> Array:
     """Return a mask of the elements that a formula computes, bit by bit or within an error.
 
-    All NaN are equal. The formula may take the whole graph or each of its nodes.
+    All NaN are equal. Elements that the formula leaves unknown are in the mask too. The formula
+    may take the whole graph or each of its nodes.
 
     Args:
         relative: the permitted error as a share of the computed number.
@@ -32,6 +33,7 @@ def computed_elements(
     for prediction in predictions(case, formula):
         computed = prediction.outputs[output]
         mask |= bits_of(actual) == bits_of(computed)
+        mask |= prediction.unknown.get(output, False)
         if actual.dtype.kind == "f":
             mask |= np.isnan(actual) & np.isnan(computed)
         if relative or absolute:

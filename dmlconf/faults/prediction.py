@@ -25,10 +25,11 @@ class Prediction:
     """The outputs of a case with a fault.
 
     Attributes:
-        changed: the outputs that the fault makes wrong.
+        changed: the outputs that the fault makes wrong or unknown.
         allowance: returns what an output's rule permits around these outputs; None if every bit is
             known.
-        unknown: by tensor, which elements may have any value.
+        unknown: by tensor, which elements may have any value. In a graph, elements that are
+            computed from such elements do not count.
     """
 
     outputs: Mapping[str, Array]
@@ -53,7 +54,7 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
     right = evaluate(case)
     more = computed.others() if computed.others is not None else ()
     for each in chain([computed], more):
-        changed = _changed(each.outputs, right)
+        changed = _changed(each.outputs, right, each.unknown)
         if changed:
             yield Prediction(each.outputs, changed, _around(each), each.unknown, each.spills)
 
@@ -82,19 +83,35 @@ def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
         around = _around(wrong)
         return _exactly(wrong.outputs[output]) if around is None else around(output)
 
-    outputs = graph_outputs(case.graph, evaluate_nodes(case, computed).outputs)
-    changed = _changed(outputs, evaluate(case))
+    nodes = evaluate_nodes(case, computed)
+    outputs = graph_outputs(case.graph, nodes.outputs)
+    wrong = {name: formula(node) for name, node in nodes.cases.items()}
+    unknown = {
+        output: each.unknown[tensor]
+        for output, (name, tensor) in case.graph.output_sources().items()
+        if (each := wrong[name]) is not None and tensor in each.unknown
+    }
+    changed = _changed(outputs, evaluate(case), unknown)
     if not changed:
         return
     from dmlconf.permitted.graphs.allowance import graph_candidates  # Few runs have such a fault.
 
     candidates = graph_candidates(case, computed, permitted)
-    yield Prediction(outputs, changed, lambda output: _one_of(outputs[output], candidates[output]))
+    yield Prediction(
+        outputs,
+        changed,
+        lambda output: _one_of(outputs[output], candidates[output]),
+        unknown,
+    )
 
 
-def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> frozenset[str]:
+def _changed(
+    outputs: Mapping[str, Array], right: Mapping[str, Array], unknown: Mapping[str, Array]
+) -> frozenset[str]:
     return frozenset(
-        name for name, array in outputs.items() if array.tobytes() != right[name].tobytes()
+        name
+        for name, array in outputs.items()
+        if name in unknown or array.tobytes() != right[name].tobytes()
     )
 
 

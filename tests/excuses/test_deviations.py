@@ -232,16 +232,18 @@ def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() 
         assert verdict(of, Outputs(arrays)).status is status
 
 
-REQUANTIZED: Final = """
+QUANTIZED: Final = """
   quantize: {operator: DYNAMIC_QUANTIZE_LINEAR, desc: {InputTensor: x,
     OutputTensor: {DataType: UINT8, Sizes: [1, 1, 1, 2]},
     OutputScaleTensor: {DataType: FLOAT32, Sizes: [1, 1, 1, 1]},
     OutputZeroPointTensor: {DataType: UINT8, Sizes: [1, 1, 1, 1]}}}
-  node: {operator: ELEMENT_WISE_DEQUANTIZE_LINEAR, desc: {InputTensor: quantize.OutputTensor,
-    ScaleTensor: {from: quantize.OutputScaleTensor, Sizes: [1, 1, 1, 2], Strides: [0, 0, 0, 0]},
-    ZeroPointTensor: {from: quantize.OutputZeroPointTensor, Sizes: [1, 1, 1, 2],
-      Strides: [0, 0, 0, 0]},
-    OutputTensor: {DataType: FLOAT32, Sizes: [1, 1, 1, 2]}}}
+"""
+DEQUANTIZED: Final = f"""{QUANTIZED}
+  node: {{operator: ELEMENT_WISE_DEQUANTIZE_LINEAR, desc: {{InputTensor: quantize.OutputTensor,
+    ScaleTensor: {{from: quantize.OutputScaleTensor, Sizes: [1, 1, 1, 2], Strides: [0, 0, 0, 0]}},
+    ZeroPointTensor: {{from: quantize.OutputZeroPointTensor, Sizes: [1, 1, 1, 2],
+      Strides: [0, 0, 0, 0]}},
+    OutputTensor: {{DataType: FLOAT32, Sizes: [1, 1, 1, 2]}}}}}}
 """
 
 
@@ -252,8 +254,25 @@ def test_what_is_dequantized_may_be_nan_if_nan_was_quantized(
     tmp_path: Path, values: str, status: Status
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
-    of = graph(tmp_path, inputs, REQUANTIZED, "node")
+    of = graph(tmp_path, inputs, DEQUANTIZED)
     assert verdict(of, Outputs({"y": np.full((1, 1, 1, 2), np.nan, np.float32)})).status is status
+
+
+@pytest.mark.parametrize(
+    ("tensor", "given", "status"),
+    [
+        ("OutputTensor", np.array([[[[7, 200]]]], np.uint8), Status.WAIVED),
+        ("OutputZeroPointTensor", np.full((1, 1, 1, 1), 255, np.uint8), Status.WAIVED),
+        ("OutputScaleTensor", np.full((1, 1, 1, 1), np.nan, np.float32), Status.WAIVED),
+        ("OutputScaleTensor", np.full((1, 1, 1, 1), 0.5, np.float32), Status.FAILED),
+    ],
+)
+def test_integers_quantized_from_nan_are_free_and_their_scale_is_nan(
+    tmp_path: Path, tensor: str, given: Array, status: Status
+) -> None:
+    inputs = "\n  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.nan, 3]}"
+    of = graph(tmp_path, inputs, QUANTIZED, f"quantize.{tensor}")
+    assert verdict(of, Outputs({"y": given})).status is status
 
 
 @pytest.mark.parametrize("file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=str)

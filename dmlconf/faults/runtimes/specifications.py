@@ -85,15 +85,19 @@ def nan_before_clamping(case: Case) -> Computed | None:
 def ranges_of_nan(case: Case) -> Computed | None:
     """Return NaN for the scale of an input with NaN, as if the maximum of NaN and numbers were NaN.
 
-    The quantized elements are 0; what is dequantized with that scale is NaN.
+    The quantized elements and the zero point, which would be NaN, may be any integer. What is
+    dequantized with that scale is NaN.
     """
     if not np.isnan(case.inputs()["InputTensor"]).any():
         return None
-    right = evaluate(case)
-    zeros = {name: np.zeros_like(array) for name, array in right.items()}
-    return Computed(
-        {**zeros, "OutputScaleTensor": np.full_like(right["OutputScaleTensor"], np.nan)}
-    )
+    outputs = {name: np.zeros_like(array) for name, array in evaluate(case).items()}
+    outputs["OutputScaleTensor"] = np.full_like(outputs["OutputScaleTensor"], np.nan)
+    integers = {
+        name: np.ones(array.shape, bool)
+        for name, array in outputs.items()
+        if name != "OutputScaleTensor"
+    }
+    return Computed(outputs, unknown=integers)
 
 
 @of_operators("CONVOLUTION")
