@@ -44,7 +44,7 @@ def verdict(of: Case, outcome: Outcome, deviations: Deviations = ONNX) -> Verdic
 def right(of: Case) -> Array:
     outcome = run_case(of)
     assert isinstance(outcome, Outputs)
-    return outcome.arrays["OutputTensor"].copy()
+    return next(iter(outcome.arrays.values())).copy()
 
 
 MAXIMUM: Final = "element_wise_max/matrix/special-values[DataType=FLOAT32]"
@@ -230,6 +230,26 @@ def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() 
         assert isinstance(outcome, Outputs)
         arrays = {each: array * array.dtype.type(2) for each, array in outcome.arrays.items()}
         assert verdict(of, Outputs(arrays)).status is status
+
+
+@pytest.mark.parametrize(("values", "status"), [("-1, 4", Status.WAIVED), ("1, 4", Status.FAILED)])
+@pytest.mark.parametrize(
+    "after",
+    [
+        "{operator: ACTIVATION_RELU, desc: {InputTensor: root, OutputTensor: {}}}",
+        "{operator: ELEMENT_WISE_MAX, desc: {ATensor: root, BTensor: x, OutputTensor: {}}}",
+    ],
+    ids=["relu", "max"],
+)
+def test_a_maximum_may_be_nan_in_a_graph_where_a_node_made_nan(
+    tmp_path: Path, after: str, values: str, status: Status
+) -> None:
+    inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
+    root = "{operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}"
+    of = graph(tmp_path, inputs, f"\n  root: {root}\n  node: {after}")
+    wrong = right(of)
+    wrong[..., 0] = np.nan
+    assert verdict(of, Outputs({"y": wrong})).status is status
 
 
 QUANTIZED: Final = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from dmlconf.faults.computed import Computed, activation_of, of_operators
 from dmlconf.reference.element_wise.clipping import bound_of
 from dmlconf.reference.element_wise.scale_bias import scaled
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "attributes_of_float16",
     "computed_output_padding",
     "greatest_of_crossed_bounds",
     "logarithms_of_sums_as_written",
+    "maxima_of_nan",
     "nan_before_clamping",
     "nearest_interpolated_integers",
     "powers_of_zero_as_in_c",
@@ -79,6 +81,44 @@ def nan_before_clamping(case: Case) -> Computed | None:
         product = case.inputs()["InputTensor"].astype(np.float32) * np.float32(desc["Alpha"])
         sums = product + np.float32(desc["Beta"])
     return Computed({"OutputTensor": np.where(np.isnan(sums), right.dtype.type(np.nan), right)})
+
+
+_COMPARING: Final = (
+    "ACTIVATION_CELU",
+    "ACTIVATION_HARD_SIGMOID",
+    "ACTIVATION_HARD_SWISH",
+    "ACTIVATION_RELU",
+    "ELEMENT_WISE_CLIP",
+    "ELEMENT_WISE_CLIP1",
+    "ELEMENT_WISE_MAX",
+    "ELEMENT_WISE_MIN",
+    "ELEMENT_WISE_THRESHOLD",
+)
+"""The element-wise operators that return the greater or lesser of two numbers."""
+
+
+def maxima_of_nan(case: Case) -> Computed | None:
+    """Return the outputs if the maximum or minimum of NaN and a number is NaN.
+
+    This concerns maxima and minima, clamps, and activations that compare.
+    """
+    nan = _nan_among_compared(case)
+    if nan is None:
+        return None
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(nan, right.dtype.type(np.nan), right)})
+
+
+def _nan_among_compared(case: Case) -> Array | None:
+    """Return a mask of the elements that compare NaN with a number; None if no element does."""
+    compared: list[Array] = []
+    if case.operator_name in _COMPARING:
+        compared = list(case.inputs().values())
+    elif case.operator_name == "REDUCE" and case.desc["Function"] in ("MAX", "MIN"):
+        line = case.inputs()["InputTensor"]
+        compared = [np.maximum.reduce(line, axis=tuple(case.desc["Axes"]), keepdims=True)]
+    masks = [np.isnan(each) for each in compared if each.dtype.kind == "f"]
+    return np.logical_or.reduce(masks) if masks and any(map(np.any, masks)) else None
 
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")
