@@ -72,8 +72,9 @@ class Accumulation:
     Attributes:
         errors: the error scales of its elements, as flat arrays.
         half: whether the backend may compute sums in FLOAT16.
-        varied: whether elements are many and mostly different, and their errors independent.
-        terms_vary: whether the terms of a sum differ, so that their errors are independent.
+        varied: whether elements are many and mostly different, so that their errors count as
+            independent.
+        terms_vary: whether the terms of a sum differ, so that their errors count as independent.
     """
 
     rule: PrecisionRule

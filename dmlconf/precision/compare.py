@@ -24,7 +24,7 @@ MOST_DIFFERENCES = 5
 """Number of differing elements that a comparison keeps."""
 
 _LEAST_ELEMENTS: Final = 64
-"""Number of elements from which on the variance of accumulated errors is meaningful."""
+"""Fewer elements say little about the variance of accumulated errors."""
 
 _MOST_SAMPLED: Final = 1 << 12
 """Number of elements that are examined for whether they differ from each other."""
@@ -242,6 +242,7 @@ def _nearest_in(lowest: Array, highest: Array, values: Array) -> Array:
 
 def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) -> Accumulation:
     """Return the limits of a rule of the kind `accumulate` for flat expected values.
+
     Raises:
         ValueError: the allowance has no error scale.
     """
@@ -325,7 +326,7 @@ def _coordinates(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _varied(values: Array) -> bool:
-    """Return whether elements are many and mostly different, and their errors independent."""
+    """Return whether elements are many and mostly different: their errors count as independent."""
     some = values[:_MOST_SAMPLED]
     return len(some) >= _LEAST_ELEMENTS and len(np.unique(some)) > len(some) // 2
 

@@ -74,6 +74,7 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
 @np.errstate(all="ignore")
 def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     """Return the lowest and the highest permitted value of each element; `expected` is flat.
+
     Raises:
         ValueError: the rule needs something that the allowance does not have.
     """
