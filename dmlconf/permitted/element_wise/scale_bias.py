@@ -79,7 +79,8 @@ def function_interval(
     Args:
         function: a function of FLOAT64 numbers; monotone on either side of zero. Where it is NaN
             for some but not all arguments that scaling may give, any result is right.
-        output: the output, whose type the results have; integers are truncated before the function.
+        output: the output, whose type the results have; if that is an integer type, scaled elements
+            are truncated before the function.
         error: how far the function itself may be off before its result is rounded.
         domain: where the function is defined; the ends of the argument's interval are kept in it.
         at_zero: the function's values at zero, if its minimum or its pole is there.

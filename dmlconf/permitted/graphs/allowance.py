@@ -16,7 +16,7 @@ and in addition within the last node's own rule. Some elements have other right 
 - values up to an infinity, if an intermediate may lie on either side of a pole (`poles`);
 - any value at a jump, such as a remainder whose quotient lies next to an integer (`jumps`);
 - what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
-- each whole number that FLOOR makes of a range, but nothing between two of them (`steps`);
+- each whole number that FLOOR gives for a range, but nothing between two of them (`steps`);
 - any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
 
 No negative number is right for a result such as a square (`signs`). Where no rule permits more than
@@ -206,7 +206,7 @@ def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
         specials += [
             LARGEST_FLOAT16,
             -LARGEST_FLOAT16,
-        ]  # A store toward zero makes the largest number of any greater one.
+        ]  # A store toward zero turns any greater number into the largest one.
     for special in specials:
         value = np.where(where, right.dtype.type(special), right)
         yield value, value
@@ -355,7 +355,8 @@ def _hull(
 def _below_infinity(band: Band) -> Iterator[Array]:
     """Yield the largest finite number, where a band reaches from numbers near it to infinity.
 
-    A store to nearest may make infinity of a greater one, a store toward zero the largest number.
+    A store to nearest may turn a greater number into infinity, and a store toward zero turns it
+    into the largest number.
     """
     if band.right.dtype.kind != "f":
         return
@@ -417,8 +418,8 @@ def _greatest(bounds: Array) -> Array:
 def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
     """Return results of fused kernels before they are stored.
 
-    The first keeps FLOAT32 on all edges. Of a floating-point output, the next two are bounds for
-    kernels that keep it on some edges.
+    The first keeps FLOAT32 on all edges. For a floating-point output, the next two are bounds for
+    kernels that keep FLOAT32 on some edges.
     """
     if not fused or band.right.dtype.kind != "f":
         return fused
@@ -441,7 +442,10 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
 
 
 def _outward(low: Array, high: Array, like: Array) -> Interval:
-    """Return integer ends in the output's type, rounded outward up to 32 bits; reals as given."""
+    """Return the ends, those of an integer output in its type.
+
+    Types of up to 32 bits get them rounded outward; FLOAT64 ends are too coarse for 64 bits.
+    """
     if like.dtype.kind != "f":
         limits = np.iinfo(like.dtype)
         if like.dtype.itemsize == 8:

@@ -59,7 +59,8 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
     """Yield arrays of coordinates of the elements that may be nonzero.
 
-    In the first, row i has those of possible element i, in the next of i + 1 if it may, and so on.
+    In the first array, row i has those of possible element i. In array k, it has those of element
+    i + k or, if too many certain elements come before that one, of the last that may be in row i.
     """
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]

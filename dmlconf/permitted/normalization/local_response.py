@@ -64,8 +64,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
 
     Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation of
     this gives every recorded element but one. Its results are right too, as are those with stores
-    to nearest, and numbers half way from either to the results without stores. Where a store
-    overflows, any result is right.
+    to nearest, and the means of either and the results without stores. Where a store overflows, any
+    result is right.
 
     Derived in docs/bounds.md, Local response normalisation.
     """

@@ -197,8 +197,8 @@ class ErrorScale(SumErrors):
         CONVOLUTION with 108 or more cut a sum into 4 or 8 slices. They add up each slice in
         FLOAT32, truncate its sum to FLOAT16, and add up these sums. Where a slice ends depends on
         the device, so its sum is estimated as that of terms with random signs.
-        Truncation makes 65504 of what is greater: -65504 - 2671 + 8104 is -57400, not -60071. So
-        any result is right where a slice may exceed 65504 together with what it is added to.
+        Truncation turns greater sums into 65504: -65504 - 2671 + 8104 is -57400, not -60071. So any
+        result is right where a slice may exceed 65504 together with what it is added to.
 
         Args:
             longest: the most terms of a sum that is not cut.
@@ -225,7 +225,7 @@ class ErrorScale(SumErrors):
 
     @classmethod
     def of(cls, scale: Array | ErrorScale) -> ErrorScale:
-        """Return an error scale as it is; make one of sums, with nothing stored in FLOAT16."""
+        """Return an error scale as it is, and sums as one with nothing stored in FLOAT16."""
         return scale if isinstance(scale, cls) else cls(np.asarray(scale))
 
 

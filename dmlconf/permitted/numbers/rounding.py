@@ -148,7 +148,7 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
             lowest[(low > 0) & (low < tiny) & (exact >= tiny)] = 0
             highest[(high < 0) & (high > -tiny) & (exact <= -tiny)] = 0
     if dtype == np.float16:
-        # Measured: some stores make infinity of whatever exceeds the largest number.
+        # Measured: some stores turn whatever exceeds the largest number into infinity.
         largest = np.finfo(dtype).max
         lowest[low < -largest] = -np.inf
         highest[high > largest] = np.inf

@@ -145,7 +145,7 @@ def _least_stored(values: Array) -> Array:
     size = np.abs(values)
     ulp = float16_ulps(size)
     truncated = np.floor(size / ulp) * ulp
-    # Truncation makes the largest number of all larger ones, except for infinity.
+    # Truncation turns all larger numbers but infinity into the largest one.
     truncated = np.where(np.isinf(size), size, np.minimum(truncated, LARGEST_FLOAT16))
     # Half way between two numbers, the even one may be the lower or the upper one.
     nearest = np.where(size - truncated >= ulp / 2, truncated + ulp, size)

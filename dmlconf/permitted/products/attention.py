@@ -211,7 +211,7 @@ def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorSc
 def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> Array:
     """Return which products of finite queries and keys may overflow before Scale makes them small.
 
-    By the page, Scale comes last: -4 times 3.4e38 is an infinity, and a Scale of 0 makes NaN of it.
+    By the page, Scale comes last: -4 times 3.4e38 is an infinity, and times a Scale of 0 it is NaN.
     Measured: DirectML 1.15.4 gives NaN.
     """
     parts = heads_of(_each(finite_sizes, fields), *heads)
@@ -225,7 +225,7 @@ def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> 
 def _overflowing_scores(parts: Heads) -> Array:
     """Return which scores have a query or a key that overflows FLOAT16 with its bias.
 
-    Measured: DirectML 1.15.4 makes an infinity of 65504 + 1.
+    Measured: 65504 + 1 is infinite on DirectML 1.15.4.
     """
     queries = np.asarray(_beyond_float16(parts.query).any(3, keepdims=True))
     keys = np.asarray(_beyond_float16(parts.spread(parts.key)).any(3))

@@ -132,7 +132,7 @@ class Quantity(Values):
     def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
         """Return a product with the product of its factors' errors, which is not linear.
 
-        It counts where both errors exceed their values. An ELU may make -2^-24 of -1.6e-23, since
+        It counts where both errors exceed their values. An ELU may give -2^-24 for -1.6e-23, since
         the error of exp is that large next to 1; the product of two such numbers is 2^-48.
         """
         (single, half), (mine, held), (theirs, other_held) = (
@@ -201,7 +201,7 @@ class Quantity(Values):
         """Return the values between -threshold and threshold, NaN as -threshold.
 
         Measured: max(NaN, -threshold) is -threshold. To return NaN is right as well, so any result
-        of NaN is right.
+        is right for NaN.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))

@@ -69,7 +69,7 @@ class Spread:
     def __add__(self, other: Spread) -> Spread:
         """Return the spread of a sum, without the rounding of the addition itself."""
         own = np.hypot(self.own, other.own)
-        # Adding nothing makes 0 of -0, as adding zeros does.
+        # Adding nothing turns -0 into 0, as adding zeros does.
         if not len(other.shared):
             return Spread(own, self.shared + 0.0)
         if not len(self.shared):

@@ -248,7 +248,7 @@ def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
 
 
 def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:
-    """Return how far sums may be off that are added up in FLOAT32, in any order.
+    """Return how far sums may be off if FLOAT32 adds them up in any order.
 
     Args:
         operations: how many FLOAT32 operations make a number before it is added.

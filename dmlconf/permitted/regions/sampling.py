@@ -182,7 +182,7 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
     """Return which outputs have a sample, perhaps in the tensor, that may be off by over _ADRIFT.
 
-    The result has sizes {regions, outputs}. FLOAT32 makes 50331656 of an end at 50331654, so a
+    The result has sizes {regions, outputs}. FLOAT32 rounds an end at 50331654 to 50331656, so a
     sample in the middle of a region from -50331645 to there may lie at 4.5, at 3.5 or outside.
     """
     size = reading.values.shape[axis]

@@ -162,7 +162,7 @@ def _linear_candidates(
 
 
 def _stored_between_steps(estimate: Estimate, times: int) -> Estimate:
-    """Return an estimate whose intermediates may be truncated to FLOAT16 so many times.
+    """Return an estimate whose intermediates may be truncated to FLOAT16 `times` times.
 
     Measured: in a graph, DirectML stores the result of each step but the last.
     """
@@ -240,7 +240,7 @@ def _near_special(
 ) -> Array | bool:
     """Return which results have an infinite, NaN or enormous neighbour, perhaps with weight 0.
 
-    Measured: such a neighbour, or a difference that overflows, may make NaN of the result.
+    Measured: such a neighbour, or a difference that overflows, may turn the result into NaN.
     `averaged` are the axes along which a kernel averages although they do not change.
     """
     marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
