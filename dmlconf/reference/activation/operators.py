@@ -101,7 +101,7 @@ def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """
     # NumPy's `fmax` is vectorised for two tensors, but not for a tensor and a number.
     output: Array = np.fmax(InputTensor, np.zeros_like(InputTensor))
-    # Adding 0 makes +0 of -0.
+    # Adding 0 turns -0 into +0.
     output += InputTensor.dtype.type(0)
     return output
 

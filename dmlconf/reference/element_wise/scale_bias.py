@@ -103,6 +103,7 @@ def unary(
     Args:
         words: the formula, for the docstring.
         measured: facts that were measured, since the operator's page lacks them.
+        rounds_once: as for `scaled_function`.
     """
 
     def reference(

@@ -46,7 +46,7 @@ def gemm(desc: GemmDesc) -> Array:
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
     These sizes are for TransA and TransB NONE; a matrix to be transposed has its last two sizes
-    exchanged. Numbers are also multiplied by an Alpha or Beta of 0, which makes NaN of an infinity.
+    exchanged. Alpha and Beta also multiply if they are 0, so that 0 times an infinity is NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """

@@ -119,11 +119,11 @@ def convolution(desc: ConvolutionDesc) -> Array:
     Return the activation of the convolution plus each channel's bias.
 
     In FORWARD, each element of the output is the sum of the products of its window of the input
-    with the filter. In BACKWARD, the transposition, each element of the input adds the filter,
-    times itself, to its window of the output. CONVOLUTION flips the filter in every spatial
-    dimension. The last OutputPadding elements of each spatial dimension are the activation of 0,
-    without the bias. The sizes above are those of FORWARD; the filter of BACKWARD is {C, O / G, F0,
-    ...}.
+    with the filter. BACKWARD is the transposition: each element of the input is multiplied by the
+    filter, and the products are added to the element's window of the output. CONVOLUTION flips the
+    filter in every spatial dimension. The last OutputPadding elements of each spatial dimension are
+    the activation of 0, without the bias. The sizes above are those of FORWARD; the filter of
+    BACKWARD is {C, O / G, F0, ...}.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
