@@ -19,8 +19,8 @@ _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
 def sum_before_the_activation(case: Case) -> Computed | None:
     """Return a graph's outputs if ELEMENT_WISE_ADD is moved before the GEMM's FusedActivation.
 
-    DirectML makes the other operand of the ELEMENT_WISE_ADD the CTensor of the GEMM. For a product
-    of -2 and the operand 3, RELU(-2 + 3) = 1 is computed, not RELU(-2) + 3 = 3.
+    The other operand of the ELEMENT_WISE_ADD becomes the CTensor of the GEMM. For a product of -2
+    and the operand 3, RELU(-2 + 3) = 1 is computed, not RELU(-2) + 3 = 3.
     """
     graph = case.graph
     for edge in case.graph.intermediate_edges:

@@ -26,10 +26,10 @@ _POWERS: Final = {"ELEMENT_WISE_MULTIPLY": 1, "ELEMENT_WISE_DIVIDE": -1}
 
 
 def data_of_unread_inputs(case: Case) -> Computed | None:
-    """Return the outputs of a graph whose nodes read the data of the inputs before theirs.
+    """Return the outputs of a graph whose nodes read the data of earlier inputs than theirs.
 
-    The inputs that nodes read, in order, get the data of all inputs, also of those that no node
-    reads; data that the model holds is no input.
+    Data is assigned as if no node read the last inputs. If nodes read B and C of the inputs A, B
+    and C, B gets the data of A, and C that of B. Data that the model holds is no input.
     """
     inputs, graph = case.inputs(), case.graph
     order = [name for name in inputs if not graph.inputs[name].Owned]

@@ -119,9 +119,9 @@ def _addends(function: str, tensor: Array) -> Array:
 def sums_by_steps_in_float32(case: Case) -> Computed | None:
     """Return sums of integers along several axes that become INT32 after each step along the first.
 
-    FLOAT32 sums along the other axes are added to INT32 sums so far, of which those that INT32
-    lacks become the lowest. As the order of the others is unknown, the last may be four units in
-    the last place off.
+    Each step adds the FLOAT32 sum along the other axes to the INT32 sum so far. A sum that INT32
+    lacks becomes the lowest INT32. In which order FLOAT32 adds up is unknown, so results may be
+    four units in the last place off.
     """
     function, axes = case.desc["Function"], case.desc["Axes"]
     tensor = case.inputs()["InputTensor"]
@@ -203,7 +203,7 @@ def integers_in_int32(case: Case) -> Computed | None:
     """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
 
     Inputs become their low 32 bits, signed, and constants of the model the nearest INT32: 2^63 - 1
-    becomes -1 or 2^31 - 1. A constant that is subtracted is negated before.
+    becomes -1 or 2^31 - 1. A constant that is subtracted is negated first.
     """
     if case.nodes:
         return None
@@ -300,7 +300,7 @@ def saturating_integers(case: Case) -> Computed | None:
 
 
 def _near(real: Array, *, steps: int, dtype: Any = np.int32) -> Computed:
-    """Return FLOAT32 numbers as integers; others are those within so many units in the last place.
+    """Return FLOAT32 numbers as integers, and as `others` those up to `steps` ULP away.
 
     Numbers that INT32 lacks become its lowest.
     """

@@ -213,7 +213,7 @@ def scatters_by_clamped_indices(case: Case) -> Computed | None:
 def softplus_of_infinite_products(case: Case) -> Computed | None:
     """Return a softplus, alone or fused, that is infinite where its factor makes x infinite.
 
-    3.4e38 with the Steepness 1.5 becomes infinite, whose quotient by 1.5 is too.
+    With the Steepness 1.5, 3.4e38 * 1.5 is infinite in FLOAT32, and so is infinity / 1.5.
     """
     activation, before = activation_of(case)
     field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}

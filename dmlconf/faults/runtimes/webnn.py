@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 _SMALL_RESULTS: Final = 80.0
-"""e^-80 is 1.8e-35: where steps of the exponential are subnormal, x is below this, negated."""
+"""The exponential has subnormal steps only for x below -80, where it is at most 1.8e-35."""
 
 _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION",
