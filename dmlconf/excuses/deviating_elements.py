@@ -66,8 +66,8 @@ def _sigmoid(
 ) -> Array:
     """Elements of x * sigmoid(a * x), or of a fused sigmoid, within the error of a sigmoid.
 
-    If a sigmoid is off by `absolute`, the product is off by |x| times as much. In a graph, what is
-    computed from sigmoids is off as samples are, at most four times as far.
+    If a sigmoid is off by `absolute`, the product is off by |x| times as much. An element of a
+    graph may be off by four times as much as in any of `_SAMPLES` evaluations with random errors.
     """
     if case.nodes:
         return _behind_sigmoids(case, right, actual, absolute)

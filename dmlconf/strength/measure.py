@@ -70,7 +70,7 @@ class Tally:
 
     @property
     def outside(self) -> bool:
-        """Whether the suite should catch the mutant: a rule forbids it, also if data hide it."""
+        """Whether the suite should catch the mutant: a rule forbids it, or only data hide it."""
         return self.injected > 0 or (self.hidden > 0 and not self.within)
 
     @property

@@ -38,7 +38,10 @@ def exchanged(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _value(desc: Mapping[str, Any], name: str, value: Any) -> Any:
-    """Return what an attribute becomes: `value`, or what `value` says to make of the right one."""
+    """Return what an attribute becomes: `value` itself, or the right value as `value` changes it.
+
+    `{times: 2}` doubles it, `last` is the last axis, and `{as: Axis}` takes the value of Axis.
+    """
     old = desc[name]
     if isinstance(value, Mapping):
         [(change, operand)] = value.items()
