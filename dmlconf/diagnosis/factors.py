@@ -118,7 +118,7 @@ blame.
 
 
 def _of_graph(case: Case) -> Iterator[Experiment]:
-    """Yield a graph in other forms, with owned inputs for constants, or with no owned inputs."""
+    """Yield a graph in other forms, with owned inputs instead of constants, or with none owned."""
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return
     for form, (factor, change, blame) in _FORMS.items():

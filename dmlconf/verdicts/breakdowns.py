@@ -36,10 +36,10 @@ class UnexplainedBreakdown:
 def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreakdown]:
     """Return the breakdowns that no case explains, in the order of processes.
 
-    The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out if
-    one of its suspects got the blame for any breakdown, or is a suspect of another one with fewer
-    suspects, none of which got blame. Left out are also hangs with several suspects, which exceeded
-    the time limit only together.
+    The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out in
+    three cases: one of its suspects got the blame for any breakdown; one is also a suspect of
+    another unexplained breakdown, which has fewer suspects; or it is a hang with several suspects,
+    which may have exceeded the time limit only together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

@@ -24,7 +24,7 @@ def simplest(verdicts: Iterable[Verdict]) -> Verdict:
     The simplest case has the fewest elements in its inputs and outputs, then the shortest
     identifier. But among cases of few elements, as among larger ones, those for pairs and triples
     of values come last, since their descs are long. After all these come cases whose desc the log
-    lacks, then those with the tag `invalid`: leaving something out may make them valid.
+    lacks. Cases with the tag `invalid` come last: leaving something out may make them valid.
     """
     return min(verdicts, key=_key)
 

@@ -127,7 +127,10 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not +0, how many of these not 1, and digits of the latter."""
+    """Return how many elements are not +0, how many are neither +0 nor 1, and the latter's digits.
+
+    Digits are counted in the first 64 such elements of each array.
+    """
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
         if isinstance(array, np.ndarray) and array.size:
