@@ -81,7 +81,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Seen:
-    """A worker's last heartbeat by the scheduler's clock, and when it came by this machine's."""
+    """A worker's last heartbeat: its time on the scheduler's clock, and on this machine's."""
 
     heartbeat: float
     at: float = field(default_factory=monotonic)

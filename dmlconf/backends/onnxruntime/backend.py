@@ -349,9 +349,9 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error; if it is long, its beginning, and the last of several.
+    """Return the first line of an error; if it is long, its beginning and the error's last line.
 
-    The last line then names the cause.
+    The last line of several then names the cause.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:

@@ -121,9 +121,10 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Check a case, and return the second parts of the `Kind`s of its outputs, None first.
+    """Check a case, and return None, for any data type, and the data types of its outputs.
 
-    `length` is the number of bytes of all outputs of the recording.
+    These are the second parts of each `Kind`; a rejected case has none. `length` is the number of
+    bytes of all outputs of the recording.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
