@@ -52,10 +52,9 @@ class BudgetError(ExpressionError):
 class Budget:
     """The steps that one or more expressions may take together.
 
-    Where steps are counted, one is taken for an evaluation, one for each item that a generator
-    visits, both times one more for every 16 items that the expression reads, and at most one for
-    every 16 items of a tuple or text that is made: `any(a == 1 for a in range(4096))` takes up to
-    4,353 steps.
+    Where steps are counted, an evaluation takes one, and so does each item that a generator visits;
+    both take one more for every 16 items that the expression reads. Every 16 items of a tuple or
+    text that is made take at most one. `any(a == 1 for a in range(4096))` takes up to 4,353 steps.
     """
 
     __slots__ = ("_left", "_limit", "_whole")

@@ -44,7 +44,7 @@ class DamagedArchiveError(Exception):
 class ZipMembers:
     """The members of an open archive, each of at most `largest` uncompressed bytes.
 
-    `opened_archive` makes a `DamagedArchiveError` of what `zipfile` raises in these methods.
+    `opened_archive` turns what `zipfile` raises in these methods into a `DamagedArchiveError`.
     """
 
     def __init__(self, archive: zipfile.ZipFile, largest: int) -> None:

@@ -28,7 +28,7 @@ _LAYOUTS: Final = (
 
 
 def with_random_layouts(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
-    """Return a valid desc whose packed tensors may have got random layouts and flags.
+    """Return a valid desc whose packed tensors may get random layouts and flags.
 
     If the goal is a layout or a flag, it is tried first. A change that makes the desc invalid is
     dropped.
