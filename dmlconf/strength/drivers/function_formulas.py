@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["FUNCTION_FORMULAS"]
@@ -22,7 +22,7 @@ def _first(right: Computation) -> tuple[str, Array, Array] | None:
     return None if source is None or source.shape != output.shape else (name, source, output)
 
 
-def _unary(formula: _Formula) -> Callable[[Computation, Settings], Arrays | None]:
+def _unary(formula: _Formula) -> Effect:
     """Return an effect that computes the output from the first input and the right output."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
@@ -36,9 +36,7 @@ def _unary(formula: _Formula) -> Callable[[Computation, Settings], Arrays | None
     return effect
 
 
-def _binary(
-    formula: Callable[[Array, Array, Array], Array],
-) -> Callable[[Computation, Settings], Arrays | None]:
+def _binary(formula: Callable[[Array, Array, Array], Array]) -> Effect:
     """Return an effect that computes the output from two inputs and the right output."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
@@ -82,9 +80,7 @@ def _exponents(right: Computation) -> Array | float | None:
     return exponent if isinstance(exponent, float | np.ndarray) else None
 
 
-def _power(
-    formula: Callable[[Array, Any, Array], Array],
-) -> Callable[[Computation, Settings], Arrays | None]:
+def _power(formula: Callable[[Array, Any, Array], Array]) -> Effect:
     def effect(right: Computation, settings: Settings) -> Arrays | None:
         result, exponent = _first(right), _exponents(right)
         if result is None or exponent is None:
@@ -119,9 +115,7 @@ def _modulus_by_reciprocal(right: Computation, settings: Settings) -> Arrays | N
         }
 
 
-def _cast(
-    change: Callable[[Array, Array], Array],
-) -> Callable[[Computation, Settings], Arrays | None]:
+def _cast(change: _Formula) -> Effect:
     """Return an effect that casts what `change` returns for the input and the output."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
@@ -144,7 +138,7 @@ def _negative_zero_counts(right: Computation, settings: Settings) -> Arrays | No
     return right.again({"InputTensor": np.where(negative, source.dtype.type(1), source)})
 
 
-FUNCTION_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
+FUNCTION_FORMULAS: Final[Mapping[str, Effect]] = {
     "cast_by_int16": _cast(lambda x, y: np.clip(x, -32768, 32767)),
     "cast_rounds": _cast(lambda x, y: np.rint(x)),
     "cast_saturates": _cast(_within),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["INTEGER_FORMULAS", "quantized"]
@@ -180,7 +180,7 @@ def _pairs_saturated(right: Computation, settings: Settings) -> Arrays | None:
     return {"OutputTensor": total.astype(right.outputs["OutputTensor"].dtype)}
 
 
-INTEGER_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
+INTEGER_FORMULAS: Final[Mapping[str, Effect]] = {
     "arithmetic_saturates": _arithmetic_saturates,
     "bits_of_sign_extension": _bits_of_sign_extension,
     "carry_lost": _carry_lost,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.strength.drivers.effects import ranked
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -55,7 +55,7 @@ def _normalized(
         return {"OutputTensor": centred.astype(right.outputs["OutputTensor"].dtype)}
 
 
-def _normalization(statistics: _Statistics) -> Callable[[Computation, Settings], Arrays | None]:
+def _normalization(statistics: _Statistics) -> Effect:
     return lambda right, settings: _normalized(right, statistics, _axes(right))
 
 
@@ -292,7 +292,7 @@ def _elements_repeated(right: Computation, settings: Settings) -> Arrays | None:
     return {"OutputTensor": array}
 
 
-TENSOR_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
+TENSOR_FORMULAS: Final[Mapping[str, Effect]] = {
     "activation_before_bias": _activation_before_bias,
     "alpha_on_everything": _alpha_on_everything,
     "elements_repeated": _elements_repeated,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from typing import Final
 
 import numpy as np
 
-from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["WINDOW_FORMULAS"]
@@ -71,7 +71,7 @@ def _indices_of_channels_last(right: Computation, settings: Settings) -> Arrays 
     return {"OutputIndicesTensor": result.astype(indices.dtype)}
 
 
-WINDOW_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
+WINDOW_FORMULAS: Final[Mapping[str, Effect]] = {
     "indices_of_channels_last": _indices_of_channels_last,
     "indices_of_padded_input": _indices_of_padded_input,
     "maximum_from_clamped_start": _maximum_from_clamped_start,
