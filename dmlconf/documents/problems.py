@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["ExpectedError", "InvalidFilesError", "Problem", "name_hint", "nearest", "printable"]
+
+_LONGEST_EXCERPT: Final = 100
+"""How many characters of a source line are shown."""
 
 
 def printable(text: str) -> str:
@@ -73,10 +76,11 @@ class Problem:
             rows.append(f"    hint: {printable(self.hint)}")
         return "\n".join(rows)
 
-    def _excerpt(self, most: int = 100) -> list[str]:
-        start = max(0, self.column - 1 - most // 2) if len(self.source) > most else 0
+    def _excerpt(self) -> list[str]:
+        cut = len(self.source) > _LONGEST_EXCERPT
+        start = max(0, self.column - 1 - _LONGEST_EXCERPT // 2) if cut else 0
         before = printable(self.source[start : self.column - 1])
-        rest = printable(self.source[self.column - 1 : start + most])
+        rest = printable(self.source[self.column - 1 : start + _LONGEST_EXCERPT])
         width = max(1, min(self.width, len(rest)))
         margin = f"{self.line:>6} | "
         return [margin + before + rest, " " * 6 + " | " + " " * len(before) + "^" * width]

@@ -153,8 +153,8 @@ def _sequence(node: ast.Tuple | ast.List, scope: Scope) -> Term:
     return _tuple(tuple(_trace(item, scope) for item in node.elts))
 
 
-def _tuple(items: tuple[Term, ...], kind: str = "tuple", parts: tuple[Term, ...] = ()) -> Term:
-    return Term(tuple(item.value for item in items), kind, parts or items)
+def _tuple(items: tuple[Term, ...]) -> Term:
+    return Term(tuple(item.value for item in items), "tuple", items)
 
 
 def _attribute(node: ast.Attribute, scope: Scope) -> Term:

@@ -53,7 +53,7 @@ def replaced(
         raise OutputError(message) from error
 
 
-def write_new(path: Path, text: str, option: str = "--output") -> None:
+def write_new(path: Path, text: str) -> None:
     """Write a file that does not exist yet, and the folders that it needs.
 
     Raises:
@@ -65,10 +65,10 @@ def write_new(path: Path, text: str, option: str = "--output") -> None:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError as error:
-        raise click.UsageError(printable(f"{option} {path}: it exists already")) from error
+        raise click.UsageError(printable(f"--output {path}: it exists already")) from error
     except OSError as error:
         remove_folders(folders)
-        raise click.UsageError(printable(f"{option} {path}: {error.strerror}")) from error
+        raise click.UsageError(printable(f"--output {path}: {error.strerror}")) from error
 
 
 def require_folder(folder: Path, option: str = "-o") -> None:

@@ -14,18 +14,15 @@ __all__ = [
 ]
 
 
-def spread(
-    values: Array, axis: int, at: Coordinates, size: int, more: Array | float = 0.0
-) -> Array:
+def spread(values: Array, axis: int, at: Coordinates, size: int) -> Array:
     """Return sums: each element, weighted, is added to the sums before and after its coordinate.
 
     `at` has the coordinate of each element along the axis, and `size` is how many sums there are.
-    `more` is added to each weight of LINEAR interpolation.
     """
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first, second])
     order = np.argsort(indices, kind="stable")
-    weights = np.concatenate([1 - weight + more, weight + more])[order]
+    weights = np.concatenate([1 - weight, weight])[order]
     return weighted(values, axis, order % len(first), weights, indices[order], size)
 
 

@@ -38,17 +38,16 @@ class TimeLine:
     paths: tuple[tuple[str, str], ...]
 
 
-def time_line(shares: Sequence[float | None], what: str = "run") -> TimeLine:
+def time_line(shares: Sequence[float | None]) -> TimeLine:
     """Return the time line of some runs.
 
     Args:
         shares: for each run, the share of its cases that fail, from 0 to 1; None where no case ran.
-        what: what each share is of, as a word in the singular.
     """
     bars = list(_bars(shares))
     failing = [share for share in shares if share]
     known = [share for share in shares if share is not None]
-    spoken = f"failures in {len(failing):,} of {len(known):,} {what}s"
+    spoken = f"failures in {len(failing):,} of {len(known):,} runs"
     if known:
         spoken += ", also in the latest" if known[-1] else ", none in the latest"
     paths: dict[str, str] = {}

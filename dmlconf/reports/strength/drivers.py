@@ -52,13 +52,13 @@ class DriverDefects(Figure):
         if figure.by_report:
             yield self.reported()
 
-    def reported(self, product: str = "DirectML") -> str:
-        """Return one sentence on how many defects from public reports of a product are caught."""
+    def reported(self) -> str:
+        """Return one sentence on how many defects from public reports on DirectML are caught."""
         by_report = self.figure.by_report.items()
-        reports = [pairs for report, pairs in by_report if report.product == product]
+        reports = [pairs for report, pairs in by_report if report.product == "DirectML"]
         every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))
         return (
-            f"of {len(reports)} public reports of wrong {product} results, {every} are caught in "
+            f"of {len(reports)} public reports of wrong DirectML results, {every} are caught in "
             f"every form and {some} in at least one"
         )
 
