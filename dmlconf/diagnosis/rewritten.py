@@ -13,7 +13,7 @@ from dmlconf.cases.loading.rewrites import case_rewrite, rewrites, rewritten
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.diagnosis.graph_mutants import Mutant, mutants_of
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, bits_of
 
 __all__ = ["Outputs", "own_mutant", "same_as_rewritten"]
 
@@ -108,9 +108,8 @@ def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outp
 
 def _same_bits(one: Array, other: Array) -> bool:
     """Return whether all elements have the same bits; all NaN are equal."""
-    nan = np.isnan(one)
-    bits = one.view(f"u{one.dtype.itemsize}") == other.view(f"u{one.dtype.itemsize}")
-    return bool(np.all((nan & np.isnan(other)) | bits))
+    nan = np.isnan(one) & np.isnan(other)
+    return bool(np.all(nan | (bits_of(one) == bits_of(other))))
 
 
 def _near(one: Array, other: Array) -> bool:

@@ -13,7 +13,6 @@ from typing import Final
 
 from dmlconf.backends.circumstances import (
     Circumstance,
-    Dispatch,
     Exercise,
     Exercised,
     Exercises,
@@ -121,14 +120,10 @@ def _finding(
             continue
         key = each.variation, tuple(digests.items())
         if each.faults or key not in known:
-            known[key] = _judged(case, each, outcome, judge)
+            known[key] = judge(varied(case, each.variation), outcome)
         if known[key].status.fails_run:
             return _Finding(known[key], outcome, each.variation, each.in_place)
     return None
-
-
-def _judged(case: Case, dispatch: Dispatch, outcome: Outputs, judge: JudgeOne) -> Verdict:
-    return judge(varied(case, dispatch.variation), outcome)
 
 
 def _blamed(

@@ -178,7 +178,7 @@ class _Builder:
             return
         names = catalogue.operator(operator).names(desc)
         for form in entry.forms:
-            if form.when is None or _holds(form.when, names):
+            if form.when is None or form.when.evaluate(names):
                 break
         else:
             raise NotExpressibleError(f"{self.table.title} has no counterpart of this {operator}")
@@ -233,10 +233,6 @@ def _is_plain(tensor: TensorDesc) -> bool:
 def _offsets(tensor: TensorDesc) -> Array:
     strides = tensor.Strides or packed_strides(tensor.Sizes)
     return element_offsets(tensor.Sizes, strides).ravel()
-
-
-def _holds(condition: Expression, names: Namespace) -> bool:
-    return bool(condition.evaluate(names))
 
 
 @cache

@@ -16,7 +16,6 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.reduction.changes import (
     PLAINER,
-    each_tensor,
     retyped,
     simpler_attributes,
     smaller_sizes,
@@ -273,14 +272,7 @@ def _reduce_tensors(search: Search) -> None:
 def _with_node(graph: Graph, name: str, plain: Callable[[TensorDesc], TensorDesc]) -> Graph:
 
     def change(node: Node) -> Desc:
-        if node.name != name:
-            return node.desc
-        return {
-            field.name: each_tensor(node.desc.get(field.name), plain)
-            if field.is_tensor
-            else node.desc.get(field.name)
-            for field in node.operator.fields
-        }
+        return with_tensors(node.operator, node.desc, plain) if node.name == name else node.desc
 
     return _everywhere(graph, change)
 

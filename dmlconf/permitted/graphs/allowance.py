@@ -36,7 +36,6 @@ import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of, bands_of, stored
@@ -272,7 +271,7 @@ def _indices(case: GraphCase) -> set[Slot]:
         fed = any(sources.get((node.name, name)) in slots for name in node.inputs)
         for name, tensor in node.outputs.items():
             own = "Ind" in name or _gives_indices(node)
-            if not _is_float(tensor) and (own or fed):
+            if not tensor.DataType.is_float and (own or fed):
                 slots.add((node.name, name))
     return slots
 
@@ -283,10 +282,6 @@ def _gives_indices(node: Node) -> bool:
 
 
 _GIVE_INDICES: Final = frozenset({"ARGMAX", "ARGMIN", "NONZERO_COORDINATES"})
-
-
-def _is_float(tensor: TensorDesc) -> bool:
-    return tensor.DataType.is_float
 
 
 def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:

@@ -181,14 +181,11 @@ def _uncertain(
     uncertain: set[Slot] = set()
     for slot, band in bands.items():
         whole = unstored.get(slot, band.right)
-        off = not band.exact or not np.array_equal(whole, band.right, equal_nan=_is_float(whole))
+        is_float = whole.dtype.kind == "f"
+        off = not band.exact or not np.array_equal(whole, band.right, equal_nan=is_float)
         if off or _sources_among(slot[0], right, uncertain):
             uncertain.add(slot)
     return uncertain
-
-
-def _is_float(values: Array) -> bool:
-    return values.dtype.kind == "f"
 
 
 def _sources_among(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:

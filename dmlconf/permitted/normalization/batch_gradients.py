@@ -75,13 +75,11 @@ def batch_normalization_grad_error_scale(
             overflows=overflows(largest) | (vanishing & np.isinf(gradient)),
             others=(np.where(vanishing, right.dtype.type(0), right),) if vanishing.any() else (),
         )
-        sums, _ = parameter_gradients(
-            wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
-        )
+        centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
+        sums, _ = parameter_gradients(wide(desc.InputGradientTensor), centred, over)
         of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
         # An element may overflow before the gradient makes it small: (-3e38 - 3e38) * 0.1.
-        centred = np.abs(wide(desc.InputTensor) - wide(desc.MeanTensor))
-        beyond = overflows(greatest_product(centred, 1 / deviation))
+        beyond = overflows(greatest_product(np.abs(centred), 1 / deviation))
         if beyond.any():
             of_scale = of_scale.overflowing_where(np.asarray(beyond.any(over, keepdims=True)))
         if desc.OutputScaleGradientTensor.DataType.dtype == np.float16:
@@ -126,12 +124,11 @@ def batch_normalization_training_grad_error_scale(
         factors = desc.ScaleTensor, 1 / deviation
         one = np.ones(())
         largest = greatest_product(one, centred, scale.sums / count, 1 / square, *factors)
-        change = (wide(desc.InputTensor) - wide(desc.MeanTensor)) / count / square
+        from_mean = wide(desc.InputTensor) - wide(desc.MeanTensor)
+        change = from_mean / count / square
         mean = bias.scaled(1 / count)
         terms = ErrorScale(gradient) + mean + scale.scaled(change)
-        sums, total = parameter_gradients(
-            wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
-        )
+        sums, total = parameter_gradients(wide(desc.InputGradientTensor), from_mean, over)
         difference = wide(desc.InputGradientTensor) - total / count
         exact = exact_mean(desc.InputGradientTensor, total / count, bias.sums)
         held = store_sizes(total / count, exact)
