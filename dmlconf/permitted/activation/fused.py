@@ -207,9 +207,9 @@ def _beside_steep_activations(
     """Return an error scale with a span: the results of an activation for all values of its sums.
 
     The rule treats an error scale beyond the largest number as that of a sum that overflowed, and
-    limits it to the largest number. But some activations multiply errors, such as CELU with an
-    Alpha of -1, at -88, by 1e38. Then nothing has overflowed, and errors are as large as the scale
-    says.
+    limits it to the largest number. But some activations multiply errors: CELU with an
+    Alpha of -1 multiplies those of sums near -88 by 1e38. Then nothing has overflowed, and errors
+    are as large as the scale says.
     """
     steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
     if not steep.any():

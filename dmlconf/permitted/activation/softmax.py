@@ -79,7 +79,7 @@ def _steps(shares: Array, below: Array, axes: Sequence[int]) -> Array:
 
 
 def _exponent_steps(below: Array) -> Array:
-    """Return the error of a power in half ULPs; its argument was truncated twice, as FLOAT32."""
+    """Return the error of a power in half ULPs, if FLOAT32 truncates its argument twice."""
     steps: Array = EXP2_HALVES + 4 * np.where(np.isfinite(below), np.abs(below), 0)
     return steps
 
@@ -137,9 +137,9 @@ def activation_log_softmax1_candidates(
     """Return the candidates, from the rounding errors of each step and those of exp2 and log2.
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
-    logarithm may be any number, since log2 of NaN is a number on some devices. Then a finite
-    difference to the greatest element may give anything; -infinity gives itself or NaN, NaN only
-    NaN.
+    logarithm may be any number, since log2 of NaN is a number on some devices. Then an
+    element whose difference to the greatest is finite may give anything; a difference of -infinity
+    gives -infinity or NaN, and one of NaN gives NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: if only the sum and the result are truncated to FLOAT16, and everything else is

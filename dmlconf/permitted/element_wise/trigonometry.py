@@ -146,5 +146,5 @@ element_wise_acos_interval = unary_interval(
 element_wise_atan_interval = unary_interval(
     "element_wise_atan",
     _arctangent_interval,
-    "the inverse tangent by a polynomial; any value of NaN, which a kernel may replace",
+    "the inverse tangent by a polynomial; for NaN any value, since a kernel may replace NaN",
 )

@@ -31,6 +31,7 @@ is 0, as measured."""
 @dataclass(frozen=True, slots=True)
 class Poles:
     """The results of a graph whose intermediates may lie on both sides of zero.
+
     Attributes:
         zeros: what the nodes compute if such intermediates are +0 or -0 and, if an operator has its
             pole beside zero, the numbers next to 0; empty if there are no such intermediates.

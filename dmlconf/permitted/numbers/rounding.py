@@ -162,7 +162,7 @@ def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """Return FLOAT64 values rounded toward zero, where finite ones stay finite, and to nearest.
 
     To FLOAT16 they are rounded to nearest at once and by way of FLOAT32: 102.90625004 is 102.9375,
-    but FLOAT32 makes 102.90625 of it, half-way between 102.875 and 102.9375.
+    but FLOAT32 rounds it to 102.90625, half-way between 102.875 and 102.9375.
     """
     if dtype == np.float64:
         return (values,)

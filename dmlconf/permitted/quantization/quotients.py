@@ -21,7 +21,8 @@ __all__ = [
 ]
 
 _MOST_EXPONENT: Final = 60
-"""Below this exponent, powers of two, their reciprocals and products of two are normal numbers."""
+"""Powers of two with an exponent of less than this size, their reciprocals and products of any two
+of them are normal FLOAT32 numbers."""
 
 
 def quantized_candidates(

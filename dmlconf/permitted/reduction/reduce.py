@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
-"""The share of a logarithm that is added to its error scale: 4. The rule permits 3 half ULPs or
-more for each 1 of an error scale, so 12 for 4; log2 is off by 8 half ULPs at most."""
+"""How many times a logarithm is added to its error scale, for log2: 4. The rule permits 3 half ULPs
+or more for each 1 of an error scale, so 12 for 4; log2 is off by 8 half ULPs at most."""
 
 
 def argmin_interval(
