@@ -75,7 +75,7 @@ def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
-    return np.abs(x) * (_hard_sigmoid(x, Alpha, Beta))
+    return np.abs(x) * _hard_sigmoid(x, Alpha, Beta)
 
 
 def _linear(x: Array, Alpha: float, Beta: float) -> Array:

@@ -111,9 +111,8 @@ def element_wise_mean_candidates(
     if dtype != np.float32 or not overflows.any():
         return [(lowest, highest)]
     infinity = np.copysign(dtype.type(np.inf), total)
-    ends = (np.where(overflows, infinity, end).astype(dtype) for end in (lowest, highest))
-    beyond = tuple(ends)
-    return [(lowest, highest), (beyond[0], beyond[1])]
+    least, most = (np.where(overflows, infinity, end).astype(dtype) for end in (lowest, highest))
+    return [(lowest, highest), (least, most)]
 
 
 def element_wise_difference_square_interval(
