@@ -1,4 +1,4 @@
-"""Check findings: the example of each fails as it says, and a defect beside it is not explained."""
+"""Check findings, each of which describes a mistake of a runtime."""
 
 from __future__ import annotations
 
@@ -61,46 +61,47 @@ class FindingChecks:
 
     def check_example(self, finding: Finding) -> None:
         """Check that the example fails as the finding says, or not at all in another version."""
-        of = case(finding.example)
-        reached = self._verdict(of, self._outcome(of))
+        example = case(finding.example)
+        verdict = self._verdict(example, self._outcome(example))
         is_other = self.backend.environment().version != self.findings.version
-        is_fixed = is_other and not reached.status.fails_run
-        assert _names(reached, finding) or is_fixed, reached
+        is_fixed = is_other and not verdict.status.fails_run
+        assert _is_explained(verdict, finding) or is_fixed, verdict
 
     def check_defects(self, finding: Finding) -> None:
-        """Check that the example with a further defect fails, and not as known."""
-        of = case(finding.example)
-        outcome, right = self._outcome(of), run_case(of)
+        """Check that a further defect makes the example fail, and that the finding does not explain
+        it."""
+        example = case(finding.example)
+        outcome, right = self._outcome(example), run_case(example)
         assert isinstance(outcome, Outputs)
         assert isinstance(right, Outputs)
         defects = 0
         for output, array in outcome.arrays.items():
             for index in sorted({0, array.size // 3, array.size // 2, array.size - 1}):
                 alone = {**right.arrays, output: defect(right.arrays[output], index)}
-                reached = self._verdict(of, Outputs(alone))
-                if not reached.status.fails_run:
+                verdict = self._verdict(example, Outputs(alone))
+                if not verdict.status.fails_run:
                     continue  # The rule or a deviation permits the defect.
-                if finding.wrong.formula is None and _names(reached, finding):
+                if finding.wrong.formula is None and _is_explained(verdict, finding):
                     continue  # The finding explains any value of this element.
                 defects += 1
                 together = {**outcome.arrays, output: defect(array, index)}
-                reached = self._verdict(of, replace(outcome, arrays=together))
-                assert reached.status is Status.FAILED, (output, index)
-                assert not _names(reached, finding), (output, index)
+                verdict = self._verdict(example, replace(outcome, arrays=together))
+                assert verdict.status is Status.FAILED, (output, index)
+                assert not _is_explained(verdict, finding), (output, index)
         assert defects
 
-    def _outcome(self, of: Case) -> Outcome:
-        return next(iter(self.backend.run([of, *map(case, COMPANIONS)])))
+    def _outcome(self, example: Case) -> Outcome:
+        return next(iter(self.backend.run([example, *map(case, COMPANIONS)])))
 
-    def _verdict(self, of: Case, outcome: Outcome) -> Verdict:
+    def _verdict(self, example: Case, outcome: Outcome) -> Verdict:
         conclusion = Conclusion(
             run_case, deviations=read_deviations(self.target), findings=self.findings
         )
-        return conclusion.excused(of, outcome, conclusion.judge(of, outcome))
+        return conclusion.excused(example, outcome, conclusion.judge(example, outcome))
 
 
-def _names(verdict: Verdict, finding: Finding) -> bool:
-    """Return whether a verdict is a failure that names the finding as known."""
+def _is_explained(verdict: Verdict, finding: Finding) -> bool:
+    """Return whether a verdict is a failure that the finding explains."""
     message = verdict.reason.message if verdict.reason else ""
     named, _, _ = message.partition(": ")
     return (

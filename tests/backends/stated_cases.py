@@ -135,9 +135,8 @@ def along_axes(output: Array, sizes: Sequence[int], axes: Collection[int]) -> Ar
 
 
 def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return by name the tensors of a field that is an array, and the desc's fields for them.
-
-    The names are such as `InputTensors[0]`.
+    """Return the tensors of an array field by name, such as `InputTensors[0]`, and the desc's
+    fields.
 
     Args:
         field: `InputTensors` or `OutputTensors`.

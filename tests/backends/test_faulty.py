@@ -73,13 +73,15 @@ def test_scaled_multiplies_and_saturates(
         ("scaled,by=3,on=nowhere", [1, -2]),
     ],
 )
-def test_a_fault_changes_chosen_cases(tmp_path: Path, argument: str, expected: list[float]) -> None:
+def test_a_fault_changes_the_outputs_of_chosen_cases(
+    tmp_path: Path, argument: str, expected: list[float]
+) -> None:
     (outcome,) = create(argument).run([built(tmp_path, TILE)])
     assert isinstance(outcome, Outputs)
     assert outcome.arrays["OutputTensor"].tolist() == expected
 
 
-def test_invalid_descs_are_rejected(tmp_path: Path) -> None:
+def test_an_invalid_desc_is_rejected_as_a_correct_backend_rejects_it(tmp_path: Path) -> None:
     invalid = built(
         tmp_path, TILE.replace("OutputTensor: {Sizes: [2]", "OutputTensor: {Sizes: [3]")
     )
@@ -88,7 +90,7 @@ def test_invalid_descs_are_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("argument", ["negated,by=2", "scaled,by=much", "scaled,by=nan"])
-def test_rejects_a_factor_that_makes_no_sense(argument: str) -> None:
+def test_a_factor_that_is_unwanted_or_not_a_finite_number_is_refused(argument: str) -> None:
     with pytest.raises(BackendError, match="by"):
         create(argument)
 
@@ -126,12 +128,12 @@ def test_a_condition_may_have_commas_in_parentheses(
     assert outcome.arrays["OutputTensor"].tolist() == ([2, -4] if faulty else [1, -2])
 
 
-def test_a_parenthesis_that_is_not_closed_keeps_the_options_after_it_apart() -> None:
+def test_options_after_an_unclosed_parenthesis_are_split_at_commas() -> None:
     words, options = split_options("path=C:/a(b,half=on,[x,y)")
     assert (words, options) == (["[x", "y)"], {"path": "C:/a(b", "half": "on"})
 
 
-def test_the_old_name_stays_in_what_a_run_says() -> None:
+def test_a_backend_created_by_its_old_name_reports_the_old_name() -> None:
     # Logs and certificates that name `miniature`, an old name of `faulty`, must still be read,
     # resumed and compared.
     for name in ("miniature", "faulty"):

@@ -24,44 +24,44 @@ def install(folder: Path, distribution: str, backend: str) -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> dict[str, str]:
+def plugin_path(tmp_path: Path) -> dict[str, str]:
     """Return environment variables with which plugins in the folder `plugins` are found."""
     inherited = environment(tmp_path)["PYTHONPATH"]
     return {"PYTHONPATH": os.pathsep.join((str(tmp_path / "plugins"), inherited))}
 
 
 def test_two_plugins_of_one_name_are_refused_and_both_are_named(
-    tmp_path: Path, path: dict[str, str]
+    tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:
     install(tmp_path / "plugins", "acme-dml", "fast")
     write(tmp_path)
-    assert dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **path).returncode == 1
+    assert dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **plugin_path).returncode == 1
     install(tmp_path / "plugins", "other-dml", "fast")
-    done = dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **path)
+    done = dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **plugin_path)
     assert done.returncode == 4
     assert "acme-dml 1.2 (acme_dml:create)" in done.stderr
     assert "other-dml 1.2 (other_dml:create)" in done.stderr
-    assert dmlconf(tmp_path, "run", "tile.yaml", "-q", **path).returncode == 0
+    assert dmlconf(tmp_path, "run", "tile.yaml", "-q", **plugin_path).returncode == 0
 
 
 @pytest.mark.parametrize("arguments", [(), ("-b", "numpy")])
 def test_a_plugin_with_the_name_of_a_built_in_backend_is_refused(
-    tmp_path: Path, path: dict[str, str], arguments: tuple[str, ...]
+    tmp_path: Path, plugin_path: dict[str, str], arguments: tuple[str, ...]
 ) -> None:
     install(tmp_path / "plugins", "acme-dml", "numpy")
     write(tmp_path)
-    done = dmlconf(tmp_path, "run", "tile.yaml", *arguments, **path)
+    done = dmlconf(tmp_path, "run", "tile.yaml", *arguments, **plugin_path)
     assert done.returncode == 4
     assert "dmlconf itself and acme-dml 1.2 (acme_dml:create) each have one" in done.stderr
 
 
 def test_doctor_lists_plugins_and_says_which_are_ambiguous(
-    tmp_path: Path, path: dict[str, str]
+    tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:
     install(tmp_path / "plugins", "acme-dml", "fast")
     install(tmp_path / "plugins", "other-dml", "fast")
     install(tmp_path / "plugins", "third-dml", "third")
-    done = dmlconf(tmp_path, "doctor", "--json", **path)
+    done = dmlconf(tmp_path, "doctor", "--json", **plugin_path)
     found = {each["subject"]: each for each in json.loads(done.stdout)}
     assert found["plugin third"]["state"] == "ok"
     assert found["plugin third"]["told"] == "third-dml 1.2 (third_dml:create)"

@@ -1,4 +1,4 @@
-"""A recording, in a file for each operator or in one, is replayed, and compared with another."""
+"""Recordings, stored in a file for each operator or in a single file, are replayed and compared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def fold(tile: Case) -> Case:
     return replace(tile, identifier="fold/x/a", operator_name="FOLD")
 
 
-def stored(folder: Path, *recordings: tuple[Case, Recording], name: str = "x.dmlrec") -> Path:
+def write_by_operator(
+    folder: Path, *recordings: tuple[Case, Recording], name: str = "x.dmlrec"
+) -> Path:
     """Write recordings by operator, and return the path that names them together."""
     path = folder / name
     for case, part in recordings:
@@ -50,7 +52,7 @@ def stored(folder: Path, *recordings: tuple[Case, Recording], name: str = "x.dml
     return path
 
 
-def of(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recording]:
+def refused(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recording]:
     """Return a case, and a recording in which the driver refused it."""
     digests = {case.identifier: case_digest(case)}
     return case, recording({case.identifier: REFUSED}, digests, driver=driver)
@@ -60,23 +62,25 @@ def replayed(argument: Path, *cases: Case) -> list[Outcome]:
     return list(registry.create(registry.parse(f"recording:{argument}")).run(cases))
 
 
-def test_a_folder_is_replayed(tmp_path: Path, tile: Case, fold: Case) -> None:
-    path = stored(tmp_path, of(tile), of(fold))
+def test_a_folder_of_recordings_by_operator_is_replayed(
+    tmp_path: Path, tile: Case, fold: Case
+) -> None:
+    path = write_by_operator(tmp_path, refused(tile), refused(fold))
     assert replayed(tmp_path, tile, fold) == [REFUSED, REFUSED]
     assert replayed(path, tile, fold) == [REFUSED, REFUSED]
     assert replayed(part_path(path, "TILE").parent, tile) == [REFUSED]
 
 
-def test_a_case_of_an_operator_without_a_file_is_missing(
+def test_a_case_of_an_operator_without_a_file_breaks_down(
     tmp_path: Path, tile: Case, fold: Case
 ) -> None:
-    [outcome] = replayed(stored(tmp_path, of(fold)), tile)
+    [outcome] = replayed(write_by_operator(tmp_path, refused(fold)), tile)
     assert isinstance(outcome, Breakdown)
     assert outcome.message == "the recording has no such case"
 
 
 def test_only_the_files_of_the_cases_are_read(tmp_path: Path, tile: Case, fold: Case) -> None:
-    path = stored(tmp_path, of(tile), of(fold))
+    path = write_by_operator(tmp_path, refused(tile), refused(fold))
     part_path(path, "FOLD").write_bytes(b"no recording")
     store = StoredRecording(path)
     assert store.find(tile) == REFUSED
@@ -85,24 +89,26 @@ def test_only_the_files_of_the_cases_are_read(tmp_path: Path, tile: Case, fold: 
 
 
 def test_the_digest_covers_every_file(tmp_path: Path, tile: Case, fold: Case) -> None:
-    path = stored(tmp_path, of(tile), of(fold))
+    path = write_by_operator(tmp_path, refused(tile), refused(fold))
     digests = {StoredRecording(path).digest()}
-    stored(tmp_path, (fold, recording({})))
+    write_by_operator(tmp_path, (fold, recording({})))
     digests.add(StoredRecording(path).digest())
     part_path(path, "FOLD").unlink()
     digests.add(StoredRecording(path).digest())
     assert len(digests) == 3
 
 
-def test_files_of_different_devices_are_no_backend(tmp_path: Path, tile: Case, fold: Case) -> None:
-    stored(tmp_path, of(tile), of(fold, driver="32.0"))
+def test_recordings_of_different_devices_are_not_replayed_together(
+    tmp_path: Path, tile: Case, fold: Case
+) -> None:
+    write_by_operator(tmp_path, refused(tile), refused(fold, driver="32.0"))
     with pytest.raises(BackendError, match="different backends, adapters or drivers"):
         replayed(tmp_path, tile)
 
 
 def test_a_folder_with_several_recordings_needs_a_name(tmp_path: Path, tile: Case) -> None:
     for name in ("x.dmlrec", "y.dmlrec"):
-        stored(tmp_path, of(tile), name=name)
+        write_by_operator(tmp_path, refused(tile), name=name)
     with pytest.raises(BackendError, match=r"name one: .*x\.dmlrec, .*y\.dmlrec$"):
         recording_path(tmp_path)
     assert recording_path(tmp_path / "y.dmlrec") == tmp_path / "y.dmlrec"
@@ -120,15 +126,17 @@ def test_a_path_without_a_file_and_without_files_by_operator_is_an_error(tmp_pat
         registry.create(registry.parse(f"recording:{tmp_path / 'x.dmlrec'}"))
 
 
-def test_a_file_comes_before_files_by_operator(tmp_path: Path, tile: Case, fold: Case) -> None:
-    path = stored(tmp_path, of(tile))
-    path.write_bytes(recording_bytes(of(fold)[1]))
+def test_a_single_file_takes_precedence_over_files_by_operator(
+    tmp_path: Path, tile: Case, fold: Case
+) -> None:
+    path = write_by_operator(tmp_path, refused(tile))
+    path.write_bytes(recording_bytes(refused(fold)[1]))
     store = StoredRecording(path)
     assert store.find(fold) == REFUSED
     assert set(store.files().values()) == {path}
 
 
-def test_the_parts_together_are_the_whole() -> None:
+def test_a_recording_is_divided_into_one_part_for_each_operator() -> None:
     whole = recording(dict.fromkeys(("tile/a", "fold/a", "tile/b/c"), REFUSED))
     parts = by_operator(whole)
     assert {name: list(part.entries) for name, part in parts.items()} == {
@@ -146,18 +154,18 @@ def test_an_operators_file_does_not_depend_on_the_others() -> None:
     )
 
 
-def outputs(*values: float) -> Recording:
+def recording_of_values(*values: float) -> Recording:
     return recording({"tile/a": Outputs({"X": np.array(values, np.float32)})})
 
 
-def test_same_outcomes_are_the_same_to_the_bit() -> None:
-    one = outputs(1.0, 0.0)
-    assert same_outcomes(one, outputs(1.0, 0.0))
-    assert not same_outcomes(one, outputs(1.0, -0.0))
-    assert not same_outcomes(one, recording({"tile/a": REFUSED}))
-    assert not same_outcomes(one, recording({}))
-    stale = recording({"tile/a": one.entries["tile/a"].outcome}, {"tile/a": "1" * 64})
-    assert not same_outcomes(one, stale)
+def test_same_outcomes_are_equal_to_the_bit_and_of_the_same_case_digest() -> None:
+    first = recording_of_values(1.0, 0.0)
+    assert same_outcomes(first, recording_of_values(1.0, 0.0))
+    assert not same_outcomes(first, recording_of_values(1.0, -0.0))
+    assert not same_outcomes(first, recording({"tile/a": REFUSED}))
+    assert not same_outcomes(first, recording({}))
+    stale = recording({"tile/a": first.entries["tile/a"].outcome}, {"tile/a": "1" * 64})
+    assert not same_outcomes(first, stale)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +187,7 @@ def test_same_outcomes_are_of_the_same_device_and_options(
     assert same_outcomes(recording({}), newer) is same
 
 
-def test_the_head_is_read_whatever_the_layout(tmp_path: Path) -> None:
+def test_the_head_is_read_from_either_layout_of_a_recording_file(tmp_path: Path) -> None:
     whole = recording({"a": REFUSED})
     path = tmp_path / "x.dmlrec"
     path.write_bytes(recording_bytes(whole))
@@ -189,10 +197,10 @@ def test_the_head_is_read_whatever_the_layout(tmp_path: Path) -> None:
         read_head(changed(path, recording_bytes(whole), format=9))
 
 
-def test_memory_holds_few_operators_at_a_time(tmp_path: Path, tile: Case) -> None:
+def test_memory_holds_the_recordings_of_few_operators_at_a_time(tmp_path: Path, tile: Case) -> None:
     names = ("TILE", "FOLD", "GATHER", "JOIN", "SPLIT", "SLICE")
     cases = [replace(tile, identifier=f"{name.lower()}/a", operator_name=name) for name in names]
-    path = stored(tmp_path, *map(of, cases))
+    path = write_by_operator(tmp_path, *map(refused, cases))
     store = StoredRecording(path)
     parts = [store.part(name) for name in names]
     assert store.part(names[-1]) is parts[-1]

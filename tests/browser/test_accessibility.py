@@ -1,4 +1,4 @@
-"""axe, a checker of accessibility, finds nothing wrong with pages, and they fit their windows."""
+"""Pages are accessible, which the checker axe decides, and are no wider than their window."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def problems_of(page: Page) -> list[str]:
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(
+def test_axe_finds_no_problem_on_a_page(
     open_page: Page, tmp_path: Path, name: str, scheme: str, width: int
 ) -> None:
     file = tmp_path / "page.html"
@@ -93,7 +93,7 @@ def longest_names_page(kind: str) -> str:
 
 @pytest.mark.parametrize("width", [390, 768, 1366])
 @pytest.mark.parametrize("kind", PAGES)
-def test_pages_with_the_longest_names_fit(
+def test_pages_with_the_longest_names_fit_their_window(
     open_page: Page, tmp_path: Path, kind: str, width: int
 ) -> None:
     file = tmp_path / "page.html"
@@ -105,7 +105,7 @@ def test_pages_with_the_longest_names_fit(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1366])
-def test_pages_of_a_history_fit_follow_the_scheme_and_axe_finds_nothing(
+def test_pages_of_a_history_fit_and_are_accessible_in_light_and_dark(
     open_page: Page, tmp_path: Path, width: int, scheme: str
 ) -> None:
     site = Site(overview(tmp_path, nights()))
@@ -120,11 +120,11 @@ def test_pages_of_a_history_fit_follow_the_scheme_and_axe_finds_nothing(
         open_page.goto((tmp_path / path).as_uri())
         assert problems_of(open_page) == [], path
         assert open_page.evaluate("document.documentElement.scrollWidth") <= width, path
-        back = open_page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (back == "rgb(255, 255, 255)") == (scheme == "light"), path
+        background = open_page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (background == "rgb(255, 255, 255)") == (scheme == "light"), path
 
 
-def test_axe_finds_text_that_is_unreadable(open_page: Page, tmp_path: Path) -> None:
+def test_axe_finds_unreadable_text_that_is_added_to_a_page(open_page: Page, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(scoreboard_page(), encoding="utf-8")
     open_page.goto(file.as_uri())

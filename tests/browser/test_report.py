@@ -30,7 +30,7 @@ def shown(page: Page) -> list[str]:
     return page.locator("#cases summary code").all_inner_texts()
 
 
-def test_failures_are_shown_first_and_filters_choose_others(page: Page, report: str) -> None:
+def test_only_failures_are_shown_at_first_and_filters_show_others(page: Page, report: str) -> None:
     opened(page, report)
     assert len(shown(page)) == 2
     page.get_by_label("passed (2)").check()
@@ -72,7 +72,9 @@ def test_a_log_without_feature_levels_offers_no_choice_of_them(page: Page, tmp_p
     expect(page.get_by_label("Data type")).to_be_visible()
 
 
-def test_a_link_opens_its_case_with_all_that_explains_it(page: Page, report: str) -> None:
+def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
+    page: Page, report: str
+) -> None:
     opened(page, f"{report}#{quote('gather/matrix[Axis=1]')}")
     case = page.locator("#cases details[open]")
     text = case.inner_text()
@@ -93,7 +95,7 @@ def test_a_link_opens_its_case_with_all_that_explains_it(page: Page, report: str
     )
 
 
-def test_operators_sort_and_lead_to_their_cases(page: Page, report: str) -> None:
+def test_operators_can_be_sorted_and_link_to_their_cases(page: Page, report: str) -> None:
     opened(page, report)
     names = page.locator("#operators tbody th")
     assert names.all_inner_texts() == ["GATHER", "TILE"]
@@ -106,7 +108,7 @@ def test_operators_sort_and_lead_to_their_cases(page: Page, report: str) -> None
     expect(page.locator("#cases > li")).to_have_count(2)
 
 
-def test_the_filter_stays_in_the_address(page: Page, report: str) -> None:
+def test_the_filter_is_kept_in_the_address(page: Page, report: str) -> None:
     opened(page, report)
     page.locator("select[name=operator]").select_option("TILE")
     page.get_by_label("passed (2)").check()
@@ -128,7 +130,7 @@ def test_the_filter_stays_in_the_address(page: Page, report: str) -> None:
     expect(page).to_have_url(f"{report}#status=all")
 
 
-def test_the_page_s_own_filter_leaves_the_address_alone(page: Page, report: str) -> None:
+def test_the_default_filter_is_not_written_to_the_address(page: Page, report: str) -> None:
     opened(page, report)
     page.get_by_label("passed (2)").check()
     expect(page).to_have_url(re.compile("#status="))
@@ -136,7 +138,7 @@ def test_the_page_s_own_filter_leaves_the_address_alone(page: Page, report: str)
     expect(page).to_have_url(report)
 
 
-def test_a_group_shows_its_failures(page: Page, tmp_path: Path) -> None:
+def test_the_link_of_a_group_shows_its_failures(page: Page, tmp_path: Path) -> None:
     cases = [
         *(verdict(f"gather/g{i}", "GATHER", Status.FAILED) for i in range(3)),
         *(verdict(f"tile/t{i}", "TILE", Status.BROKEN, f"at {i}") for i in range(2)),
@@ -158,14 +160,14 @@ def test_a_group_shows_its_failures(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#cases details[open] code").first).to_have_text("gather/g0")
 
 
-def test_a_number_of_cases_leads_to_them(page: Page, report: str) -> None:
+def test_a_count_of_cases_links_to_these_cases(page: Page, report: str) -> None:
     opened(page, report)
     page.locator(".tiles").get_by_role("link", name="2 passed").click()
     expect(page.locator("#cases > li")).to_have_count(2)
     assert shown(page) == ["gather/matrix[Axis=0]", "tile/documented/a"]
 
 
-def test_a_handle_opens_its_case(page: Page, report: str) -> None:
+def test_a_handle_in_the_address_opens_its_case(page: Page, report: str) -> None:
     handle = handles(verdict.case for verdict in VERDICTS)["gather/matrix[Axis=0]"]
     opened(page, f"{report}#{handle}")
     expect(page.locator("#cases details[open] summary code")).to_have_text("gather/matrix[Axis=0]")
@@ -174,7 +176,7 @@ def test_a_handle_opens_its_case(page: Page, report: str) -> None:
 
 
 @pytest.mark.parametrize("secure", [True, False])
-def test_commands_are_copied(browser: Browser, report: str, secure: bool) -> None:
+def test_the_copy_button_copies_the_command(browser: Browser, report: str, secure: bool) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     if not secure:  # As on a server without HTTPS.
@@ -191,7 +193,7 @@ def test_commands_are_copied(browser: Browser, report: str, secure: bool) -> Non
     context.close()
 
 
-def test_the_list_grows_as_one_scrolls(page: Page, tmp_path: Path) -> None:
+def test_the_list_of_cases_grows_when_scrolled(page: Page, tmp_path: Path) -> None:
     cases = [verdict(f"gather/{i}", "GATHER", Status.FAILED) for i in range(350)]
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
@@ -204,7 +206,9 @@ def test_the_list_grows_as_one_scrolls(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#more")).to_be_hidden()
 
 
-def test_one_failure_among_many_is_seen_and_comes_first(page: Page, tmp_path: Path) -> None:
+def test_one_failure_among_10000_cases_is_visible_and_comes_first(
+    page: Page, tmp_path: Path
+) -> None:
     cases = [verdict(f"abs/{i}", "ABS", Status.PASSED) for i in range(5_000)]
     cases += [verdict(f"tile/{i}", "TILE", Status.PASSED) for i in range(5_000)]
     cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
@@ -220,7 +224,7 @@ def test_one_failure_among_many_is_seen_and_comes_first(page: Page, tmp_path: Pa
     assert len(colours) == 2
 
 
-def test_operators_without_failures_are_folded_away(page: Page, tmp_path: Path) -> None:
+def test_operators_without_failures_are_hidden_until_asked_for(page: Page, tmp_path: Path) -> None:
     cases = [verdict(f"op{i}/a", f"OP_{i}", Status.PASSED) for i in range(30)]
     cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
     file = tmp_path / "report.html"
@@ -232,7 +236,7 @@ def test_operators_without_failures_are_folded_away(page: Page, tmp_path: Path) 
     expect(rows).to_have_count(31)
 
 
-def test_a_telephone_shows_each_status_and_two_lines_of_an_identifier(
+def test_a_narrow_screen_shows_each_status_and_two_lines_of_an_identifier(
     page: Page, tmp_path: Path
 ) -> None:
     name = f"gather/matrix[{','.join(f'LongParameter{i}={i}' for i in range(16))}]"
@@ -260,7 +264,7 @@ def test_a_telephone_shows_each_status_and_two_lines_of_an_identifier(
     assert whole["height"] > 3 * 18
 
 
-def test_the_first_screen_says_what_was_tested_when_and_how_it_ended(
+def test_the_first_screen_names_device_and_date_and_hides_digests(
     page: Page, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.html"
@@ -277,7 +281,7 @@ def test_the_first_screen_says_what_was_tested_when_and_how_it_ended(
     expect(digest).to_be_visible()
 
 
-def test_names_and_messages_stay_text(page: Page, report: str) -> None:
+def test_html_in_names_and_messages_is_shown_as_text(page: Page, report: str) -> None:
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
     opened(page, report)
@@ -290,7 +294,7 @@ def test_names_and_messages_stay_text(page: Page, report: str) -> None:
     assert dialogs == []
 
 
-def test_everything_is_reached_by_keyboard(page: Page, report: str) -> None:
+def test_cases_open_and_operators_sort_by_keyboard(page: Page, report: str) -> None:
     opened(page, report)
     page.locator("#cases summary").first.focus()
     page.keyboard.press("Enter")
@@ -302,20 +306,24 @@ def test_everything_is_reached_by_keyboard(page: Page, report: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280])
-def test_the_page_fits_its_window(page: Page, report: str, scheme: str, width: int) -> None:
+def test_the_page_fits_its_window_and_follows_the_colour_scheme(
+    page: Page, report: str, scheme: str, width: int
+) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
     page.set_viewport_size({"width": width, "height": 800})
     opened(page, report)
     page.locator("#cases summary").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    back, text = page.evaluate(
+    background, text = page.evaluate(
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
     )
-    assert back != text
-    assert (back == "rgb(255, 255, 255)") == (scheme == "light")
+    assert background != text
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_a_large_run_is_small_and_soon_usable(page: Page, tmp_path: Path) -> None:
+def test_a_report_of_44000_cases_is_below_6_mb_and_opens_within_20_seconds(
+    page: Page, tmp_path: Path
+) -> None:
     verdicts = [
         verdict(
             f"operator_{i % 177}/matrix[DataType=FLOAT32,Sizes={i},Strides={i * 7}]",
@@ -347,7 +355,7 @@ def test_without_a_script_the_page_shows_operators_and_failures(
     context.close()
 
 
-def test_print_leaves_out_what_paper_cannot_use(page: Page, report: str) -> None:
+def test_print_leaves_out_filters_and_navigation(page: Page, report: str) -> None:
     opened(page, report)
     page.emulate_media(media="print")
     expect(page.locator("#filters")).to_be_hidden()

@@ -39,7 +39,7 @@ def loaded(path: Path, parts: Any) -> Case:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_blocks_compute_what_the_graph_does(tmp_path: Path, number: int) -> None:
+def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, number: int) -> None:
     whole = valid_case(graph_case(OPERATORS, 3, number, 12))
     assert isinstance(whole, GraphCase)
     parts = parts_of(whole)
@@ -60,7 +60,7 @@ def test_blocks_compute_what_the_graph_does(tmp_path: Path, number: int) -> None
             np.testing.assert_array_equal(array, values.outputs[slot])
 
 
-def test_a_block_has_as_outputs_what_other_blocks_read() -> None:
+def test_a_block_has_the_tensors_that_other_blocks_read_as_outputs() -> None:
     whole = valid_case(graph_case(OPERATORS, 3, 1, 12))
     parts = parts_of(whole)
     found = blocks(parts, 2)

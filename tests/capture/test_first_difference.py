@@ -55,7 +55,7 @@ def is_seen(graph: Any, tensor: str) -> bool:
     ("operator", "by", "name", "before"),
     [("Relu", "Neg", "/layer1/relu", 1), ("Softmax", "LogSoftmax", "/softmax", 7)],
 )
-def test_the_node_that_a_provider_computes_otherwise_is_named(
+def test_the_node_that_a_provider_computes_differently_is_named(
     operator: str, by: str, name: str, before: int
 ) -> None:
     result = search(replaced(operator, by))
@@ -115,7 +115,7 @@ def test_a_difference_that_disappears_in_the_search_comes_from_fusion() -> None:
 
 
 @needs_onnx
-def test_nodes_whose_outputs_cannot_be_had_are_named_and_the_others_compared() -> None:
+def test_nodes_whose_outputs_cannot_be_computed_are_named_and_the_others_compared() -> None:
     def change(graph: Any) -> None:
         replaced("Softmax", "LogSoftmax")(graph)
         if is_seen(graph, "p"):

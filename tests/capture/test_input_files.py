@@ -1,4 +1,4 @@
-"""Inputs of ONNX models are read from .npz files of strangers, within limits."""
+"""Inputs of ONNX models are read from untrusted .npz files, within limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dmlconf.capture.model_runs.input_files import inputs_from
 from dmlconf.capture.model_runs.onnx_sessions import ModelError
 
 
-def written(path: Path, content: bytes, name: str = "x.npy") -> Path:
+def write_archive(path: Path, content: bytes, name: str = "x.npy") -> Path:
     """Write an archive with one member."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, content)
@@ -65,7 +65,7 @@ def test_arrays_are_read_as_numpy_saved_them(tmp_path: Path, array: Any) -> None
 def test_a_member_that_is_no_plain_array_is_refused(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
-    path = written(tmp_path / "inputs.npz", content)
+    path = write_archive(tmp_path / "inputs.npz", content)
     with pytest.raises(
         ModelError, match=rf"inputs\.npz cannot be read as an \.npz file: .*{message}"
     ):

@@ -1,4 +1,4 @@
-"""ONNX models get inputs of a file or generated ones, with the user's sizes of open dimensions."""
+"""Inputs of ONNX models come from a file or are generated; users set sizes of open dimensions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dmlconf.capture.model_runs.onnx_model import generated, model_inputs, parse
 from dmlconf.capture.model_runs.onnx_sessions import ModelError, OnnxSession, SessionSettings
 
 
-def test_inputs_have_the_model_s_types_and_the_user_s_open_sizes_or_1() -> None:
+def test_generated_inputs_have_the_models_types_and_the_users_sizes_or_1() -> None:
     image = generated("x", "tensor(float)", ["batch", 3, None, "width"], {"batch": 2, "width": 5})
     assert (image.dtype.name, image.shape) == ("float32", (2, 3, 1, 5))
     assert image.min() >= -1
@@ -37,7 +37,7 @@ def test_inputs_that_cannot_be_generated_are_named(
         generated("x", kind, shape, {})
 
 
-def test_a_dimension_has_a_name_and_a_size() -> None:
+def test_an_option_for_a_dimension_is_a_name_and_a_positive_size() -> None:
     assert parsed_dimension("batch=4") == ("batch", 4)
     assert parsed_dimension(f"batch={2**63 - 1}") == ("batch", 2**63 - 1)
     for wrong in ("batch", "batch=0", "=3", "batch=-1", f"batch={2**63}", "batch=" + "9" * 5000):

@@ -1,4 +1,4 @@
-"""Bindings are read as an application binds them: of an initialiser, for each of its operators."""
+"""The buffers that an application binds to an initialiser are read for each of its operators."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_builds_the_desc_the_data_and_the_expectation(tmp_path: Path) -> None:
     assert case.data_types == {DataType.FLOAT32}
 
 
-def test_case_without_an_expectation_leaves_it_to_the_reference(tmp_path: Path) -> None:
+def test_case_without_expect_has_no_expectation(tmp_path: Path) -> None:
     assert (
         built(tmp_path, changed(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")).expectation
         is None
@@ -105,7 +105,7 @@ def test_tensors_of_an_array_are_numbered(tmp_path: Path) -> None:
     }
 
 
-def test_one_tensor_may_stand_for_many(tmp_path: Path) -> None:
+def test_a_repeated_entry_gives_many_tensors(tmp_path: Path) -> None:
     case = built(tmp_path, JOIN_MATRIX)
     assert [tensor.Sizes for tensor in case.desc["InputTensors"]] == [(1,), (2,), (3,)]
     assert [values.tolist() for values in case.inputs().values()] == [[0], [1, 1], [2, 2, 2]]
@@ -186,7 +186,7 @@ def test_strides_sizes_in_bytes_and_alignment_are_kept(tmp_path: Path) -> None:
     assert (tensor.GuaranteedBaseOffsetAlignment, tensor.MinimumTensorSizeInBytes) == (256, 16)
 
 
-def test_inputs_are_what_an_overlapping_buffer_can_hold(tmp_path: Path) -> None:
+def test_input_elements_that_share_memory_have_equal_values(tmp_path: Path) -> None:
     text = changed(
         TILE,
         "[2], DataType: FLOAT32, values: [1, 2]",
@@ -205,7 +205,9 @@ def test_inputs_are_what_an_overlapping_buffer_can_hold(tmp_path: Path) -> None:
         ("{constant: {value: .inf}}", Fill("constant", {"value": float("inf")})),
     ],
 )
-def test_fill_is_kept_and_made_when_asked(tmp_path: Path, written: str, fill: Fill) -> None:
+def test_fill_is_kept_as_name_and_arguments_and_computed_on_demand(
+    tmp_path: Path, written: str, fill: Fill
+) -> None:
     case = built(tmp_path, changed(TILE, "values: [1, 2]", f"fill: {written}"))
     assert case.data == {"InputTensor": fill}
     actual = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
@@ -261,7 +263,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: write `fill: {integers: {low: -1, high: 1}}` (optional: seed)
         """,
     ),
-    "a fill with another's argument": (
+    "a fill with an argument of another fill": (
         VALUES,
         "fill: {sequence: {seed: 1}}",
         """
@@ -347,7 +349,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: keep one of them
         """,
     ),
-    "values that one offset cannot hold": (
+    "different values at one offset": (
         VALUES,
         "Strides: [0], values: [1, 2]",
         """
@@ -527,7 +529,9 @@ def test_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("repeat", ["=-1", "1025", "=1.5", "='a'"])
-def test_refuses_to_repeat_a_tensor_unless_0_to_1024_times(tmp_path: Path, repeat: str) -> None:
+def test_refuses_a_number_of_repeated_tensors_outside_0_to_1024(
+    tmp_path: Path, repeat: str
+) -> None:
     path = write(tmp_path, changed(JOIN_MATRIX, "=Count", repeat))
     message = refusal(lambda: load_suite([path]), tmp_path)
     assert message.startswith("f.yaml:6:17: ")
@@ -545,14 +549,14 @@ def test_an_error_says_which_field_of_the_case_is_wrong(tmp_path: Path) -> None:
           Repeats: [1]
     """
     path = write(tmp_path, text)
-    one, two = load_suite([path]).plan()
-    build(one)
+    first, second = load_suite([path]).plan()
+    build(first)
     with pytest.raises(CaseError, match=r"^-2 is not a whole number of at least 0$") as caught:
-        build(two)
+        build(second)
     assert caught.value.where == ("desc", "OutputTensor", "Sizes", 1)
 
 
-def test_every_case_of_a_matrix_is_built_where_asked(tmp_path: Path) -> None:
+def test_later_cases_of_a_matrix_are_checked_only_with_every_case(tmp_path: Path) -> None:
     text = changed(JOIN_MATRIX, "Count: [3]", "Count: [3, 2000]")
     path = write(tmp_path, text)
     load_suite([path])

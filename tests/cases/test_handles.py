@@ -1,4 +1,4 @@
-"""Handles are short, safe in a shell, and unique in a run; between runs only lengths differ."""
+"""A handle is a short name of a case, such as cc9m8: safe in a shell and unique in a run."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def known() -> Mapping[str, str]:
     return handles(NAMES)
 
 
-def test_a_handle_stays_the_same() -> None:
+def test_the_handle_of_an_identifier_does_not_change_between_versions() -> None:
     assert handles(["gemm/matrix[A=0]"]) == {"gemm/matrix[A=0]": "cc9m8"}
 
 
-def test_handles_of_one_run_differ_and_those_that_would_collide_are_longer(
+def test_handles_in_a_run_differ_and_those_that_would_be_equal_are_longer(
     known: Mapping[str, str],
 ) -> None:
     assert len(set(known.values())) == len(NAMES)
@@ -39,7 +39,7 @@ def test_handles_of_one_run_differ_and_those_that_would_collide_are_longer(
 
 
 @given(st.text())
-def test_a_shell_takes_a_handle_as_it_is(name: str) -> None:
+def test_a_handle_needs_no_quotes_in_a_shell(name: str) -> None:
     handle = handles([name])[name]
     assert shlex.quote(handle) == handle
     assert re.fullmatch("[a-z][a-z0-9]{4}", handle)
@@ -47,11 +47,11 @@ def test_a_shell_takes_a_handle_as_it_is(name: str) -> None:
     assert longest_handle(name).startswith(handle)
 
 
-def test_a_handle_names_its_case(known: Mapping[str, str]) -> None:
+def test_a_handle_is_resolved_to_its_case(known: Mapping[str, str]) -> None:
     assert resolved([known[NAMES[7]]], NAMES) == ([NAMES[7]], [])
 
 
-def test_a_beginning_that_two_handles_share_is_refused_with_a_name(
+def test_a_beginning_that_two_handles_share_is_ambiguous(
     known: Mapping[str, str],
 ) -> None:
     longer = next(name for name in NAMES if len(known[name]) > SHORTEST)
@@ -59,6 +59,6 @@ def test_a_beginning_that_two_handles_share_is_refused_with_a_name(
         resolved([known[longer][:SHORTEST]], NAMES)
 
 
-def test_an_identifier_s_end_is_preferred_to_a_handle() -> None:
+def test_the_end_of_an_identifier_is_preferred_to_a_handle() -> None:
     handle = handles(["gemm/a"])["gemm/a"]
     assert resolved([handle], ["gemm/a", f"join/{handle}"]) == ([f"join/{handle}"], [])

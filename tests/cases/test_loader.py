@@ -27,7 +27,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: did you mean TILE?
         """,
     ),
-    "a page that there is not": (
+    "a page that does not exist": (
         "cases:",
         "page: ns-directml-dml_tle_operator_desc\ncases:",
         """
@@ -37,7 +37,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: ns-directml-dml_tile_operator_desc describes TILE
         """,
     ),
-    "a page of no enum": (
+    "a page of an enum in upper case": (
         "cases:",
         "page: ne-directml-DML_ROUNDING_MODE\ncases:",
         """
@@ -47,7 +47,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: ns-directml-dml_tile_operator_desc describes TILE
         """,
     ),
-    "an operator like no other": (
+    "an operator that resembles no other": (
         "TILE",
         "FROBNICATE",
         """
@@ -86,7 +86,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: did you mean `expect`?
         """,
     ),
-    "an unknown field of a tensor, and what it was to be": (
+    "an unknown field in place of a required field of a tensor": (
         "Sizes: [4]",
         "Size: [4]",
         """
@@ -169,7 +169,7 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
             hint: its largest is 65504; infinity is written .inf
         """,
     ),
-    "an infinity spelled otherwise": (
+    "an infinity in a wrong spelling": (
         "values: [1, 2]",
         "values: [1, -inf]",
         """
@@ -226,7 +226,7 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
             hint: did you mean `OutputTensor`?
         """,
     ),
-    "an HRESULT that is none": (
+    "a rejection with text that is no HRESULT": (
         "{OutputTensor: [1, 2, 1, 2]}",
         "{rejected: INVALIDARG}",
         """
@@ -246,7 +246,7 @@ the name of an HRESULT such as E_INVALIDARG
             hint: known here: rejected, constraint
         """,
     ),
-    "a name that no command line takes": (
+    "a name with a control character": (
         "name: a",
         'name: "a\\e[31m b"',
         r"""
@@ -255,7 +255,7 @@ the name of an HRESULT such as E_INVALIDARG
                |           ^^^^^^^^^^^
         """,
     ),
-    "a name that reorders text": (
+    "a field with a character that reorders text": (
         "name: a",
         "na\u202eme: a",
         r"""
@@ -292,7 +292,7 @@ the name of an HRESULT such as E_INVALIDARG
                |     ^
         """,
     ),
-    "names for expressions without a matrix": (
+    "`let` without a matrix": (
         "    desc",
         "    let: {a: 1}\n    desc",
         """
@@ -305,7 +305,7 @@ the name of an HRESULT such as E_INVALIDARG
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_a_wrong_case_file(tmp_path: Path, name: str) -> None:
+def test_refuses_an_invalid_case_file_and_points_at_the_mistake(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, changed(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
@@ -356,7 +356,7 @@ def test_reports_every_problem_of_a_case(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [5, 6, 8]
 
 
-def test_reports_what_the_schema_finds_and_what_building_finds_in_order(
+def test_reports_problems_of_the_schema_and_of_building_in_the_order_of_lines(
     tmp_path: Path,
 ) -> None:
     broken = changed(TILE, "values: [1, 2]", "values: [1]")
@@ -377,7 +377,7 @@ def test_refuses_a_folder_without_cases(tmp_path: Path) -> None:
     )
 
 
-def test_refuses_every_path_that_is_not_there(tmp_path: Path) -> None:
+def test_reports_every_path_that_does_not_exist(tmp_path: Path) -> None:
     paths = [tmp_path / "x.yaml", tmp_path / "y"]
     assert refusal(lambda: load_suite(paths), tmp_path) == shown(
         """
@@ -423,7 +423,7 @@ def test_shared_files_that_several_paths_lead_to_are_read_once(
     assert identifiers(shared, one.absolute()) == identifiers(shared, one)
 
 
-def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+def test_a_case_file_that_is_named_directly_may_have_any_extension(tmp_path: Path) -> None:
     path = write(tmp_path, TILE, "cases.txt")
     assert [case.identifier for case in load_suite([path]).plan()] == ["tile/cases/a"]
 
@@ -464,14 +464,14 @@ def test_alias_of_an_operator_is_the_operator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tags", ["[[[a]]]", "5", "{a: 1}", "[1, x]"])
-def test_tags_that_are_no_texts_are_reported(tmp_path: Path, tags: str) -> None:
+def test_tags_that_are_not_texts_are_reported(tmp_path: Path, tags: str) -> None:
     path = write(tmp_path, changed(TILE, "cases:", f"tags: {tags}\ncases:"))
     refused = refusal(lambda: load_suite([path]), tmp_path)
     assert refused.startswith("f.yaml:2:")
     assert "`tags" in refused
 
 
-def test_tags_are_the_files_name_its_tags_and_the_cases_tags(tmp_path: Path) -> None:
+def test_tags_of_a_case_are_the_file_name_the_files_tags_and_its_own(tmp_path: Path) -> None:
     text = changed(TILE, "cases:", "tags: [two, one]\ncases:")
     text = changed(text, "  - name: a", "  - tags: [three, two]\n    name: a")
     (planned,) = plan(tmp_path, text)
@@ -495,7 +495,7 @@ def test_a_case_may_be_from_the_page_of_another_operator_or_of_an_enum(
     assert build(planned).about.page == page
 
 
-def test_keeps_what_a_case_says_of_itself(tmp_path: Path) -> None:
+def test_page_example_note_and_recording_of_a_case_are_kept(tmp_path: Path) -> None:
     said = (
         "  - example: 2\n    note: text\n    recorded: DirectML 1.15.4\n    documented: {why: x}\n"
     )
@@ -510,7 +510,7 @@ def test_keeps_what_a_case_says_of_itself(tmp_path: Path) -> None:
     assert expectation.provenance is Provenance.RECORDED
 
 
-def test_page_is_the_catalogues_where_the_file_names_none(tmp_path: Path) -> None:
+def test_page_is_the_catalogues_if_the_file_names_none(tmp_path: Path) -> None:
     (planned,) = plan(tmp_path, TILE)
     assert planned.template.about.page == "ns-directml-dml_tile_operator_desc"
 
@@ -545,7 +545,7 @@ def suite(*paths: Path) -> Suite:
     return load_suite(paths)
 
 
-def test_digest_changes_when_a_file_does(tmp_path: Path) -> None:
+def test_digest_changes_when_a_file_changes(tmp_path: Path) -> None:
     path = write(tmp_path, TILE)
     before = suite(path).digest
     write(tmp_path, changed(TILE, "[1, 2, 1, 2]", "[1, 2, 1, 3]"))
@@ -556,7 +556,7 @@ def test_digest_changes_when_a_file_does(tmp_path: Path) -> None:
     assert suite(path).digest == before
 
 
-def test_digest_changes_when_a_file_joins_or_is_renamed(tmp_path: Path) -> None:
+def test_digest_changes_when_a_file_is_added_or_renamed(tmp_path: Path) -> None:
     write(tmp_path, TILE)
     before = suite(tmp_path).digest
     other = write(tmp_path, MATRIX, "g.yaml")
@@ -566,7 +566,7 @@ def test_digest_changes_when_a_file_joins_or_is_renamed(tmp_path: Path) -> None:
     assert suite(tmp_path).digest != with_other
 
 
-def test_digest_does_not_change_when_another_file_is_read_or_changed(tmp_path: Path) -> None:
+def test_digest_does_not_change_when_another_file_changes(tmp_path: Path) -> None:
     path, other = write(tmp_path, TILE), write(tmp_path, MATRIX, "g.yaml")
     before = suite(path).digest
     write(tmp_path, changed(MATRIX, "[1, 2]", "[1]"), "g.yaml")
@@ -602,7 +602,7 @@ def test_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
     )
 
 
-def test_files_that_no_wanted_case_can_be_in_are_not_read(tmp_path: Path) -> None:
+def test_files_without_cases_of_the_wanted_operators_are_not_read(tmp_path: Path) -> None:
     tile = "operator: TILE\ncases:\n  - {name: a, desc: {}, expect: {rejected: E_INVALIDARG}}\n"
     (tmp_path / "documented.yaml").write_text(tile, encoding="utf-8")
     (tmp_path / "boundary.yaml").write_text(tile, encoding="utf-8")

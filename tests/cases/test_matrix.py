@@ -76,7 +76,7 @@ def test_values_may_depend_on_parameters_before_and_after(tmp_path: Path) -> Non
     assert names == ["A=2,B=0,C=5", "A=2,B=1,C=1", "A=2,B=1,C=5"]
 
 
-def test_where_keeps_what_fits(tmp_path: Path) -> None:
+def test_where_keeps_only_combinations_that_meet_it(tmp_path: Path) -> None:
     assert identifiers(tmp_path, VALUES, where="=A == 2 or B == 'x'") == [
         "A=1,B=x",
         "A=2,B=x",
@@ -84,18 +84,18 @@ def test_where_keeps_what_fits(tmp_path: Path) -> None:
     ]
 
 
-def test_lists_are_written_with_crosses(tmp_path: Path) -> None:
+def test_lists_in_identifiers_are_joined_with_x(tmp_path: Path) -> None:
     names = identifiers(tmp_path, "A: [1]\nB: [[2, 3], [4], [], [[1, 2], 3]]")
     assert names == ["A=1,B=2x3", "A=1,B=4", "A=1,B=none", "A=1,B=1x2x3"]
 
 
-def test_lists_are_tuples_to_expressions(tmp_path: Path) -> None:
+def test_expressions_see_lists_as_tuples(tmp_path: Path) -> None:
     assert identifiers(tmp_path, "A: [1]\nB: [[2], [3]]", where="=B + (1,) == (3, 1)") == [
         "A=1,B=3"
     ]
 
 
-def test_let_names_what_the_desc_uses_and_may_use_names_before_it(tmp_path: Path) -> None:
+def test_let_defines_names_for_the_desc_from_earlier_names(tmp_path: Path) -> None:
     text = changed(matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"')
     sizes = [build(case).desc["OutputTensor"].Sizes for case in plan(tmp_path, text)]
     assert sizes == [(4,), (12,)]
@@ -120,7 +120,7 @@ def test_expressions_stand_anywhere_in_the_desc_and_the_expectation(tmp_path: Pa
 
 
 REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
-    "a matrix with nothing left": (
+    "`where` that no combination meets": (
         "A: [1, 2]",
         {"where": "=A > 5"},
         """
@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
                |          ^^
         """,
     ),
-    "an expression whose value is none that can be written": (
+    "an expression that gives a generator": (
         "A: =present(n for n in range(3))",
         {},
         """
@@ -260,7 +260,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
                |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
     ),
-    "let that multiplies what it has": (
+    "let that builds too long a list": (
         "A: [1]",
         {"let": "{B: =range(4096), C: '=(B, B, B, B)', D: '=(C, C, C, C, C)'}"},
         """
@@ -269,7 +269,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
                |                                                   ^^^^^^^^^^^^^^^^^^
         """,
     ),
-    "let with a number beyond all measure": (
+    "let with too large a number": (
         "A: [1]",
         {"let": '{C: "=product(range(1, 4000))"}'},
         """
@@ -289,7 +289,7 @@ SLOW: Final = {"where that takes too many steps"}
     "name",
     [pytest.param(name, marks=[pytest.mark.hostile] * (name in SLOW)) for name in REFUSED],
 )
-def test_refuses_a_wrong_matrix(tmp_path: Path, name: str) -> None:
+def test_refuses_an_invalid_matrix_and_points_at_the_mistake(tmp_path: Path, name: str) -> None:
     parameters, entry, message = REFUSED[name]
     path = write(tmp_path, matrix(parameters, **entry))
     assert refusal(lambda: load_suite([path], every_case=True), tmp_path) == shown(message)
@@ -316,7 +316,7 @@ def test_refuses_more_combinations_than_the_limit(
     assert message.startswith("f.yaml:4:7: more than 1,000,000 combinations\n")
 
 
-def test_refuses_a_data_type_that_an_expression_misnames(tmp_path: Path) -> None:
+def test_refuses_an_unknown_data_type_that_an_expression_gives(tmp_path: Path) -> None:
     text = changed(
         matrix("T: [FLOAT31]\nA: [1]"), '(A,)", DataType: FLOAT32', '(A,)", DataType: =T'
     )
@@ -331,7 +331,7 @@ def test_refuses_a_data_type_that_an_expression_misnames(tmp_path: Path) -> None
     )
 
 
-def test_expression_of_a_single_case_is_plain_text(tmp_path: Path) -> None:
+def test_expression_in_a_case_without_a_matrix_is_plain_text(tmp_path: Path) -> None:
     text = changed(MATRIX, f"  - matrix:\n      {indented(VALUES)}\n    desc", "  - desc")
     path = write(tmp_path, text)
     message = refusal(lambda: load_suite([path]), tmp_path)
@@ -339,7 +339,7 @@ def test_expression_of_a_single_case_is_plain_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.whole
-def test_most_cases_are_enough_for_every_matrix_of_the_suite(bundled_suite: Suite) -> None:
+def test_the_bundled_suite_has_fewer_cases_than_one_matrix_may_have(bundled_suite: Suite) -> None:
     count = sum(1 for _ in bundled_suite.plan())
     assert 1000 < count < MOST_COMBINATIONS
 
@@ -356,7 +356,7 @@ def pairs_of(row: dict[str, Any]) -> set[Any]:
 
 
 @given(COUNTS)
-def test_pairwise_holds_every_pair(counts: list[int]) -> None:
+def test_pairwise_contains_every_pair_of_values(counts: list[int]) -> None:
     values = values_of(counts)
     rows = list(pairwise(values))
     held = set().union(*map(pairs_of, rows))
@@ -367,7 +367,7 @@ def test_pairwise_holds_every_pair(counts: list[int]) -> None:
 
 
 @given(COUNTS)
-def test_every_row_of_pairwise_adds_a_pair(counts: list[int]) -> None:
+def test_every_row_of_pairwise_contains_a_new_pair(counts: list[int]) -> None:
     held: set[Any] = set()
     for row in pairwise(values_of(counts)):
         assert len(counts) < 2 or not pairs_of(row) <= held
@@ -390,7 +390,7 @@ def test_pairwise_is_far_smaller_than_the_product(counts: list[int]) -> None:
 @pytest.mark.parametrize(
     ("counts", "rows"), [([3] * 4, 10), ([5] * 6, 39), ([2] * 10, 12), ([8, 7, 6, 5, 4], 58)]
 )
-def test_pairwise_needs_no_more_rows_than_before(counts: list[int], rows: int) -> None:
+def test_pairwise_keeps_its_number_of_rows(counts: list[int], rows: int) -> None:
     # Other rows would be other identifiers, so waivers and recordings would lose their cases.
     assert len(list(pairwise(values_of(counts)))) == rows
 
@@ -401,7 +401,7 @@ def test_pairwise_of_two_parameters_or_fewer_is_their_product(counts: list[int])
     assert len(rows) == math.prod(counts)
 
 
-def test_pairwise_matrix_has_computed_parameters_on_top(tmp_path: Path) -> None:
+def test_pairwise_rows_are_combined_with_all_values_of_computed_parameters(tmp_path: Path) -> None:
     three = "A: [1, 2]\nB: [1, 2]\nC: [1, 2]"
     few = identifiers(tmp_path, three, combine="pairwise")
     assert len(few) < 8

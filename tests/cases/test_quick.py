@@ -89,7 +89,7 @@ def test_unusual_data_is_covered_in_each_data_type(tmp_path: Path) -> None:
     assert names == {"nan", "infinite", "half-nan"}
 
 
-def test_slow_cases_are_chosen_only_where_there_are_no_others(tmp_path: Path) -> None:
+def test_slow_cases_are_chosen_only_if_there_are_no_others(tmp_path: Path) -> None:
     text = single(("a", "FLOAT32", "1"), ("b", "FLOAT16", "1"))
     slow = planned(tmp_path / "slow.yaml", text.replace("    desc:", "    tags: [slow]\n    desc:"))
     fast = planned(tmp_path / "fast.yaml", text)
@@ -98,7 +98,7 @@ def test_slow_cases_are_chosen_only_where_there_are_no_others(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("operator", ["GATHER", "CAST"])
-def test_cases_of_an_operator_do_not_depend_on_others(operator: str) -> None:
+def test_quick_cases_of_an_operator_do_not_depend_on_other_operators(operator: str) -> None:
     plan = list(bundled("gather", "cast").plan())
     alone = list(select(plan, Selection(operators=frozenset({operator}), quick=True)))
     together = list(select(plan, Selection(quick=True)))

@@ -78,7 +78,7 @@ def test_quoted_text_may_hold_spaces_parentheses_and_operators() -> None:
     assert not keyword_matcher("'a (b) and'")("a b")
 
 
-def test_double_negation_is_none() -> None:
+def test_double_negation_cancels_out() -> None:
     assert keyword_matcher("not not gather")("gather/x")
 
 
@@ -97,7 +97,7 @@ def test_double_negation_is_none() -> None:
         ("a and 'b", "-k a and 'b: the quote at column 7 is not closed"),
     ],
 )
-def test_points_at_what_is_wrong_with_an_expression(expression: str, message: str) -> None:
+def test_error_of_a_keyword_expression_says_what_is_wrong(expression: str, message: str) -> None:
     with pytest.raises(KeywordError, match=f"^{re.escape(message)}$"):
         keyword_matcher(expression)
 

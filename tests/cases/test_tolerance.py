@@ -1,6 +1,7 @@
-"""A case may state an origin, and a tolerance, which permits more than the rule only with a reason.
+"""A case may state a tolerance for its outputs, and an origin of its expected values.
 
-An origin says where expected values come from that are not from DirectML's documentation.
+A tolerance may permit more than the operator's precision rule only if it states a reason. An origin
+says where expected values come from if they are not from DirectML's documentation.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def test_a_tolerance_with_a_reason_replaces_the_rule(tmp_path: Path) -> None:
     assert verdict(case, 0, 1.12).status is Status.FAILED
 
 
-def test_an_origin_replaces_documented(tmp_path: Path) -> None:
+def test_expected_values_with_an_origin_count_as_stated(tmp_path: Path) -> None:
     judged = verdict(case_of(tmp_path, "origin: kernel tests of Example 2.3"), 0, 1)
     assert judged.expectation is Provenance.STATED
     data = verdict_data(judged)
@@ -88,7 +89,9 @@ def test_an_origin_replaces_documented(tmp_path: Path) -> None:
         ("tolerance: {OutputTensor: {ulps: 1}}", "unknown field `ulps`"),
     ],
 )
-def test_refuses_tolerances_that_do_not_make_sense(tmp_path: Path, line: str, message: str) -> None:
+def test_refuses_an_invalid_tolerance_and_names_the_line(
+    tmp_path: Path, line: str, message: str
+) -> None:
     path = path_of(tmp_path, line)
     assert message in refused(path)
     assert "sine.yaml:7:" in refused(path)

@@ -32,17 +32,17 @@ def test_nested_and_flat_lists_give_the_same_array(
     whole = st.integers(int(data_type.minimum), int(data_type.maximum))
     count = math.prod(sizes)
     flat = data.draw(st.lists(whole, min_size=count, max_size=count))
-    one = tensor_values(flat, sizes, data_type)
-    other = tensor_values(nested(flat, sizes), sizes, data_type)
-    assert np.array_equal(tensor_values(tuple(flat), sizes, data_type), one)
-    assert one.dtype == data_type.dtype
-    assert one.shape == sizes
-    assert one.ravel().tolist() == flat
-    assert np.array_equal(one, other)
+    from_flat = tensor_values(flat, sizes, data_type)
+    from_nested = tensor_values(nested(flat, sizes), sizes, data_type)
+    assert np.array_equal(tensor_values(tuple(flat), sizes, data_type), from_flat)
+    assert from_flat.dtype == data_type.dtype
+    assert from_flat.shape == sizes
+    assert from_flat.ravel().tolist() == flat
+    assert np.array_equal(from_flat, from_nested)
 
 
 @given(st.lists(st.floats(width=16), min_size=1, max_size=8))
-def test_floats_that_the_type_holds_are_kept_to_the_bit(values: list[float]) -> None:
+def test_floats_that_float16_can_represent_are_not_changed(values: list[float]) -> None:
     actual = tensor_values(values, (len(values),), DataType.FLOAT16)
     for value, written in zip(actual.tolist(), values, strict=True):
         assert math.isnan(value) == math.isnan(written)
@@ -157,7 +157,7 @@ def test_refuses_integers_outside_the_type(data_type: DataType, beyond: int) -> 
         (["1"], (1,), "FLOAT32", (0,), "'1' is not a number", None),
     ],
 )
-def test_refuses_values_that_do_not_make_the_tensor(
+def test_refuses_values_that_do_not_fit_the_sizes_or_data_type(
     values: Any,
     sizes: tuple[int, ...],
     data_type: str,
@@ -171,7 +171,7 @@ def test_refuses_values_that_do_not_make_the_tensor(
 
 
 @pytest.mark.parametrize("data_type", ["FLOAT16", "FLOAT32", "FLOAT64"])
-def test_infinities_and_nan_are_floats(data_type: str) -> None:
+def test_float_types_accept_infinities_and_nan(data_type: str) -> None:
     actual = tensor_values([math.inf, -math.inf, math.nan], (3,), DataType(data_type)).tolist()
     assert actual[:2] == [math.inf, -math.inf]
     assert math.isnan(actual[2])

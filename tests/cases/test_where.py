@@ -70,11 +70,13 @@ def test_takes_cases_whose_desc_meets_the_condition(
     assert sorted(chosen(plan, where)) == cases
 
 
-def test_a_case_without_a_name_of_the_condition_does_not_meet_it(plan: list[PlannedCase]) -> None:
+def test_a_case_that_lacks_a_name_in_the_condition_is_not_selected(plan: list[PlannedCase]) -> None:
     assert len(chosen(plan, "len(Repeats) == 1 or True")) == 4
 
 
-def test_a_condition_that_no_case_meets_is_no_mistake(plan: list[PlannedCase]) -> None:
+def test_a_condition_that_no_case_meets_selects_nothing_without_an_error(
+    plan: list[PlannedCase],
+) -> None:
     assert chosen(plan, "Rank == 7") == []
 
 
@@ -91,7 +93,7 @@ def test_a_condition_that_no_case_meets_is_no_mistake(plan: list[PlannedCase]) -
         ("open('x')", "cannot call open"),
     ],
 )
-def test_a_condition_with_names_that_no_case_has_is_refused(
+def test_a_condition_that_is_invalid_or_has_names_that_no_case_has_is_refused(
     plan: list[PlannedCase], where: str, message: str
 ) -> None:
     with pytest.raises(ConditionError) as raised:

@@ -62,7 +62,7 @@ def test_an_equation_of_two_fields_names_both(tmp_path: Path) -> None:
     assert error.endswith("InputTensor.DataType is FLOAT32, but OutputTensor.DataType is FLOAT16")
 
 
-def test_another_comparison_names_what_it_asks_for_and_the_values(tmp_path: Path) -> None:
+def test_an_inequality_is_explained_by_its_expression_and_the_values(tmp_path: Path) -> None:
     error, *_ = gather(tmp_path, axis=2)
     assert error.startswith("8: axis-in-range,")
     assert error.endswith(
@@ -71,7 +71,7 @@ def test_another_comparison_names_what_it_asks_for_and_the_values(tmp_path: Path
     )
 
 
-def test_a_data_type_that_no_table_lists_comes_with_those_that_are_listed(tmp_path: Path) -> None:
+def test_an_unlisted_data_type_is_explained_with_the_listed_ones(tmp_path: Path) -> None:
     (error,) = gather(tmp_path, indices="FLOAT32")
     assert error.startswith("6: supported-data-type,")
     assert "IndicesTensor is FLOAT32; the documentation lists INT64, INT32, UINT64, UINT32" in error
@@ -82,7 +82,7 @@ def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -
     assert locations == ["5: same-data-type", "8: axis-in-range", "7: output-sizes"]
 
 
-def test_constraints_on_a_missing_field_are_left_out(tmp_path: Path) -> None:
+def test_constraints_on_a_missing_field_are_not_explained(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, "operator: GATHER\ncases:\n  - name: case\n    desc: {Axis: 0}\n")
     missing = "InputTensor, IndicesTensor, OutputTensor, IndexDimensions are missing"
     assert error == f"4: required-field, but expects no rejection: {missing}"
@@ -178,7 +178,7 @@ TEXTS = [
 @pytest.mark.parametrize(
     ("identifier", "constraint", "field", "text"), TEXTS, ids=[each[1] for each in TEXTS]
 )
-def test_an_explanation_has_this_text(
+def test_explanation_of_a_bundled_invalid_case_has_the_expected_text(
     identifier: str, constraint: str, field: str, text: str
 ) -> None:
     suite = bundled(identifier.partition("/")[0])
@@ -192,7 +192,7 @@ def test_an_explanation_has_this_text(
     assert each.text == text
 
 
-def test_a_node_of_a_graph_is_explained_too(tmp_path: Path) -> None:
+def test_a_constraint_that_a_node_of_a_graph_breaks_is_explained(tmp_path: Path) -> None:
     text = """\
 graph: a tile
 cases:

@@ -86,7 +86,7 @@ def test_a_sound_operator_has_no_problem(tmp_path: Path) -> None:
     assert lint(tmp_path, OPERATOR) == ""
 
 
-def test_terms_stand_for_what_all_expressions_share(tmp_path: Path) -> None:
+def test_terms_may_be_used_in_all_expressions(tmp_path: Path) -> None:
     text = OPERATOR
     for old, new in (
         (
@@ -109,7 +109,7 @@ def test_finds_a_mistake_and_says_where_it_is(tmp_path: Path, name: str) -> None
     )
 
 
-def test_finds_what_is_no_yaml(tmp_path: Path) -> None:
+def test_finds_a_syntax_error_in_the_yaml(tmp_path: Path) -> None:
     assert lint(tmp_path, "operator: ]") == shown(
         """
         frob.yaml:1:11: while parsing a block node: did not find expected node content
@@ -144,7 +144,7 @@ def test_finds_each_broken_copy_of_a_bundled_operator(tmp_path: Path) -> None:
 
 
 def catalogue_problems(directory: Path) -> list[str]:
-    """Return the problems that a process finds which uses a copy of the catalogue."""
+    """Return the problems that a process finds in a copy of the catalogue."""
     script = "from dmlconf.catalogue.lint import lint_catalogue as lint; print(*lint(), sep='\\n')"
     lines = (
         printed_by(script, directory).replace(str(directory / "schemas"), "schemas").splitlines()
@@ -160,7 +160,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_finds_a_name_of_two_operators(copy: Path) -> None:
+def test_finds_a_name_that_two_operators_have(copy: Path) -> None:
     tile = copy / "schemas" / "operators" / "tile.yaml"
     text = changed(tile.read_text("utf-8"), "operator: TILE", "operator: TILE\naliases: [SCATTER]")
     tile.write_text(text, "utf-8")
@@ -169,7 +169,7 @@ def test_finds_a_name_of_two_operators(copy: Path) -> None:
     ]
 
 
-def test_finds_problems_of_what_all_operators_share(tmp_path: Path) -> None:
+def test_finds_problems_in_the_constraints_common_to_all_operators(tmp_path: Path) -> None:
     text = (schemas_directory() / "common.yaml").read_text("utf-8")
     assert not lint_common(write(tmp_path, text, "common.yaml"))
     for old, new, message in (

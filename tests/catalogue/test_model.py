@@ -69,7 +69,7 @@ def test_kind_of_an_attribute_follows_from_its_type(
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_operator_is_named_as_the_header_names_things(entry: Operator) -> None:
+def test_name_struct_and_page_of_an_operator_follow_the_header(entry: Operator) -> None:
     assert entry.name == entry.name.upper()
     short = {entry.name, *entry.aliases}
     assert entry.struct in {f"DML_{name}_OPERATOR_DESC" for name in short}
@@ -92,7 +92,7 @@ def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_every_table_lists_every_tensor_and_only_ranks_that_exist(entry: Operator) -> None:
+def test_every_support_table_lists_every_tensor_and_valid_ranks(entry: Operator) -> None:
     tensors = {field.name for field in entry.fields if field.is_tensor}
     optional = {field.name for field in entry.fields if field.is_tensor and field.optional}
     for when in {table.when for table in entry.support}:
@@ -106,7 +106,7 @@ def test_every_table_lists_every_tensor_and_only_ranks_that_exist(entry: Operato
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_a_newer_table_takes_back_nothing(entry: Operator) -> None:
+def test_a_newer_support_table_keeps_all_data_types_and_ranks_of_the_older(entry: Operator) -> None:
     for newer, older in zip(entry.support, entry.support[1:], strict=False):
         if newer.when or older.when:
             continue
@@ -127,7 +127,7 @@ def test_every_output_has_a_precision_rule_with_its_source(entry: Operator) -> N
             assert limited == bool(rule.limit or rule.limits)
 
 
-def test_operator_types_are_distinguished() -> None:
+def test_numbers_of_operator_types_are_unique() -> None:
     numbers = [entry.type_value for entry in OPERATORS]
     assert len(set(numbers)) == len(numbers)
 
@@ -143,7 +143,7 @@ def test_enum_of_data_types_has_every_data_type() -> None:
     assert sorted(values.values()) == list(range(len(values)))
 
 
-def test_enum_prefix_is_the_enums_name_but_where_the_header_differs() -> None:
+def test_prefix_of_an_enum_is_its_name_unless_the_header_differs() -> None:
     assert enumeration("DML_AXIS_DIRECTION").prefix == "DML_AXIS_DIRECTION_"
     assert enumeration("DML_TENSOR_FLAGS").prefix == "DML_TENSOR_FLAG_"
 
@@ -153,13 +153,13 @@ def test_unknown_enum_is_a_key_error() -> None:
         enumeration("DML_NOPE")
 
 
-def test_constraints_of_all_tensors_need_the_tensor_only() -> None:
+def test_constraints_on_all_tensors_use_only_the_name_tensor() -> None:
     for constraint in tensor_constraints():
         assert constraint.require.names == {"Tensor"}
         assert constraint.source in ("page", "header", "measured")
 
 
-def test_tensor_knows_its_bytes() -> None:
+def test_size_of_a_tensor_in_bytes_is_computed_or_declared() -> None:
     tensor = TensorDesc(DataType.FLOAT16, (2, 3), Strides=(4, 1))
     assert tensor.DimensionCount == 2
     assert tensor.MinimumTensorSizeInBytes == tensor.TotalTensorSizeInBytes == 16
@@ -178,12 +178,16 @@ def test_tensor_shows_whether_its_elements_share_offsets(layout: str) -> None:
 
 
 def test_tensors_come_in_struct_order_and_arrays_are_numbered() -> None:
-    one, two = (TensorDesc(DataType.INT8, (size,)) for size in (1, 2))
-    desc = {"OutputTensor": two, "InputTensors": (one, two), "Axis": 0, "InputCount": 2}
+    first, second = (TensorDesc(DataType.INT8, (size,)) for size in (1, 2))
+    desc = {"OutputTensor": second, "InputTensors": (first, second), "Axis": 0, "InputCount": 2}
     join = operator("JOIN")
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     actual = [(name, tensor) for name, _, tensor in tensors_of(join, desc, *kinds)]
-    assert actual == [("InputTensors[0]", one), ("InputTensors[1]", two), ("OutputTensor", two)]
+    assert actual == [
+        ("InputTensors[0]", first),
+        ("InputTensors[1]", second),
+        ("OutputTensor", second),
+    ]
     assert [name for name, _, _ in tensors_of(join, desc, FieldKind.OUTPUT)] == ["OutputTensor"]
     assert not list(tensors_of(join, {"InputTensors": None}, FieldKind.INPUT))
 
@@ -202,7 +206,7 @@ print(*opened, sep="\\n")
 """
 
 
-def test_catalogue_reads_no_file_of_anywhere_else() -> None:
+def test_catalogue_reads_only_its_own_schema_files() -> None:
     checkout = Path(__file__).parents[2]
     read = {Path(line) for line in printed_by(READ, checkout).splitlines()}
     data = {path for path in read if path.suffix not in (".py", ".pyc")}

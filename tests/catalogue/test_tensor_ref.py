@@ -1,4 +1,4 @@
-"""References to tensors are read from names and written as names, and replace one tensor alone."""
+"""References to tensors are read from names, written as names, and replace a single tensor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 @pytest.mark.parametrize(
     ("name", "ref"), [("ATensor", TensorRef("ATensor")), ("Inputs[12]", TensorRef("Inputs", 12))]
 )
-def test_a_name_is_a_reference_and_the_other_way_round(name: str, ref: TensorRef) -> None:
+def test_a_name_is_parsed_to_a_reference_and_written_back(name: str, ref: TensorRef) -> None:
     assert TensorRef.of(name) == ref
     assert str(ref) == name
 

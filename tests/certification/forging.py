@@ -114,8 +114,9 @@ class Forgery:
         """Return the content of the certificate's file, with correct digests.
 
         Args:
-            key: the key that signs it anew, and is enclosed; by default the old signatures stay.
-            members: members to put in instead of those of these parts.
+            key: the key that signs the certificate again and is enclosed; by default the old
+            signatures stay.
+            members: members to use instead of those made from these parts.
         """
         signed = self.members() if members is None else dict(members)
         self.statement["subject"] = [

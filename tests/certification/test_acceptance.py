@@ -1,4 +1,4 @@
-"""A verifier allows backends and keys, and the first lines of its report say what it relies on."""
+"""`dmlconf verify` accepts only allowed backends and keys; its report begins with both."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def of_directml(**fields: object) -> Callable[[Forgery], None]:
     return change
 
 
-def test_another_backend_than_directml_must_be_allowed(folder: Path) -> None:
+def test_a_certificate_of_another_backend_than_directml_needs_permission(folder: Path) -> None:
     done = plainly_verified(folder)
     assert done.returncode == 1
     assert "of a backend that you did not allow: it is of the backend faulty" in spoken(done)
@@ -71,7 +71,7 @@ def test_another_backend_than_directml_must_be_allowed(folder: Path) -> None:
         ({"adapter": "", "driver": ""}, "names no adapter and no driver"),
     ],
 )
-def test_directml_must_be_on_an_adapter_with_a_driver(
+def test_directml_without_an_adapter_and_a_driver_needs_permission(
     folder: Path, fields: dict[str, object], lacking: str
 ) -> None:
     file = forge(folder, of_directml(**fields))
@@ -91,7 +91,7 @@ def test_directml_on_an_adapter_needs_no_permission(folder: Path) -> None:
     )
 
 
-def test_a_wrong_key_names_the_signer(folder: Path) -> None:
+def test_verification_with_a_wrong_key_names_the_signer(folder: Path) -> None:
     done = verified(folder, "--key", "outsider.pub.pem", "--report", "json:key.json")
     assert done.returncode == 3
     assert "refused: signed, but not with this key" in spoken(done)
@@ -100,12 +100,12 @@ def test_a_wrong_key_names_the_signer(folder: Path) -> None:
     assert finding["kind"] == "signed, but not with this key"
 
 
-def test_an_unsigned_certificate_is_not_said_to_be_signed(folder: Path) -> None:
+def test_a_signature_of_another_statement_is_refused(folder: Path) -> None:
     forgery = taken_apart(folder / "it.dmlcert")
-    (folder / "unsigned.dmlcert").write_bytes(forgery.content(None))
-    done = verified(folder, "--key", "vendor.pub.pem", file="unsigned.dmlcert")
+    (folder / "changed.dmlcert").write_bytes(forgery.content(None))
+    done = verified(folder, "--key", "vendor.pub.pem", file="changed.dmlcert")
     assert done.returncode == 3
-    assert "refused" in spoken(done)
+    assert "signature 1 of 1 is not valid for any given or enclosed key" in spoken(done)
 
 
 def test_all_keys_of_a_file_are_required(folder: Path) -> None:
@@ -142,7 +142,7 @@ def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
     return change
 
 
-def test_odd_dates_are_noted(folder: Path) -> None:
+def test_unlikely_dates_of_the_run_are_noted(folder: Path) -> None:
     now = datetime.now(UTC)
     done = verified(folder, file=forge(folder, times(now - timedelta(1), now)))
     assert "days" not in spoken(done)

@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return furnished(tmp_path / "place")
 
 
-def test_a_certificate_that_certify_writes_holds(folder: Path) -> None:
+def test_a_certificate_that_certify_writes_is_verified(folder: Path) -> None:
     certified(folder, "--key", "vendor.pem")
     done = verified(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
@@ -40,7 +40,7 @@ def test_a_certificate_that_certify_writes_holds(folder: Path) -> None:
     assert not (folder / "it.dmlcert.partial").exists()
 
 
-def test_the_same_outcomes_give_the_same_bytes_but_for_dates_and_signatures(folder: Path) -> None:
+def test_the_same_outcomes_give_the_same_certificate_except_for_dates(folder: Path) -> None:
     first = taken_apart(certified(folder))
     second = taken_apart(certified(folder, "-j", "2"))
     for forgery in (first, second):
@@ -73,7 +73,7 @@ def test_a_large_output_is_a_digest_and_a_sample_that_the_challenge_chooses(fold
     assert len(set(elements)) == 3
 
 
-def test_a_challenge_is_checked(folder: Path) -> None:
+def test_verify_checks_the_challenge(folder: Path) -> None:
     certified(folder, "--challenge", "77")
     assert verified(folder, "--challenge", "77").returncode == 0
     done = verified(folder, "--challenge", "78")
@@ -181,7 +181,7 @@ def test_a_journal_that_is_no_file_is_refused(folder: Path) -> None:
     assert "it.dmlcert.partial is not a regular file" in done.stderr
 
 
-def test_a_device_that_lacks_what_the_level_demands_gives_no_certificate(folder: Path) -> None:
+def test_a_device_below_the_feature_level_of_the_profile_gives_no_certificate(folder: Path) -> None:
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="faulty:level=1_0"))
     assert done.returncode == 6
     assert "profile small needs feature level 6_4; the device has 1_0" in done.stderr
@@ -262,7 +262,7 @@ def test_several_parties_sign_later_and_elsewhere(folder: Path) -> None:
     assert "signed, but not with this key: not by " in spoken(done)
 
 
-def test_one_key_signs_once(folder: Path) -> None:
+def test_a_key_cannot_sign_twice(folder: Path) -> None:
     certified(folder, "--key", "vendor.pem")
     before = (folder / "it.dmlcert").read_bytes()
     done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
@@ -293,7 +293,7 @@ def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
     assert "`product` is missing" in done.stderr
 
 
-def test_says_what_is_wrong_before_anything_runs(folder: Path) -> None:
+def test_wrong_options_are_reported_and_give_their_exit_code(folder: Path) -> None:
     for extra, code, message in (
         (("-o", "it.zip"), 2, "it.zip does not end in .dmlcert"),
         (("-o", "vendor.pub.pem/it.dmlcert"), 2, "-o vendor.pub.pem/it.dmlcert: Not a dir"),
@@ -307,7 +307,7 @@ def test_says_what_is_wrong_before_anything_runs(folder: Path) -> None:
     assert dmlconf_here(folder, *arguments("-o", "it.dmlcert")).returncode == 3
 
 
-def test_what_is_no_certificate_and_what_is_of_other_cases_is_called_so(folder: Path) -> None:
+def test_verify_reports_a_damaged_certificate_and_one_of_other_cases(folder: Path) -> None:
     certified(folder)
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-100])
     cut = dmlconf_here(folder, "verify", "cut.dmlcert")

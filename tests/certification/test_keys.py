@@ -34,7 +34,7 @@ def openssl(folder: Path, *arguments: str) -> None:
     subprocess.run([OPENSSL, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
 
 
-def test_a_new_key_is_pkcs8_and_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_new_private_key_is_pkcs8_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     public = new_key_pair(tmp_path / "key.pem")
     private = tmp_path / "key.pem"
     assert private.read_bytes().startswith(b"-----BEGIN PRIVATE KEY-----\n")
@@ -46,7 +46,7 @@ def test_a_new_key_is_pkcs8_and_for_its_owner_alone(tmp_path: Path) -> None:
     assert not read_public_keys(public)[0].verifies(signature, b"massage")
 
 
-def test_no_key_is_overwritten(tmp_path: Path) -> None:
+def test_keygen_overwrites_no_file(tmp_path: Path) -> None:
     for name in ("key.pem", "key.pub.pem"):
         file = tmp_path / name
         file.write_text("precious", encoding="utf-8")
@@ -88,7 +88,7 @@ def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
     assert public.verifies(private.sign(b"message"), b"message")
 
 
-def test_says_what_is_wrong_with_a_key(tmp_path: Path) -> None:
+def test_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     openssl(tmp_path, "genpkey", "-algorithm", "rsa", "-out", "rsa.pem")
     openssl(
@@ -120,7 +120,7 @@ def test_says_what_is_wrong_with_a_key(tmp_path: Path) -> None:
             read_public_keys(tmp_path / name)
 
 
-def test_refuses_keys_under_which_anybody_can_sign(tmp_path: Path) -> None:
+def test_refuses_public_keys_for_which_anybody_can_make_a_signature(tmp_path: Path) -> None:
     message, signature = b"anything", bytes([1]) + bytes(63)
     accepted = 0
     for point in (bytes(32), bytes([1]) + bytes(31), bytes([1]) + bytes(30) + b"\x80", ORDER_8):
@@ -134,14 +134,14 @@ def test_refuses_keys_under_which_anybody_can_sign(tmp_path: Path) -> None:
     assert accepted  # The library accepts such signatures, so dmlconf's check is needed.
 
 
-def test_enclosed_keys_are_keys_and_nothing_else(tmp_path: Path) -> None:
+def test_enclosed_keys_with_other_text_are_refused(tmp_path: Path) -> None:
     pems = [new_key_pair(tmp_path / f"{name}.pem").read_bytes() for name in "ab"]
     assert [key.pem for key in public_keys(b"".join(pems))] == pems
     with pytest.raises(ValueError, match="more than public keys"):
         list(public_keys(pems[0] + b"#!/bin/sh\n"))
 
 
-def test_enclosed_keys_that_end_nowhere_or_are_many_take_no_time(tmp_path: Path) -> None:
+def test_keys_without_an_end_and_too_many_keys_are_refused_quickly(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     pem = (tmp_path / "key.pub.pem").read_bytes()
     began = process_time()
@@ -152,7 +152,7 @@ def test_enclosed_keys_that_end_nowhere_or_are_many_take_no_time(tmp_path: Path)
     assert process_time() - began < 10
 
 
-def test_says_what_to_install_where_the_extra_is_missing(tmp_path: Path) -> None:
+def test_says_what_to_install_if_the_extra_is_missing(tmp_path: Path) -> None:
     program = "raise ModuleNotFoundError('none')"
     (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
@@ -162,7 +162,7 @@ def test_says_what_to_install_where_the_extra_is_missing(tmp_path: Path) -> None
     assert not list(tmp_path.glob("*.pem"))
 
 
-def test_says_why_the_extra_does_not_load(tmp_path: Path) -> None:
+def test_says_why_an_installed_extra_does_not_load(tmp_path: Path) -> None:
     program = "raise ImportError('DLL load failed')"
     (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))

@@ -66,7 +66,7 @@ def suite(folder: Path, **files: str) -> Path:
 
 
 def required(profile: str, folder: Path) -> list[str]:
-    """Return the identifiers of the cases that a profile demands of a folder."""
+    """Return the identifiers of the cases in a folder that a profile requires."""
     plan = load_suite([folder], store=user_store()).plan()
     return [case.identifier for case in required_cases(read_profile(profile), plan)]
 
@@ -82,7 +82,7 @@ def test_every_feature_level_has_a_profile_without_problems() -> None:
 
 
 @pytest.mark.parametrize("level", ["2_0", "3_0", "5_0"])
-def test_a_level_demands_the_cases_that_need_no_more(level: str) -> None:
+def test_a_profile_requires_the_cases_that_need_no_higher_level(level: str) -> None:
     plan = list(bundled("gather").plan())
     names = [
         case.identifier
@@ -97,14 +97,14 @@ def test_a_level_demands_the_cases_that_need_no_more(level: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["matrix", "invalid", "blocks"])
-def test_graphs_of_any_kind_count_for_the_part_of_graphs_alone(tmp_path: Path, kind: str) -> None:
+def test_graphs_of_any_kind_are_required_only_by_the_part_graph(tmp_path: Path, kind: str) -> None:
     (tmp_path / f"{kind}.yaml").write_text(GRAPH)
     assert required("6_4", tmp_path) == []
     assert required("6_4+model", tmp_path) == []
     assert required("6_4+graph", tmp_path) == [f"graphs/{kind}/alone"]
 
 
-def test_a_higher_level_demands_all_that_a_lower_one_does() -> None:
+def test_a_higher_level_requires_all_cases_of_a_lower_level() -> None:
     folder = cases_directory() / "gather"
     before: set[str] = set()
     for name in map(str, FEATURE_LEVELS):
@@ -114,20 +114,20 @@ def test_a_higher_level_demands_all_that_a_lower_one_does() -> None:
     assert len(before) == len(list(bundled("gather").plan()))
 
 
-def test_operators_of_a_later_level_are_left_out() -> None:
+def test_operators_of_a_later_level_are_not_required() -> None:
     folder = cases_directory() / "activation_celu"
     assert required("2_1", folder) == []
     assert required("3_0", folder)
 
 
-def test_model_cases_count_only_where_they_are_named(tmp_path: Path) -> None:
+def test_model_cases_are_required_only_by_the_part_model(tmp_path: Path) -> None:
     folder = suite(tmp_path, model=OF_A_MODEL, boundary=OF_A_MODEL.replace("[model]", "[other]"))
     assert required("5_0", folder) == ["tile/boundary/layer"]
     assert required("5_0+model", folder) == ["tile/boundary/layer", "tile/model/layer"]
     assert read_profile("5_0+model+graph").name == read_profile("5_0+graph+model").name
 
 
-def test_files_of_other_names_do_not_count(tmp_path: Path) -> None:
+def test_cases_in_files_of_other_names_are_not_required(tmp_path: Path) -> None:
     folder = suite(tmp_path, experiments=OF_A_MODEL.replace("[model]", "[other]"))
     assert required("6_4", folder) == []
 
@@ -149,7 +149,7 @@ def test_files_of_other_names_do_not_count(tmp_path: Path) -> None:
         (Status.NOT_RUN, ReasonKind.INTERRUPTED, False),
     ],
 )
-def test_only_some_verdicts_can_stand_in_a_certificate(
+def test_a_certificate_may_contain_only_some_verdicts(
     status: Status, kind: ReasonKind | None, allowed: bool
 ) -> None:
     reason = refusal(read_profile("6_4"), verdict(status, kind))
@@ -169,7 +169,7 @@ def test_a_device_may_lack_optional_data_types_only() -> None:
     assert "needs feature level 5_0" in lacking
 
 
-def test_names_of_no_profile_are_distinguished_from_files(tmp_path: Path) -> None:
+def test_unknown_profile_names_and_missing_files_give_different_errors(tmp_path: Path) -> None:
     assert certification_profile("ci") is None
     with pytest.raises(UnknownProfileError, match="there is no profile 5_9"):
         read_profile("5_9")
@@ -199,7 +199,7 @@ def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
     assert required(str(path), cases_directory() / "gather") == []
 
 
-def test_a_profile_of_ones_own_may_let_more_or_less_be_waived(tmp_path: Path) -> None:
+def test_a_user_profile_may_set_the_limit_of_waived_cases(tmp_path: Path) -> None:
     assert str(read_profile("5_0").max_waived) == "1%"
     for text, waived in (("0", 0), ("7", 7), ("50%", 5)):
         path = tmp_path / "own.yaml"
@@ -230,7 +230,7 @@ def test_a_profile_of_ones_own_may_let_more_or_less_be_waived(tmp_path: Path) ->
         ("format: 1", "format: 2", 1, "format"),
     ],
 )
-def test_refuses_a_wrong_file_at_its_location(
+def test_refuses_an_invalid_profile_and_names_the_line(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
     (tmp_path / "own.yaml").write_text(OWN.replace(old, new))
@@ -250,7 +250,7 @@ def test_list_names_the_cases_of_a_profile(tmp_path: Path) -> None:
     assert "there is no profile 5_9" in done.stderr
 
 
-def test_relations_are_left_out(tmp_path: Path) -> None:
+def test_cases_that_state_a_relation_are_not_required(tmp_path: Path) -> None:
     relation = "matrix: {Relation: [order, unfused]}\nrelation: =Relation\n"
     plan = load_suite([graph_file(tmp_path, TWO_NODES, TWO_NODES + relation)]).plan()
     profile = read_profile("6_4+graph")

@@ -22,7 +22,7 @@ statuses:
 
 GATHER: Final = str(cases_directory() / "gather")
 
-HALF: Final = "faulty:declines,on=example-1"
+DECLINING: Final = "faulty:declines,on=example-1"
 
 
 def certify(folder: Path, most: str) -> tuple[int, str]:
@@ -30,7 +30,16 @@ def certify(folder: Path, most: str) -> tuple[int, str]:
     (folder / "small.yaml").write_text(PROFILE.format(most=most), encoding="utf-8")
     done = dmlconf_here(
         folder,
-        *("certify", GATHER, "-b", HALF, "--profile", "small.yaml", "-o", f"{most[:-1]}.dmlcert"),
+        *(
+            "certify",
+            GATHER,
+            "-b",
+            DECLINING,
+            "--profile",
+            "small.yaml",
+            "-o",
+            f"{most[:-1]}.dmlcert",
+        ),
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -51,7 +51,7 @@ def test_a_waived_failure_is_certified_and_named(folder: Path) -> None:
     assert "13 passed, 1 waived" in spoken(done)
 
 
-def test_without_its_waiver_there_is_no_certificate(folder: Path) -> None:
+def test_a_failure_without_a_waiver_gives_no_certificate(folder: Path) -> None:
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", backend=BACKEND))
     assert done.returncode == 1
     assert CASE in done.stderr
@@ -61,7 +61,7 @@ def test_without_its_waiver_there_is_no_certificate(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_waivers_that_are_taken_out_leave_a_failure(folder: Path) -> None:
+def test_a_certificate_without_its_waivers_contains_a_failure(folder: Path) -> None:
     done = forged(folder, lambda forgery: forgery.others.pop("waivers.yaml"), *LIMIT)
     assert done.returncode == 1
     assert "the log says `waived` for `waiver`; the outcome is `failed`" in spoken(done)
@@ -77,7 +77,7 @@ def test_a_waiver_that_had_ended_on_the_day_of_the_run_is_stale(folder: Path) ->
     assert "`waiver expired`" in spoken(done)
 
 
-def test_a_waiver_that_ended_since_is_reported(folder: Path) -> None:
+def test_a_waiver_that_ended_after_the_run_is_reported(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2024-12-31")
@@ -88,14 +88,14 @@ def test_a_waiver_that_ended_since_is_reported(folder: Path) -> None:
     assert "was valid on the day of the run, but ended 2024-12-31" in spoken(done)
 
 
-def test_waivers_of_other_devices_excuse_nothing(folder: Path) -> None:
+def test_waivers_for_other_devices_excuse_nothing(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.others["waivers.yaml"] += b'    devices: {adapters: ["Contoso*"]}\n'
 
     assert forged(folder, change, *LIMIT).returncode == 1
 
 
-def test_a_failure_beyond_the_bound_is_stale(folder: Path) -> None:
+def test_a_waiver_whose_bound_is_exceeded_excuses_nothing(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"elements: 4", b"elements: 3")
@@ -106,11 +106,11 @@ def test_a_failure_beyond_the_bound_is_stale(folder: Path) -> None:
     assert "by a-tenth-off (waivers.yaml:4)" in spoken(done)
 
 
-def test_more_waived_cases_than_the_profile_allows_do_not_hold(folder: Path) -> None:
+def test_a_certificate_with_too_many_waived_cases_does_not_hold(folder: Path) -> None:
     done = suite.verified(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 1
-    said = "waivers of the sender excuse 1 of 14 cases (7.14%), more than the 1% allowed"
-    assert said in spoken(done)
+    message = "waivers of the sender excuse 1 of 14 cases (7.14%), more than the 1% allowed"
+    assert message in spoken(done)
     for limit, code in (("0", 1), ("7.2%", 0), ("7.1%", 1), ("100%", 0)):
         done = suite.verified(folder, "--max-waived", limit)
         assert done.returncode == code, limit
@@ -118,14 +118,14 @@ def test_more_waived_cases_than_the_profile_allows_do_not_hold(folder: Path) -> 
         assert suite.verified(folder, f"--max-waived={limit}").returncode == 2
 
 
-def test_more_waived_cases_than_the_profile_allows_give_no_certificate(folder: Path) -> None:
+def test_certify_with_too_many_waived_cases_gives_no_certificate(folder: Path) -> None:
     more = ("-o", "third.dmlcert", "--waivers", "waivers.yaml")
     done = dmlconf_here(folder, *arguments(*more, backend=BACKEND))
     assert done.returncode == 1
     assert "more than the 1% allowed" in done.stderr
 
 
-def test_a_certificate_in_which_all_is_wrong_and_all_is_waived_does_not_hold(
+def test_a_certificate_in_which_every_case_is_waived_does_not_hold(
     tmp_path: Path,
 ) -> None:
     furnished(tmp_path)
@@ -143,7 +143,7 @@ def test_a_certificate_in_which_all_is_wrong_and_all_is_waived_does_not_hold(
     assert "the waiver a-tenth-off is valid until 2099-12-31," in noted
 
 
-def test_the_largest_bounds_are_named(folder: Path) -> None:
+def test_verify_names_the_largest_bounds_of_waivers(folder: Path) -> None:
     done = verified(folder, "--key", "vendor.pub.pem")
     noted = spoken(done).partition("Before you accept it:")[2]
     assert "waivers of the sender excuse 1 of 14 cases (7.14%); they accept up to 4 wrong" in noted
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_list_of_waivers_is_refused(folder: Path) -> None:
     assert "waivers.yaml:2" in spoken(done)
 
 
-def test_a_day_that_is_none_is_refused(folder: Path) -> None:
+def test_a_start_of_the_run_that_is_no_date_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.log[0]["started"] = "not a T day Z"
 

@@ -1,4 +1,4 @@
-"""The GitHub action fits its schema, takes no text of users as code, and does what it says."""
+"""The GitHub action (`action.yml`) fits its schema, and runs cases but no text of users as code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_file_fits_its_schema(schema: str, file: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_no_script_contains_what_a_user_gives() -> None:
+def test_no_script_contains_values_that_users_give() -> None:
     # A user's value that is inserted into a script would be run as code.
     scripts = [step["run"] for step in steps() if "run" in step]
     assert len(scripts) >= 4
@@ -49,7 +49,7 @@ def test_each_script_has_a_file_and_each_variable_a_value() -> None:
 
 
 @pytest.mark.parametrize("name", ["gate.yml", "history.yml"])
-def test_the_example_uses_inputs_and_outputs_that_there_are(name: str) -> None:
+def test_the_example_uses_only_inputs_and_outputs_of_the_action(name: str) -> None:
     text = EXAMPLE.with_name(name).read_text("utf-8")
     jobs = yaml.safe_load(text)["jobs"].values()
     [use] = [step for job in jobs for step in job["steps"] if "/dmlconf@" in step.get("uses", "")]
@@ -59,7 +59,7 @@ def test_the_example_uses_inputs_and_outputs_that_there_are(name: str) -> None:
     assert used <= set(action()["outputs"])
 
 
-def test_the_comment_is_made_without_code_of_the_pull_request() -> None:
+def test_the_comment_is_written_without_code_of_the_pull_request() -> None:
     workflow = yaml.safe_load(EXAMPLE.with_name("history-comment.yml").read_text("utf-8"))
     history = yaml.safe_load(EXAMPLE.with_name("history.yml").read_text("utf-8"))
     assert workflow[True]["workflow_run"]["workflows"] == [history["name"]]  # `on` is true in YAML.
@@ -69,7 +69,7 @@ def test_the_comment_is_made_without_code_of_the_pull_request() -> None:
 
 
 @pytest.mark.action
-def test_a_history_is_kept_with_its_pages_and_what_is_new(tmp_path: Path) -> None:
+def test_a_history_is_kept_with_its_pages_and_its_news(tmp_path: Path) -> None:
     job = job_with(tmp_path, TILE, paths="my cases", backend="faulty:zeros", history="h.sqlite")
     job.run()
     assert job.exit_codes["Add the run to the history"] == 0, job.printed
@@ -115,7 +115,7 @@ def test_a_run_that_fails_fails_the_action_after_its_reports(tmp_path: Path) -> 
 
 
 @pytest.mark.action
-def test_an_option_that_there_is_not_fails_the_action_with_2(tmp_path: Path) -> None:
+def test_an_unknown_option_fails_the_action_with_exit_code_2(tmp_path: Path) -> None:
     job = job_with(tmp_path, TILE, paths="my cases", options="--no-such-option; exit 0")
     job.run()
     assert job.exit_codes["Pass on the exit code"] == 2
@@ -123,7 +123,7 @@ def test_an_option_that_there_is_not_fails_the_action_with_2(tmp_path: Path) -> 
 
 
 @pytest.mark.lab
-def test_the_lab_is_kept_in_an_archive_and_comes_back_from_it(tmp_path: Path) -> None:
+def test_the_lab_is_saved_in_an_archive_and_restored_from_it(tmp_path: Path) -> None:
     first = job_with(tmp_path / "first", TILE, paths="my cases", lab="true")
     first.environment = {"DMLCONF_LAB": str(cache_directory())}
     first.run()

@@ -1,4 +1,4 @@
-"""A release is built as its workflow says: wheel, notes, and the single file, which runs."""
+"""The workflow of a release builds the wheel, the notes, and a single file that runs (.pyz)."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_the_workflow_fits_its_schema() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_no_script_contains_what_a_tag_says() -> None:
+def test_no_script_contains_the_text_of_a_tag() -> None:
     scripts = [step["run"] for job in jobs().values() for step in job["steps"] if "run" in step]
     assert len(scripts) >= 6
     assert not [script for script in scripts if "${{" in script]
 
 
-def test_windows_tries_every_python_that_the_file_holds() -> None:
+def test_the_windows_job_tries_every_python_of_the_single_file() -> None:
     tried = set(jobs()["try-on-windows"]["strategy"]["matrix"]["python"])
     assert tried == {target.python for target in TARGETS if target.build == "win-amd64"}
 
@@ -63,7 +63,7 @@ def test_notes_are_the_changes_of_the_version() -> None:
         notes("v1.3.0", "1.3.0", changes)
 
 
-def test_this_version_has_notes() -> None:
+def test_the_present_version_has_notes_in_the_change_log() -> None:
     assert notes(f"v{__version__}", __version__, (ROOT / "CHANGELOG.md").read_text("utf-8"))
 
 
@@ -71,7 +71,7 @@ IO = Path("/proc/self/io")
 
 
 @pytest.mark.skipif(not os.access(IO, os.R_OK), reason="only Linux counts what a process reads")
-def test_unpacking_reads_the_file_forward(tmp_path: Path) -> None:
+def test_unpacking_reads_less_than_ten_times_the_size_of_the_file(tmp_path: Path) -> None:
     spec = spec_from_file_location("start", ROOT / "release" / "boot" / "start.py")
     assert spec is not None
     assert spec.loader is not None
@@ -108,7 +108,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the workflow's job `build` has run, without its first and last command."""
     target = this_target()
     if target is None or shutil.which("bash") is None:
-        pytest.skip("the job runs on Linux, with a Python that the file holds")
+        pytest.skip("the job runs on Linux, with a Python that the single file supports")
     folder = tmp_path_factory.mktemp("release")
     names = ["release", "dmlconf", "cases", "schemas", "pyproject.toml", "hatch_build.py"]
     for name in [*names, "README.md", "CHANGELOG.md", "LICENSE"]:
@@ -118,7 +118,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(source, folder / name)
     steps = {step["name"]: step["run"] for step in jobs()["build"]["steps"] if "run" in step}
-    assert next(iter(steps)) == "Install what builds"  # The environment has that.
+    assert next(iter(steps)) == "Install what builds"  # It is installed already.
     assert list(steps)[-1] == "Try the single file"
     bin_folder = folder / "bin"
     bin_folder.mkdir()
@@ -217,7 +217,9 @@ def test_a_cache_that_others_can_write_to_is_not_used(single_file: Path, cache: 
 
 
 @pytest.mark.wheel
-def test_another_python_is_told_which_ones_it_holds(single_file: Path, tmp_path: Path) -> None:
+def test_an_unsupported_python_is_told_which_ones_are_supported(
+    single_file: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other.pyz"
     with ZipFile(single_file) as old, ZipFile(other, "w") as new:
         for member in old.infolist():

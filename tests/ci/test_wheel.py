@@ -1,4 +1,4 @@
-"""A wheel contains its suite already checked; a file needs a check if it or a source changed."""
+"""A wheel contains its suite already checked; a changed file or source causes a new check."""
 
 from __future__ import annotations
 
@@ -81,19 +81,19 @@ def test_the_whole_suite_is_loaded_without_a_check_and_without_a_cache(package: 
     assert read == []
 
 
-def test_nothing_of_the_suite_is_kept_again(package: Path, tmp_path: Path) -> None:
+def test_the_bundled_suite_is_not_stored_in_the_cache(package: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert loaded(package, str(cache))[1] == []
     assert not cache.exists()
 
 
-def test_a_changed_file_is_checked(package: Path) -> None:
+def test_a_changed_case_file_is_checked(package: Path) -> None:
     file = package / "dmlconf" / "bundled" / "cases" / "tile" / "documented.yaml"
     file.write_text(file.read_text("utf-8") + "# A comment.\n", "utf-8")
     assert loaded(package)[1] == ["documented.yaml"]
 
 
-def test_with_other_sources_every_file_is_checked(package: Path) -> None:
+def test_a_changed_source_makes_every_file_be_checked(package: Path) -> None:
     source = package / "dmlconf" / "cases" / "building" / "operator_build.py"
     source.write_text(source.read_text("utf-8") + "# A comment.\n", "utf-8")
     count, read = loaded(package)
@@ -110,6 +110,6 @@ def test_a_damaged_archive_changes_no_case(package: Path) -> None:
     assert read
 
 
-def test_the_same_tree_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+def test_building_the_wheel_twice_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
     again = build(tmp_path)
     assert sha256(again.read_bytes()).digest() == sha256(wheel.read_bytes()).digest()

@@ -1,4 +1,4 @@
-"""Options that choose, repeat, time, show or save cases; those of other runners are explained."""
+"""Options that choose, repeat, time, show or save cases; options of other runners are explained."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def names(text: str) -> list[str]:
     return text.split()
 
 
-def test_failed_takes_what_failed_in_the_latest_run_with_its_paths(tmp_path: Path) -> None:
+def test_option_failed_selects_the_failures_of_the_latest_run(tmp_path: Path) -> None:
     write(tmp_path, CASES)
     dmlconf_here(tmp_path, "run", "tile.yaml")
     assert names(dmlconf_here(tmp_path, "list", "--failed").stdout) == ["tile/tile/wrong"]
@@ -50,7 +50,7 @@ def test_failed_takes_what_failed_in_the_latest_run_with_its_paths(tmp_path: Pat
     assert "no case failed in the run of " in nothing.stderr
 
 
-def test_failed_takes_a_log_its_backend_and_other_options(tmp_path: Path) -> None:
+def test_option_failed_with_a_log_uses_the_backend_of_the_log(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     dmlconf_here(tmp_path, "run", path, "-b", "faulty:zeros", "--log", "zeros.jsonl")
     dmlconf_here(tmp_path, "run", path)
@@ -61,13 +61,13 @@ def test_failed_takes_a_log_its_backend_and_other_options(tmp_path: Path) -> Non
     assert [verdict["case"] for verdict in report["verdicts"]] == ["tile/tile/half"]
 
 
-def test_failed_does_not_take_paths_for_a_log(tmp_path: Path) -> None:
+def test_option_failed_refuses_a_case_file_as_its_log(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "--failed", write(tmp_path, CASES))
     assert done.returncode == 2
     assert "write --failed=latest" in done.stderr
 
 
-def test_cases_are_listed_in_a_file_or_on_standard_input(tmp_path: Path) -> None:
+def test_option_cases_selects_the_cases_that_a_file_lists(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     (tmp_path / "some.txt").write_text("# mine\ntile/tile/wrong\n\nhalf\nnone\n", "utf-8")
     listed = dmlconf_here(tmp_path, "list", path, "--cases", "some.txt")
@@ -121,7 +121,7 @@ def test_repeated_and_shuffled_runs_judge_each_case_once(tmp_path: Path) -> None
     assert "Repetition 3 of 3" in done.stderr
 
 
-def test_durations_are_those_of_the_slowest_cases(tmp_path: Path) -> None:
+def test_option_durations_lists_the_slowest_cases(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, CASES), "--durations", "2")
     listed = re.findall(r"^ +([0-9.]+) s  tile/tile/", done.stdout, re.MULTILINE)
     assert len(listed) == 2
@@ -147,13 +147,13 @@ def test_options_of_other_test_runners_are_explained(
     assert ("--failed" in done.stderr) == ("--failed" in message)
 
 
-def test_cases_come_from_standard_input(tmp_path: Path) -> None:
+def test_option_cases_reads_standard_input_for_a_dash(tmp_path: Path) -> None:
     write(tmp_path, CASES)
     done = dmlconf(tmp_path, "list", "tile.yaml", "--cases", "-", stdin="tile/tile/half\n")
     assert names(done.stdout) == ["tile/tile/half"]
 
 
-def test_dump_writes_failing_cases_that_run_again(tmp_path: Path) -> None:
+def test_option_dump_writes_failing_cases_as_case_files(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     done = dmlconf_here(tmp_path, "run", path, "--dump", "new/dump")
     assert done.returncode == 1
@@ -170,7 +170,7 @@ def test_dump_writes_failing_cases_that_run_again(tmp_path: Path) -> None:
     assert "--dump tile.yaml/x cannot be written" in refused.stderr
 
 
-def test_show_has_what_is_expected_and_what_a_backend_returns(tmp_path: Path) -> None:
+def test_show_prints_expected_and_actual_outputs_on_request(tmp_path: Path) -> None:
     path = write(tmp_path, CASES.replace("    expect: {OutputTensor: [1, 2, 3, 4]}\n", ""))
     plain = dmlconf_here(tmp_path, "show", "wrong", path)
     assert "1  2  1  2" not in plain.stdout

@@ -1,4 +1,5 @@
-"""Commands keep checked case files for later ones; an option and a variable turn that off."""
+"""Commands keep checked case files for later ones; `--no-cache` and DMLCONF_CACHE=off prevent
+this."""
 
 from __future__ import annotations
 
@@ -46,11 +47,11 @@ def test_a_file_that_becomes_invalid_is_refused(tmp_path: Path) -> None:
     assert "tile.yaml:9" in refused.stderr
 
 
-def test_a_folder_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
+def test_a_cache_folder_that_cannot_be_used_is_ignored(tmp_path: Path) -> None:
     write(tmp_path)
     listed = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(tmp_path / "tile.yaml"))
     assert (listed.returncode, listed.stdout) == (0, "tile/tile/stated\n")
 
 
-def test_a_checkout_checks_its_own_files() -> None:
+def test_a_checkout_has_no_archive_of_checked_files() -> None:
     assert checked_archive() is None

@@ -29,13 +29,13 @@ def test_the_suspect_follows_from_the_verdicts_on_dispatches(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], second: float, suspect: str
 ) -> None:
     store = ArrayStore(tmp_path, 1 << 20)
-    one = np.ones((1, 1, 2, 3), np.float32)
+    ones = np.ones((1, 1, 2, 3), np.float32)
     path = journal(
         tmp_path / "journal",
         {"event": "compile", "number": 1, **RELU, "flags": 0},
-        dispatch(1, store, -one, one * 0),
-        dispatch(1, store, one, one * np.float32(second)),
-        dispatch(1, store, one * 2, one * 2 * np.float32(second)),
+        dispatch(1, store, -ones, ones * 0),
+        dispatch(1, store, ones, ones * np.float32(second)),
+        dispatch(1, store, ones * 2, ones * 2 * np.float32(second)),
     )
     write_dispatches(tmp_path / "out", captured_from(read_journal(path)), tmp_path)
     report_difference(tmp_path / "out", PROGRAM, has_dispatches=True)
@@ -44,7 +44,7 @@ def test_the_suspect_follows_from_the_verdicts_on_dispatches(
     assert suspect in printed.err
 
 
-def test_without_data_it_says_how_to_find_the_suspect(
+def test_a_capture_without_data_suggests_to_capture_them(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     report_difference(tmp_path, PROGRAM, has_dispatches=False)

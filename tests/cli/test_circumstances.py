@@ -1,4 +1,4 @@
-"""Circumstances that are asked of a backend without any are refused or reported, never ignored."""
+"""`--circumstances` is refused or reported, never ignored, if a backend has no circumstances."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import pytest
 from tests.cli.process import dmlconf_here, write
 
 
-def test_exit_code_4_for_a_backend_without_the_circumstance_that_is_named(tmp_path: Path) -> None:
+def test_exit_code_4_if_the_backend_lacks_the_named_circumstances(tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "repeated,owned")
     assert done.returncode == 4
     assert "numpy does not support --circumstances repeated, owned: it supports none" in done.stderr
 
 
-def test_all_of_a_backend_without_any_is_reported(tmp_path: Path) -> None:
+def test_all_circumstances_are_reported_as_without_effect_if_the_backend_has_none(
+    tmp_path: Path,
+) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "all")
     assert done.returncode == 0
@@ -38,14 +40,14 @@ def test_without_circumstances_nothing_is_reported(value: str, tmp_path: Path) -
         ("all,owned", "all cannot be combined with other names"),
     ],
 )
-def test_exit_code_2_for_what_is_no_circumstance(value: str, message: str, tmp_path: Path) -> None:
+def test_exit_code_2_for_an_unknown_circumstance(value: str, message: str, tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", value)
     assert done.returncode == 2
     assert message in done.stderr
 
 
-def test_the_configuration_file_names_them(tmp_path: Path) -> None:
+def test_circumstances_may_be_named_in_the_configuration_file(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "dmlconf.toml").write_text('[run]\ncircumstances = ["owned"]\n', encoding="utf-8")
     done = dmlconf_here(tmp_path, "run", "tile.yaml")

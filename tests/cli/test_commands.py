@@ -1,4 +1,4 @@
-"""Commands write the right things to standard output, standard error and files."""
+"""What `run`, `report`, `list`, `show`, `operators` and `validate` print and write to files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_failure_shows_the_command_that_repeats_it(tmp_path: Path) -> None:
     assert "FAILED: 1 of 1 case fails the run" in again.stdout
 
 
-def test_reports_from_a_log_are_those_of_the_run(tmp_path: Path) -> None:
+def test_a_report_from_a_log_equals_the_report_of_the_run(tmp_path: Path) -> None:
     path, log = write(tmp_path, MIXED), tmp_path / "run.jsonl"
     during = dmlconf_here(tmp_path, "run", path, "--log", log, "--report", "junit:during.xml")
     after = dmlconf_here(tmp_path, "report", log, "--report", "junit:after.xml")
@@ -114,7 +114,7 @@ def test_every_format_can_be_written_to_a_file(tmp_path: Path) -> None:
         assert "wrong" in (tmp_path / "out" / name).read_text("utf-8"), name
 
 
-def test_list_names_what_a_run_takes(tmp_path: Path) -> None:
+def test_list_names_the_selected_cases_as_text_or_json(tmp_path: Path) -> None:
     path = write(tmp_path, MIXED)
     done = dmlconf_here(tmp_path, "list", path, "-k", "not wrong")
     assert done.stdout.splitlines() == ["tile/tile/right", "tile/tile/open"]
@@ -141,7 +141,7 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     assert set(kinds) == files - {"captured", "model"} > {"documented", "matrix", "combinations"}
 
 
-def test_show_prints_what_the_page_got_wrong(tmp_path: Path) -> None:
+def test_show_prints_errors_of_the_documentation_page(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-columns")
     assert done.returncode == 0
     for text in ("FLOAT32 {3, 2}", "IndexDimensions", "The page is wrong", "{3, 1, 2}"):
@@ -170,13 +170,13 @@ def test_show_names_the_origin_of_what_a_case_expects(tmp_path: Path) -> None:
     assert "stated: derived by hand" in done.stdout
 
 
-def test_a_problem_that_two_parts_of_the_schema_see_is_reported_once(tmp_path: Path) -> None:
+def test_a_problem_that_two_parts_of_the_schema_find_is_reported_once(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, "operator: TILE\ncases: {}\n"))
     assert done.returncode == 3
     assert done.stderr.count("must be a list") == 1
 
 
-def test_a_tensor_that_is_a_number_is_no_tensor_with_two_kinds_of_data(tmp_path: Path) -> None:
+def test_a_number_in_place_of_a_tensor_is_reported_once(tmp_path: Path) -> None:
     text = TILE.replace("{Sizes: [2], DataType: FLOAT32, values: [1, 2]}", "5")
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, text))
     assert done.returncode == 3
@@ -205,7 +205,7 @@ def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
         assert text in one, text
 
 
-def test_operators_says_that_candidates_are_several(tmp_path: Path) -> None:
+def test_operators_describes_a_rule_of_several_candidates(tmp_path: Path) -> None:
     shown = " ".join(dmlconf_here(tmp_path, "operators", "RESAMPLE2").stdout.split())
     assert "one of several candidates if InterpolationMode == 'NEAREST_NEIGHBOR'" in shown
 
@@ -227,7 +227,7 @@ def test_operators_fits_80_columns_and_cuts_nothing_off(tmp_path: Path, name: st
     assert "\n\ncases: " in shown
 
 
-def test_operators_keeps_further_lines_indented(tmp_path: Path) -> None:
+def test_operators_indents_wrapped_lines(tmp_path: Path) -> None:
     shown = dmlconf_here(tmp_path, "operators", "CONVOLUTION", COLUMNS="80").stdout
     struct, _, rest = shown.partition("{")[2].partition("};")
     assert all(line.startswith("  ") for line in struct.strip("\n").splitlines())
@@ -237,7 +237,7 @@ def test_operators_keeps_further_lines_indented(tmp_path: Path) -> None:
     assert "== (FilterTensor.Sizes[1] * GroupCount" in shown
 
 
-def test_operators_as_markdown_has_a_row_for_each(tmp_path: Path) -> None:
+def test_operators_as_markdown_equals_the_table_of_the_documentation(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text("utf-8")
     table = dmlconf_here(tmp_path, "operators", "--markdown").stdout
     assert table.count("\n") == len(operator_names()) + 2
@@ -251,7 +251,7 @@ def test_validate_counts_what_it_checked(tmp_path: Path) -> None:
     assert done.stdout.strip() == f"1 case file with 3 cases and {known} operators are valid"
 
 
-def test_validate_warns_of_cases_that_judge_nothing(tmp_path: Path) -> None:
+def test_validate_warns_of_cases_that_accept_any_output(tmp_path: Path) -> None:
     file = write(tmp_path, OPEN, "open.yaml")
     done = dmlconf_here(tmp_path, "validate", file)
     assert done.returncode == 0
@@ -266,7 +266,7 @@ def test_validate_can_leave_warnings_out(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_a_case_says_cannot_control_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_of_a_case_do_not_reach_the_terminal(tmp_path: Path) -> None:
     text = MIXED.replace("name: right", 'name: right\n    note: "\\e]0;owned\\a\\e[31mred\\u202e"')
     path = write(tmp_path, text)
     shown = dmlconf_here(tmp_path, "show", "tile/tile/right", path)
@@ -275,7 +275,7 @@ def test_what_a_case_says_cannot_control_the_terminal(tmp_path: Path) -> None:
     assert "\\x1b[31mred\\u202e" in shown.stdout
 
 
-def test_colour_is_used_only_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_colour_is_used_only_on_request(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert "\x1b[" not in dmlconf_here(tmp_path, "run", path).stdout
     assert "\x1b[" in dmlconf_here(tmp_path, "run", path, "--color", "always").stdout
@@ -283,7 +283,7 @@ def test_colour_is_used_only_where_it_is_asked_for(tmp_path: Path) -> None:
     assert "\x1b[" not in never.stdout
 
 
-def test_quiet_prints_failures_and_the_end_only(tmp_path: Path) -> None:
+def test_quiet_prints_only_failures_and_the_result(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-q")
     assert done.stdout.splitlines() == [
         "FAILED tile/tile/wrong: expectation contradicts the reference (v9csu)",
@@ -297,7 +297,7 @@ def test_verbose_shows_why_cases_are_not_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash_source", "zsh_source", "fish_source"])
-def test_completion_scripts_are_there(tmp_path: Path, shell: str) -> None:
+def test_a_completion_script_is_printed_for_each_shell(tmp_path: Path, shell: str) -> None:
     done = dmlconf(tmp_path, _DMLCONF_COMPLETE=shell)
     assert "dmlconf" in done.stdout
 
@@ -313,7 +313,7 @@ def test_operators_and_cases_complete(tmp_path: Path) -> None:
     assert "tile/documented/example-1-three-by-three" in completed("dmlconf show tile/doc", 2)
 
 
-def test_a_closed_pipe_is_no_fault(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_list_without_a_traceback(tmp_path: Path) -> None:
     if os.name == "nt":
         pytest.skip("a POSIX shell is needed")
     import subprocess
@@ -364,7 +364,7 @@ cases:
         ("record", "-b", "faulty:zeros", "-o", "new.dmlrec"),
     ],
 )
-def test_a_case_that_must_be_rejected_says_so(
+def test_a_case_that_breaks_a_constraint_without_expecting_a_rejection_is_refused(
     tmp_path: Path, command: tuple[str, ...], text: str
 ) -> None:
     path = write(tmp_path, text)

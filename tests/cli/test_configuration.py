@@ -41,14 +41,14 @@ def folder(tmp_path: Path) -> Path:
     return below
 
 
-def test_the_nearest_file_above_gives_options(folder: Path) -> None:
+def test_options_come_from_the_nearest_configuration_file_above(folder: Path) -> None:
     assert dmlconf_here(folder, "run", "tile.yaml").returncode == 1
     assert dmlconf_here(folder, "run", "tile.yaml", "-b", "numpy").returncode == 0
     listed = dmlconf_here(folder, "list", "tile.yaml")
     assert [case["case"] for case in json.loads(listed.stdout)] == ["tile/tile/stated"]
 
 
-def test_a_profile_comes_before_the_rest_and_the_environment_before_both(folder: Path) -> None:
+def test_a_profile_overrides_the_file_and_the_environment_overrides_both(folder: Path) -> None:
     run = ["run", "tile.yaml", "--config-profile", "reference"]
     assert dmlconf_here(folder, *run).returncode == 0
     zeros = {"DMLCONF_RUN_BACKEND": "faulty:zeros"}
@@ -91,7 +91,7 @@ def test_a_profile_without_a_configuration_file_is_refused(tmp_path: Path) -> No
     assert "ci: there is no configuration file (dmlconf.toml or pyproject.toml)" in done.stderr
 
 
-def test_a_name_that_is_no_profile_of_the_file_is_one_of_certificates(folder: Path) -> None:
+def test_a_profile_name_that_the_file_lacks_means_a_certification_profile(folder: Path) -> None:
     write(folder, name="documented.yaml")
     level = ["list", "documented.yaml", "--tag", "documented", "--profile"]
     assert dmlconf_here(folder, *level, "6_4").returncode == 0
@@ -107,14 +107,14 @@ def test_every_command_but_seven_has_a_table() -> None:
     assert set(cli.list_commands(Context(cli))) - set(COMMANDS) == without
 
 
-def test_paths_of_the_file_hold_for_every_command_of_a_process(folder: Path) -> None:
+def test_paths_of_the_file_are_used_by_list_run_and_validate(folder: Path) -> None:
     (folder / "dmlconf.toml").write_text('paths = ["tile.yaml"]', encoding="utf-8")
     for command in ("list", "run", "validate"):
         done = dmlconf_here(folder, command)
         assert "1 case" in done.stdout + done.stderr, command
 
 
-def test_commands_on_certificates_heed_their_own_table_alone(tmp_path: Path) -> None:
+def test_certificate_commands_read_only_their_own_tables(tmp_path: Path) -> None:
     write(tmp_path, name="documented.yaml")
     (tmp_path / "dmlconf.toml").write_text(
         'paths = ["absent"]\nbackend = "faulty:zeros"\nsubstrate = "absent.yaml"\n'
@@ -141,7 +141,7 @@ def test_commands_on_certificates_heed_their_own_table_alone(tmp_path: Path) -> 
     assert "configuration file" not in unknown.stderr
 
 
-def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
+def test_pyproject_may_hold_the_options_in_its_table(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nname = "x"\n\n[tool.dmlconf]\nbackend = ["faulty:zeros"]\n', "utf-8"
@@ -168,7 +168,9 @@ def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
         ("failed = 'latest'\n", ":1:1: run has no option failed"),
     ],
 )
-def test_a_mistake_is_shown_at_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_mistake_in_the_configuration_file_is_shown_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     write(tmp_path)
     (tmp_path / "dmlconf.toml").write_text(text, "utf-8")
     done = dmlconf_here(tmp_path, "run", "tile.yaml")
@@ -176,7 +178,7 @@ def test_a_mistake_is_shown_at_its_line(tmp_path: Path, text: str, message: str)
     assert message in done.stderr, done.stderr
 
 
-def test_config_shows_what_holds_and_from_where(folder: Path) -> None:
+def test_config_shows_each_option_that_is_set_and_its_origin(folder: Path) -> None:
     file = folder.parent / "dmlconf.toml"
     variables = {"DMLCONF_RUN_TIMEOUT": "7"}
     done = dmlconf_here(folder, "config", "--config-profile", "ci", **variables)
@@ -208,7 +210,7 @@ def test_config_without_a_file_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["[tool]\ndmlconf = 5\n", "tool.dmlconf = 5\n", "[[tool.dmlconf]]\nquiet = true\n"]
 )
-def test_a_table_that_is_none_is_reported(tmp_path: Path, text: str) -> None:
+def test_an_entry_for_dmlconf_that_is_no_table_is_reported(tmp_path: Path, text: str) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     done = dmlconf_here(tmp_path, "list", "tile.yaml")

@@ -1,4 +1,4 @@
-"""`dmlconf devices --check` shows the results of checks, and fails if one of them does.
+"""`dmlconf devices --check` shows the results of checks, and fails if a check fails.
 
 Adapters are simulated here; tests/lab runs real checks.
 """
@@ -22,7 +22,7 @@ from tests.cli.test_devices import ARC, FILE, WARP
 PASSED = CheckResult("data types", CheckStatus.PASSED, "13 of 13 data types", 0.5)
 
 
-def play(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
+def simulate_checks(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
     """Simulate these results of an adapter's checks, and return the cases that the checks get."""
     given: list[Case] = []
 
@@ -42,7 +42,7 @@ def play(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
 
 def test_results_are_listed_by_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     declined = CheckResult("after a removal", CheckStatus.UNSUPPORTED, "it cannot be removed")
-    given = play(monkeypatch, PASSED, declined)
+    given = simulate_checks(monkeypatch, PASSED, declined)
     done = CliRunner().invoke(
         cli, ["devices", "--check", "--color", "never"], standalone_mode=False
     )
@@ -61,7 +61,7 @@ def test_results_are_listed_by_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_check_that_fails_or_breaks_fails_the_command(
     status: CheckStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play(monkeypatch, PASSED, CheckResult("feature queries", status, "wrong"))
+    simulate_checks(monkeypatch, PASSED, CheckResult("feature queries", status, "wrong"))
     done = CliRunner().invoke(cli, ["devices", "--check", "--json"], standalone_mode=False)
     assert done.return_value == ExitCode.FAILED
     [adapter] = json.loads(done.output)["adapters"]
@@ -75,7 +75,7 @@ def test_a_check_that_fails_or_breaks_fails_the_command(
         ("while opening it, the process died of SIGSEGV", CheckStatus.BROKEN),
     ],
 )
-def test_an_adapter_that_cannot_be_opened_has_no_check_that_passes(
+def test_all_checks_of_an_adapter_that_cannot_be_opened_are_unsupported_or_broken(
     refusal: str, status: CheckStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = Survey(FILE, (Surveyed(WARP, None, refusal),))

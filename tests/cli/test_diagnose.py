@@ -1,4 +1,5 @@
-"""`dmlconf diagnose` names what is to blame, writes files, and reports errors."""
+"""`dmlconf diagnose` names the causes of failures, writes its findings to files, and reports
+errors."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.cli.process import beginning, dmlconf, dmlconf_here, write
 NEGATED = "faulty:negated,where=max(Strides) > 1,only=metacommands"
 
 
-def test_a_case_needs_a_backend(tmp_path: Path) -> None:
+def test_diagnosing_a_case_without_a_backend_is_refused(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "diagnose", "gemm/matrix")
     assert done.returncode == 2
     assert "there is no file" in done.stderr
@@ -48,7 +49,7 @@ def test_a_run_without_failures_has_nothing_to_diagnose(tmp_path: Path) -> None:
 
 
 @pytest.mark.diagnosis
-def test_a_run_of_all_operators_names_the_condition_at_its_beginning(tmp_path: Path) -> None:
+def test_failures_of_many_operators_are_summed_up_by_their_common_condition(tmp_path: Path) -> None:
     options = "--quick", "--without-tag", "model", "--log", "run.jsonl"
     run = dmlconf(tmp_path, "run", *options, "-b", "faulty:zeros,where=NAN in Data")
     assert run.returncode == 1

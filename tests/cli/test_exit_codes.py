@@ -21,13 +21,13 @@ from dmlconf.verdicts.verdict import Status
 from tests.cli.process import beginning, dmlconf, dmlconf_here, text_of, write
 
 
-def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
+def test_exit_code_0_if_no_verdict_fails(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", write(tmp_path))
     assert done.returncode == 0
     assert "PASSED: 1 passed of 1 case" in done.stdout
 
 
-def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
+def test_exit_code_0_for_documented_cases_of_the_bundled_suite(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "--tag", "documented")
     assert done.returncode == 0, done.stdout + done.stderr
     # A few cases are unchecked: recordings have no outputs that only shader model 6 can compute.
@@ -52,20 +52,20 @@ def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
         ("error", "backend error"),
     ],
 )
-def test_1_when_a_verdict_fails(tmp_path: Path, fault: str, message: str) -> None:
+def test_exit_code_1_if_a_verdict_fails(tmp_path: Path, fault: str, message: str) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", f"faulty:{fault}")
     assert done.returncode == 1
     assert f"tile/tile/stated: {message}" in done.stdout or f"tile/stated: {message}" in done.stdout
     assert "FAILED: 1 of 1 case fails the run" in done.stdout
 
 
-def test_1_when_a_backend_hangs(tmp_path: Path) -> None:
+def test_exit_code_1_if_a_backend_hangs(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "faulty:hang", "--timeout", "0.5")
     assert done.returncode == 1
     assert "BROKEN tile/tile/stated: hang" in done.stdout
 
 
-def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
+def test_exit_code_1_if_the_run_stops_at_the_first_failure(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "faulty:zeros", "-x")
     assert done.returncode == 1
     assert "not run" in done.stdout
@@ -93,7 +93,7 @@ def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
         (["report"], "there is no earlier run"),
     ],
 )
-def test_2_for_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_exit_code_2_for_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -101,7 +101,7 @@ def test_2_for_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -
 
 
 @pytest.mark.parametrize("command", ["run", "list", "validate"])
-def test_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
+def test_exit_code_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
     path = write(tmp_path, "operator: TILE\ncases: [{name: a, dsc: {}}]\n")
     done = dmlconf_here(tmp_path, command, path)
     assert done.returncode == 3
@@ -110,7 +110,7 @@ def test_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_3_for_what_is_not_there_or_holds_no_case(tmp_path: Path) -> None:
+def test_exit_code_3_for_a_missing_file_and_a_folder_without_cases(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = dmlconf_here(tmp_path, "run", "empty", "nothing.yaml")
     assert done.returncode == 3
@@ -118,7 +118,7 @@ def test_3_for_what_is_not_there_or_holds_no_case(tmp_path: Path) -> None:
     assert "there is no such file or folder" in done.stderr
 
 
-def test_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
+def test_exit_code_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "report", write(tmp_path))
     assert done.returncode == 3
     assert "not JSON" in done.stderr
@@ -133,7 +133,9 @@ def test_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
         ("numpy:fast", "takes no argument"),
     ],
 )
-def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, message: str) -> None:
+def test_exit_code_4_if_a_backend_cannot_be_used(
+    tmp_path: Path, backend: str, message: str
+) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", backend)
     assert done.returncode == 4
     assert message in done.stderr
@@ -152,7 +154,9 @@ def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, message: 
         (["--feature-level", "1_0"], "no case was selected"),
     ],
 )
-def test_5_when_no_case_is_selected(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_exit_code_5_if_no_case_is_selected(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
     path = write(tmp_path, name="tile.yaml")
     done = dmlconf_here(tmp_path, "run", path, *arguments)
     assert done.returncode == 5
@@ -167,13 +171,15 @@ def test_5_when_no_case_is_selected(tmp_path: Path, arguments: list[str], messag
         (5, ["run", "tile.yaml", "-k", "nothing-is-called-so"]),
     ],
 )
-def test_a_process_ends_with_the_code(tmp_path: Path, code: int, arguments: list[str]) -> None:
+def test_the_process_ends_with_the_exit_code(
+    tmp_path: Path, code: int, arguments: list[str]
+) -> None:
     write(tmp_path)
     assert dmlconf(tmp_path, *arguments).returncode == code
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
+def test_exit_code_6_if_the_run_is_interrupted(tmp_path: Path) -> None:
     path = write(tmp_path)
     log = tmp_path / "run.jsonl"
     process = beginning(tmp_path, "run", path, "-b", "faulty:hang", "--log", log)
@@ -187,7 +193,7 @@ def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
     assert [verdict.status for verdict in read_log(log).verdicts] == [Status.NOT_RUN]
 
 
-def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
+def test_exit_code_70_for_a_bug_in_dmlconf_itself(tmp_path: Path) -> None:
     """The package rich, replaced by one that fails, stands for a bug in dmlconf."""
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise RuntimeError('foul')\n", "utf-8")
@@ -198,9 +204,9 @@ def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
     assert "This is a bug in dmlconf itself" in done.stderr
 
 
-def kinds(of: type[ExpectedError]) -> list[type[ExpectedError]]:
+def subclasses(error_class: type[ExpectedError]) -> list[type[ExpectedError]]:
     """Return all classes derived from an error, directly or not."""
-    return [each for kind in of.__subclasses__() for each in (kind, *kinds(kind))]
+    return [each for kind in error_class.__subclasses__() for each in (kind, *subclasses(kind))]
 
 
 def test_every_error_that_a_person_can_fix_has_an_exit_code() -> None:
@@ -212,7 +218,7 @@ def test_every_error_that_a_person_can_fix_has_an_exit_code() -> None:
         except ModuleNotFoundError as error:  # A module may need an extra that is not installed.
             if not str(error.name).startswith("onnx"):
                 raise
-    known = kinds(ExpectedError)
+    known = subclasses(ExpectedError)
     assert len(known) > 10
     for kind in known:
         assert exit_code_of(kind.__new__(kind)) not in (ExitCode.SUCCESS, ExitCode.INTERNAL)

@@ -1,4 +1,4 @@
-"""Cached figures, judgements and facts are used only for equal cases, values and recordings."""
+"""What earlier runs computed of cases is cached, and used only for equal cases and recordings."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ CHANGES = pytest.mark.parametrize(
 
 
 @CHANGES
-def test_cached_figures_hold_for_the_same_case_alone(tmp_path: Path, old: str, new: str) -> None:
+def test_cached_figures_are_used_only_for_the_same_case(tmp_path: Path, old: str, new: str) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
     change_figures(tmp_path, margin=0.25)
@@ -124,7 +124,7 @@ def test_cached_figures_hold_for_the_same_case_alone(tmp_path: Path, old: str, n
     assert margins(run(tmp_path)) == {0.0}
 
 
-def test_cached_figures_pass_no_values_of_another_backend(tmp_path: Path) -> None:
+def test_cached_figures_are_not_used_for_values_of_another_backend(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
     assert change_figures(tmp_path) == 21
@@ -132,7 +132,7 @@ def test_cached_figures_pass_no_values_of_another_backend(tmp_path: Path) -> Non
     assert {each["status"] for each in verdicts} == {"failed"}
 
 
-def test_cached_figures_pass_no_other_expected_values(tmp_path: Path) -> None:
+def test_cached_figures_are_not_used_for_other_expected_values(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
     write(tmp_path, FILE.replace("=2 * Value", "=2 * Value + 1"), "gemm.yaml")
@@ -140,21 +140,21 @@ def test_cached_figures_pass_no_other_expected_values(tmp_path: Path) -> None:
     assert change_figures(tmp_path, margin=0.25) == 21, "figures of a failure were cached"
 
 
-def test_figures_of_a_failure_do_not_count(tmp_path: Path) -> None:
+def test_cached_figures_of_a_failure_are_not_used(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
     change_figures(tmp_path, margin=3.0, differing=1)
     assert run(tmp_path) == first
 
 
-def test_figures_that_lack_an_output_do_not_count(tmp_path: Path) -> None:
+def test_cached_figures_that_lack_an_output_are_not_used(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
     assert change_cache(tmp_path, "figures", dict.clear) == 21
     assert run(tmp_path) == first
 
 
-def test_figures_of_a_dispute_do_not_count_without_it(tmp_path: Path) -> None:
+def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_path: Path) -> None:
     scaled = FILE.replace("=2 * Value", "=2.2 * Value")
     disputed = scaled.replace("    expect:", "    disputes: reference\n    expect:")
     write(tmp_path, disputed, "gemm.yaml")
@@ -175,7 +175,7 @@ def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
 
 
 @CHANGES
-def test_cached_judgements_hold_for_the_same_entry_alone(
+def test_cached_judgements_are_used_only_for_the_same_entry(
     tmp_path: Path, old: str, new: str
 ) -> None:
     write(tmp_path, FILE, "gemm.yaml")
@@ -188,26 +188,26 @@ def test_cached_judgements_hold_for_the_same_entry_alone(
 UNSTATED = FILE.replace('    expect: {OutputTensor: ["=2 * Value"]}\n', "")
 
 
-def recorded(folder: Path, backend: str) -> None:
+def record(folder: Path, backend: str) -> None:
     """Record the outcomes of a backend as if they were DirectML's."""
     name = "directml-1.0.dmlrec"
     done = dmlconf_here(folder, "record", "gemm.yaml", "-b", backend, "-o", name)
     assert done.returncode == 0, done.stderr
 
 
-def test_cached_judgements_hold_for_the_same_recording_alone(tmp_path: Path) -> None:
+def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) -> None:
     against = ("--against", "recording:directml-1.0.dmlrec")
     write(tmp_path, UNSTATED, "gemm.yaml")
-    recorded(tmp_path, "faulty:level=6_4")
+    record(tmp_path, "faulty:level=6_4")
     assert origins(run(tmp_path, more=against)) == {"recorded"}
     assert change_cache(tmp_path, "judged", lambda record: record.__setitem__(1, "stated")) == 21
     assert origins(run(tmp_path, more=against)) == {"stated"}
-    recorded(tmp_path, "faulty:negated")
+    record(tmp_path, "faulty:negated")
     verdicts = run(tmp_path, code=1, more=against).values()
     assert {each["status"] for each in verdicts} == {"failed"}
 
 
-def test_which_cases_a_recording_has_is_cached_for_the_same_recording_alone(
+def test_the_cached_list_of_recorded_cases_is_used_only_for_the_same_recording(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, UNSTATED.replace("range(1, 22)", "range(1, 23)"), "gemm.yaml")
@@ -235,7 +235,7 @@ def test_which_cases_a_recording_has_is_cached_for_the_same_recording_alone(
     assert {each["status"] for each in run(tmp_path, code=7).values()} == {"unchecked"}
 
 
-def test_facts_of_cases_are_cached_for_the_same_entry_alone(tmp_path: Path) -> None:
+def test_cached_facts_of_cases_are_used_only_for_the_same_entry(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
     facts = {"Alpha": 7.5}
@@ -248,7 +248,7 @@ def test_facts_of_cases_are_cached_for_the_same_entry_alone(tmp_path: Path) -> N
     assert run(tmp_path) == first, "a damaged record counts"
 
 
-def test_a_case_that_now_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Path) -> None:
+def test_a_changed_case_that_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
     # Only the seventh case breaks the constraint: reading the file checks the first one.
@@ -261,7 +261,7 @@ def test_a_case_that_now_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Pa
     assert "but expects no rejection" in done.stderr
 
 
-def test_each_run_says_that_a_recording_is_stale(tmp_path: Path) -> None:
+def test_every_run_warns_of_a_stale_recording(tmp_path: Path) -> None:
     write(tmp_path, UNSTATED, "gemm.yaml")
     (tmp_path / "recordings").mkdir()
     recording = ("record", "gemm.yaml", "-b", "faulty:level=6_4", "-o", "recordings/one.dmlrec")

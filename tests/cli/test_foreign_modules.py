@@ -1,4 +1,4 @@
-"""Modules in the working folder are never executed, though they have names that dmlconf imports."""
+"""Modules in the working folder are never executed, even if named like those dmlconf imports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = (
 
 
 @pytest.fixture
-def strange(tmp_path: Path) -> Path:
+def working_folder(tmp_path: Path) -> Path:
     """Return a folder whose modules leave a trace if they are executed."""
     for name in NAMES:
         trace = f"open({str(tmp_path / 'executed')!r}, 'a').write({name!r} + '\\n')\n"
@@ -32,7 +32,7 @@ def strange(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def installed(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_installed(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run dmlconf as its script does: the working folder is not on the path."""
     script = folder / "bin" / "dmlconf"
     script.parent.mkdir(exist_ok=True)
@@ -53,17 +53,21 @@ def executed(folder: Path) -> str:
     return trace.read_text("utf-8") if trace.exists() else ""
 
 
-def test_workers_execute_none(strange: Path) -> None:
-    write(strange)
-    done = installed(strange, "run", "tile.yaml", "-b", "faulty:zeros", "-j", "2")
-    assert executed(strange) == ""
+def test_workers_execute_no_module_of_the_working_folder(working_folder: Path) -> None:
+    write(working_folder)
+    done = run_installed(working_folder, "run", "tile.yaml", "-b", "faulty:zeros", "-j", "2")
+    assert executed(working_folder) == ""
     assert done.returncode == 1, done.stderr
 
 
-def test_a_child_that_judges_a_recording_executes_none(strange: Path) -> None:
-    write(strange)
-    record = installed(strange, "record", "tile.yaml", "-b", "numpy", "-o", "one.dmlrec")
+def test_comparing_recordings_executes_no_module_of_the_working_folder(
+    working_folder: Path,
+) -> None:
+    write(working_folder)
+    record = run_installed(working_folder, "record", "tile.yaml", "-b", "numpy", "-o", "one.dmlrec")
     assert record.returncode == 0, record.stderr
-    done = installed(strange, "compare", "one.dmlrec", "one.dmlrec", "--suite", "tile.yaml")
-    assert executed(strange) == ""
+    done = run_installed(
+        working_folder, "compare", "one.dmlrec", "one.dmlrec", "--suite", "tile.yaml"
+    )
+    assert executed(working_folder) == ""
     assert "judging the outcomes" in done.stderr

@@ -88,7 +88,7 @@ def test_the_token_moves_from_the_address_into_a_cookie(history: Database) -> No
     assert (code, headers["Content-Type"][:20]) == (200, "application/atom+xml")
 
 
-def test_requests_of_other_kinds_are_answered_properly(history: Database) -> None:
+def test_head_post_and_unknown_paths_get_the_right_status(history: Database) -> None:
     application = Application(history, TOKEN, print)
     cookie = f"dmlconf-history={TOKEN}"
     code, headers, body = ask(application, "/", method="HEAD", cookie=cookie)
@@ -103,7 +103,7 @@ def test_requests_of_other_kinds_are_answered_properly(history: Database) -> Non
         assert b'href="/index.html"' in body
 
 
-def test_the_pages_show_runs_as_they_come(history: Database) -> None:
+def test_the_pages_show_a_run_as_soon_as_it_is_added(history: Database) -> None:
     application = Application(history, TOKEN, print)
     cookie = f"dmlconf-history={TOKEN}"
     assert b"Run #1 of" in ask(application, "/", cookie=cookie)[2]
@@ -115,14 +115,14 @@ def test_the_pages_show_runs_as_they_come(history: Database) -> None:
 def test_a_database_that_cannot_be_read_is_reported_without_a_traceback(
     history: Database, tmp_path: Path
 ) -> None:
-    said: list[str] = []
-    application = Application(history, TOKEN, said.append)
+    messages: list[str] = []
+    application = Application(history, TOKEN, messages.append)
     history.engine.dispose()
     (tmp_path / "h.sqlite").write_bytes(b"no database" * 100)
     code, _, body = ask(application, "/", cookie=f"dmlconf-history={TOKEN}")
     assert code == 503
     assert b"cannot be read" in body
-    assert "not a database" in said[0]
+    assert "not a database" in messages[0]
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def test_a_browser_gets_pages_until_ctrl_c(history: Database, tmp_path: Path) ->
         assert "Traceback" not in errors
 
 
-def test_a_token_that_can_be_guessed_is_refused(history: Database, tmp_path: Path) -> None:
+def test_a_short_token_is_refused_and_not_printed(history: Database, tmp_path: Path) -> None:
     done = dmlconf_here(
         tmp_path,
         "history",

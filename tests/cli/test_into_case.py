@@ -71,7 +71,7 @@ cases:
     Axis: 0"""
 
 
-def filled(directory: Path, text: str, *more: str | Path) -> str:
+def text_with_expectations(directory: Path, text: str, *more: str | Path) -> str:
     """Record expected values into a case file with this text, and return its new text."""
     path = write(directory, text, "mine.yaml")
     done = dmlconf_here(directory, "record", *(more or [path]), "--into-case", "-b", RIGHT)
@@ -93,25 +93,25 @@ def recorded_by(text: str) -> str:
     return str(yaml.safe_load(text)["cases"][0]["recorded"]).partition(" ")[2]
 
 
-def test_comments_and_layout_stay(tmp_path: Path) -> None:
-    text = filled(tmp_path, CASES)
+def test_comments_and_layout_of_the_case_file_are_kept(tmp_path: Path) -> None:
+    text = text_with_expectations(tmp_path, CASES)
     assert text == FILLED.replace("VERSION", recorded_by(text))
     large = np.load(tmp_path / "element_wise_sqrt-mine-large.OutputTensor.npy")
     assert np.array_equal(large, np.sqrt(np.arange(300, dtype="f4")))
 
 
-def test_one_case_of_a_file_is_named_as_in_show(tmp_path: Path) -> None:
-    text = filled(tmp_path, CASES, "element_wise_sqrt/mine/small", "mine.yaml")
+def test_expected_values_can_be_recorded_for_one_case_of_a_file(tmp_path: Path) -> None:
+    text = text_with_expectations(tmp_path, CASES, "element_wise_sqrt/mine/small", "mine.yaml")
     assert ["expect" in each for each in yaml.safe_load(text)["cases"]] == [True, False]
 
 
-def test_arrays_of_tensors_and_a_file_without_a_last_line_end(tmp_path: Path) -> None:
-    text = filled(tmp_path, SPLIT)
+def test_outputs_of_an_array_are_written_to_a_file_without_final_newline(tmp_path: Path) -> None:
+    text = text_with_expectations(tmp_path, SPLIT)
     assert text.startswith(SPLIT + "\n  recorded: ")
     assert text.endswith("\n    OutputTensors:\n      - [-1]\n      - [2, 3]\n")
 
 
-def test_line_ends_of_windows_stay(tmp_path: Path) -> None:
+def test_windows_line_endings_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(SPLIT.replace("\n", "\r\n").encode())
     done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", RIGHT)
@@ -120,12 +120,15 @@ def test_line_ends_of_windows_stay(tmp_path: Path) -> None:
 
 
 def test_values_that_contradict_the_reference_are_refused(tmp_path: Path) -> None:
-    code, said = refused(tmp_path, CASES, "faulty:negated")
+    code, expected_message = refused(tmp_path, CASES, "faulty:negated")
     assert code == 1
-    assert "not recorded: element_wise_sqrt/mine/small: the expected value and the ref" in said
+    assert (
+        "not recorded: element_wise_sqrt/mine/small: the expected value and the ref"
+        in expected_message
+    )
 
 
-def test_a_dispute_takes_values_that_contradict_the_reference(tmp_path: Path) -> None:
+def test_a_case_that_disputes_the_reference_takes_values_that_contradict_it(tmp_path: Path) -> None:
     path = write(tmp_path, SPLIT + "\n  disputes: reference\n  note: Why.\n", "mine.yaml")
     done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", "faulty:zeros")
     assert done.returncode == 0, done.stderr
@@ -133,7 +136,7 @@ def test_a_dispute_takes_values_that_contradict_the_reference(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected_message"),
     [
         (("- name: mine", "- matrix: {N: [1, 2]}"), "a matrix stands for many cases"),
         (("Axis: 0", "Axis: 0\n  expect: {OutputTensors: [[-1], [2, 3]]}"), "already states"),
@@ -141,11 +144,11 @@ def test_a_dispute_takes_values_that_contradict_the_reference(tmp_path: Path) ->
     ],
 )
 def test_entries_that_cannot_hold_expected_values_are_refused_with_their_line(
-    tmp_path: Path, change: tuple[str, str], said: str
+    tmp_path: Path, change: tuple[str, str], expected_message: str
 ) -> None:
     code, message = refused(tmp_path, SPLIT.replace(*change))
     assert code == 3
-    assert said in message
+    assert expected_message in message
     assert "mine.yaml:" in message
 
 
@@ -157,19 +160,19 @@ def test_an_entry_within_braces_is_refused_with_its_line(tmp_path: Path) -> None
     assert "within braces" in message
 
 
-def test_the_reference_gives_no_expected_values(tmp_path: Path) -> None:
+def test_expected_values_from_the_reference_are_refused(tmp_path: Path) -> None:
     code, message = refused(tmp_path, SPLIT, "numpy")
     assert code == 2
     assert "never come from the reference" in message
 
 
-def test_into_case_needs_a_case_file(tmp_path: Path) -> None:
+def test_option_into_case_without_a_case_file_is_refused(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "record", "split/mine", "--into-case", "-b", RIGHT)
     assert done.returncode == 2
     assert "name its path" in done.stderr
 
 
-def test_numbers_come_back_as_they_were() -> None:
+def test_the_text_of_a_number_is_read_back_to_the_same_bits() -> None:
     rng = np.random.default_rng(1)
     for data_type, bits in (("f2", "u2"), ("f4", "u4"), ("f8", "u8")):
         numbers = rng.integers(0, np.iinfo(bits).max, 2000, dtype=bits).view(data_type)

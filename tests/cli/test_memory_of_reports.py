@@ -1,4 +1,7 @@
-"""A run's plan, but for cases of hints, is freed before reports are made: both can be large."""
+"""The plan of a run is freed before its reports are made, because both can be large.
+
+Only cases outside the bundled suite are kept, for the hints in reports.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Plan(list[PlannedCase]):
 
 
 @pytest.mark.parametrize("many", [1, 1000])
-def test_nothing_holds_the_plan_while_reports_are_made(
+def test_the_plan_is_freed_before_reports_are_made(
     tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_target, "LARGEST_HINTED_PLAN", many)
@@ -62,7 +65,7 @@ def test_nothing_holds_the_plan_while_reports_are_made(
     assert alive == [False]
 
 
-def test_only_cases_outside_the_bundled_suite_stay_for_hints(tmp_path: Path) -> None:
+def test_only_cases_outside_the_bundled_suite_are_kept_for_hints(tmp_path: Path) -> None:
     own = plan(tmp_path)
     theirs = list(bundled("tile/documented.yaml").plan())
     assert theirs

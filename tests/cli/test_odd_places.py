@@ -1,4 +1,4 @@
-"""Paths too long or not UTF-8, deleted folders, and pipes or devices for files cause no crash."""
+"""Paths that are too long or not UTF-8, deleted folders, pipes and devices cause no crash."""
 
 from __future__ import annotations
 
@@ -14,27 +14,31 @@ import pytest
 from dmlconf.run_log.log import read_log
 from tests.cli.process import DMLCONF, TILE, dmlconf, dmlconf_here, environment, write
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only on Linux are names of files bytes"
+)
 
 
 @pytest.fixture
-def odd(tmp_path: Path) -> str:
+def name_not_utf8(tmp_path: Path) -> str:
     """Write a case file whose name is not UTF-8, and return the name."""
     name = os.fsdecode(b"odd-\xff.yaml")
     (tmp_path / name).write_text(TILE, encoding="utf-8")
     return name
 
 
-def test_a_file_whose_name_is_no_text_runs_and_is_reported(tmp_path: Path, odd: str) -> None:
+def test_a_file_whose_name_is_not_utf8_runs_and_is_reported(
+    tmp_path: Path, name_not_utf8: str
+) -> None:
     names = ("json:x.json", "junit:x.xml", "markdown:x.md", "text:x.txt")
     reports = [part for name in names for part in ("--report", name)]
-    done = dmlconf(tmp_path, "run", odd, "--log", "run.jsonl", *reports)
+    done = dmlconf(tmp_path, "run", name_not_utf8, "--log", "run.jsonl", *reports)
     assert done.returncode == 0, done.stderr
     [verdict] = json.loads((tmp_path / "x.json").read_text("utf-8"))["verdicts"]
     assert verdict["case"] == read_log(tmp_path / "run.jsonl").verdicts[0].case
     for name in names:
         assert (tmp_path / name.partition(":")[2]).stat().st_size > 0
-    assert r"odd-\udcff" in dmlconf(tmp_path, "list", odd).stdout
+    assert r"odd-\udcff" in dmlconf(tmp_path, "list", name_not_utf8).stdout
 
 
 def test_each_entry_of_a_folder_that_is_no_regular_file_is_reported(tmp_path: Path) -> None:
@@ -60,7 +64,7 @@ def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> Non
 
 
 @pytest.mark.hostile
-def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
+def test_commands_in_a_deleted_working_folder_end_with_ordinary_exit_codes(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join(DMLCONF)}"
     run = "run -o TILE --quick -q"
     file = write(tmp_path)
@@ -81,7 +85,7 @@ def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
     assert codes == [0, 3, 2, 0, 1]
 
 
-def test_a_report_into_a_pipe_without_reader_does_not_wait(tmp_path: Path) -> None:
+def test_a_report_into_a_pipe_without_reader_fails_at_once(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     os.mkfifo(tmp_path / "pipe")
     done = dmlconf(tmp_path, "run", "case.yaml", "--report", "json:pipe")
@@ -89,7 +93,7 @@ def test_a_report_into_a_pipe_without_reader_does_not_wait(tmp_path: Path) -> No
     assert "--report json:pipe could not be written: No such device or address" in done.stderr
 
 
-def test_a_pipe_is_no_log_to_resume(tmp_path: Path) -> None:
+def test_resuming_from_a_named_pipe_is_refused(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     os.mkfifo(tmp_path / "pipe")
     done = dmlconf(tmp_path, "run", "case.yaml", "--resume", "pipe")

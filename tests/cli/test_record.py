@@ -35,7 +35,7 @@ cases:
 
 
 @pytest.fixture(scope="module")
-def right(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A recording of the suite above."""
     directory = tmp_path_factory.mktemp("recorded")
     return record(directory, write(directory, MIXED)).read_bytes()
@@ -49,18 +49,18 @@ def record(directory: Path, *arguments: str | Path) -> Path:
     return path
 
 
-def kept(directory: Path, recording: bytes) -> Path:
+def write_recording(directory: Path, recording: bytes) -> Path:
     """Write a recording, and return its path."""
     path = directory / "x.dmlrec"
     path.write_bytes(recording)
     return path
 
 
-def inside(directory: Path) -> list[str]:
+def names_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_records_and_replays(tmp_path: Path) -> None:
+def test_a_recording_is_replayed_with_passing_verdicts(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     path = record(tmp_path, suite)
     done = dmlconf_here(tmp_path, "run", suite, "-b", f"recording:{path}", "--log", "log.jsonl")
@@ -73,25 +73,25 @@ def test_records_and_replays(tmp_path: Path) -> None:
     assert parallel.returncode == 0
 
 
-def test_says_what_it_recorded(tmp_path: Path) -> None:
+def test_record_prints_how_many_cases_it_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     done = dmlconf_here(tmp_path, "record", suite, "-b", RIGHT, "-o", "x.dmlrec")
     count = len(read_recording(tmp_path / "x.dmlrec").entries)
     assert done.stdout == f"x.dmlrec: recorded {count} of {count} cases\n"
     assert done.stderr == ""
-    assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
+    assert names_in(tmp_path) == ["tile.yaml", "x.dmlrec"]
 
 
-def test_the_same_bytes_when_recorded_again_with_any_number_of_workers(tmp_path: Path) -> None:
+def test_recording_again_with_more_workers_gives_the_same_bytes(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     first = record(tmp_path, suite).read_bytes()
     assert record(tmp_path, suite, "-j", "3").read_bytes() == first
 
 
-def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path, right: bytes) -> None:
+def test_unchecked_cases_are_checked_against_a_recording(tmp_path: Path, recording: bytes) -> None:
     suite = write(tmp_path, MIXED)
     before = dmlconf_here(tmp_path, "run", suite, "--report", "json")
-    path = kept(tmp_path, right)
+    path = write_recording(tmp_path, recording)
     after = dmlconf_here(
         tmp_path, "run", suite, "--against", f"recording:{path}", "--report", "json"
     )
@@ -104,9 +104,9 @@ def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path, right: bytes)
     assert after.returncode == 0
 
 
-def test_wrong_results_fail_against_a_recording(tmp_path: Path, right: bytes) -> None:
+def test_wrong_results_fail_against_a_recording(tmp_path: Path, recording: bytes) -> None:
     suite = write(tmp_path, MIXED)
-    path = kept(tmp_path, right)
+    path = write_recording(tmp_path, recording)
     done = dmlconf_here(
         tmp_path, "run", suite, "-b", "faulty:zeros", "--against", f"recording:{path}"
     )
@@ -123,8 +123,8 @@ def own_suite(directory: Path, recording: bytes) -> Path:
     return folder
 
 
-def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, right: bytes) -> None:
-    own_suite(tmp_path, right)
+def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, recording: bytes) -> None:
+    own_suite(tmp_path, recording)
     done = dmlconf_here(tmp_path, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)
     own = str(Path("suite", "recordings", "a.dmlrec"))
@@ -138,10 +138,10 @@ def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, right: bytes)
     assert json.loads(numpy.stdout)["summary"]["unchecked"] > 0
 
 
-def test_a_stale_recording_of_the_suite_is_warned_of_and_passes_nothing(
-    tmp_path: Path, right: bytes
+def test_a_stale_recording_of_the_suite_causes_a_warning_and_is_not_used(
+    tmp_path: Path, recording: bytes
 ) -> None:
-    folder = own_suite(tmp_path, right)
+    folder = own_suite(tmp_path, recording)
     write(folder, MIXED.replace(".inf, -.inf", "1, 2"))
     done = dmlconf_here(tmp_path, "run", "suite", "--log", "log.jsonl")
     assert done.returncode == 0
@@ -154,8 +154,8 @@ def test_a_stale_recording_of_the_suite_is_warned_of_and_passes_nothing(
     assert verdicts["tile/tile[DataType=INT8]"].status == "passed"
 
 
-def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, right: bytes) -> None:
-    path = kept(tmp_path, right)
+def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, recording: bytes) -> None:
+    path = write_recording(tmp_path, recording)
     other = MIXED.replace(".inf, -.inf", "1, 2").replace("name: invalid", "name: unknown")
     suite = write(tmp_path, other)
     done = dmlconf_here(tmp_path, "run", suite, "-b", f"recording:{path}")
@@ -166,8 +166,10 @@ def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, right: by
     assert "the recording has no such case" in done.stdout
 
 
-def test_exit_code_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -> None:
-    path = kept(tmp_path, right)
+def test_exit_code_4_for_a_stale_recording_to_compare_with(
+    tmp_path: Path, recording: bytes
+) -> None:
+    path = write_recording(tmp_path, recording)
     stale = len(read_recording(path).entries) - 1
     other = MIXED.replace("fill: sequence", "fill: {constant: {value: 2}}")
     suite = write(tmp_path, other.replace(".inf, -.inf", "1, 2"))
@@ -184,8 +186,8 @@ def test_exit_code_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right
     assert not (tmp_path / "log.jsonl").exists()
 
 
-def test_exit_code_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> None:
-    path = kept(tmp_path, right)
+def test_exit_code_4_for_a_recording_of_another_suite(tmp_path: Path, recording: bytes) -> None:
+    path = write_recording(tmp_path, recording)
     done = dmlconf_here(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
     assert done.returncode == 4
     assert "was made for another suite" in done.stderr
@@ -201,13 +203,13 @@ def test_exit_code_4_for_a_recording_of_another_suite(tmp_path: Path, right: byt
         (b"half", "not a recording"),
     ],
 )
-def test_exit_code_4_for_what_is_no_recording(
-    tmp_path: Path, right: bytes, use: str, content: bytes | None, message: str
+def test_exit_code_4_for_a_file_that_is_no_recording(
+    tmp_path: Path, recording: bytes, use: str, content: bytes | None, message: str
 ) -> None:
     suite = write(tmp_path, MIXED)
     path = tmp_path / "x.dmlrec"
     if content == b"half":
-        whole = right
+        whole = recording
         path.write_bytes(whole[: len(whole) // 2])
     elif content is not None:
         path.write_bytes(content)
@@ -243,7 +245,7 @@ def test_cases_that_break_are_reported_and_not_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["no-output", "wrong-type", "wrong-sizes"])
-def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault: str) -> None:
+def test_no_file_is_written_if_nothing_can_be_recorded(tmp_path: Path, fault: str) -> None:
     suite = write(tmp_path)
     old = tmp_path / "x.dmlrec"
     old.write_bytes(b"old")
@@ -252,7 +254,7 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
     assert "1 case broken: other outputs than the desc has" in done.stderr
     assert "nothing could be recorded" in done.stderr
     assert old.read_bytes() == b"old"
-    assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
+    assert names_in(tmp_path) == ["tile.yaml", "x.dmlrec"]
 
 
 def test_cases_that_the_backend_may_decline_are_not_recorded(tmp_path: Path) -> None:
@@ -318,14 +320,14 @@ def test_failures_by_limits_of_a_substrate_are_not_recorded(tmp_path: Path) -> N
         (["-b", "numpy", "-o", "x.dmlrec", "nothing.yaml"], 3, "no such file or folder"),
     ],
 )
-def test_errors_have_their_exit_codes(
+def test_wrong_arguments_of_record_have_their_exit_codes(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     done = dmlconf_here(tmp_path, "record", *arguments)
     assert done.returncode == code
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-    assert inside(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 def test_a_recorded_case_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:

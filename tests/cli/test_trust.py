@@ -100,7 +100,7 @@ def test_a_plugin_that_diagnose_also_runs_must_be_allowed(checkout: Path) -> Non
     "setting",
     ['allow-backend = "numpy"', 'max-waived = "100%"', 'key = "their.pub.pem"', 'paths = "."'],
 )
-def test_demands_on_a_certificate_are_not_for_its_sender(checkout: Path, setting: str) -> None:
+def test_demands_on_certificates_in_the_file_must_be_allowed(checkout: Path, setting: str) -> None:
     configured(checkout, f"[verify]\n{setting}")
     done = run(checkout, "it.dmlcert", command="verify")
     assert done.returncode == 3
@@ -141,7 +141,7 @@ def test_a_permission_can_be_withdrawn(checkout: Path) -> None:
     assert run(checkout).returncode == 3
 
 
-def test_one_run_can_trust_the_file(checkout: Path) -> None:
+def test_option_trust_config_allows_the_file_for_one_run(checkout: Path) -> None:
     configured(checkout, 'report = "json:../elsewhere/x.json"')
     assert run(checkout, "--trust-config").returncode == 0
     assert run(checkout).returncode == 3
@@ -165,7 +165,7 @@ def test_config_shows_what_is_not_allowed(checkout: Path) -> None:
     assert "not allowed" not in run(checkout, command="config").stdout
 
 
-def test_there_must_be_a_file_to_allow(tmp_path: Path) -> None:
+def test_allowing_without_a_configuration_file_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "allow", command="config")
     assert done.returncode == 2
     assert "there is no file to allow" in done.stderr

@@ -81,7 +81,7 @@ def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_results_of_checks_of_a_file_are_kept(tmp_path: Path) -> None:
+def test_problems_found_in_a_file_are_cached(tmp_path: Path) -> None:
     write(tmp_path, STATED, "reduce.yaml")
     cache = tmp_path / "cache"
     first = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
@@ -92,7 +92,7 @@ def test_results_of_checks_of_a_file_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
-    """Only the second case of MATRIX is wrong; a file that counts as valid would hide that."""
+    """Only the second case of MATRIX is wrong, which is not noticed if the file counts as valid."""
     right, wrong = MEAN, MATRIX
     store = Store(tmp_path / "cache")
     settings = {"DMLCONF_CACHE": str(store.folder)}

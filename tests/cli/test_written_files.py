@@ -1,4 +1,4 @@
-"""Which files commands write, replace and remove, and that NaN is no limit."""
+"""Which files commands write, replace and remove; and NaN is refused as a limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.cli.process import beginning, dmlconf_here, text_of, write
         ["--log", "x", "--report", "json:./x"],
     ],
 )
-def test_no_file_is_written_twice(tmp_path: Path, arguments: list[str]) -> None:
+def test_two_outputs_to_the_same_file_are_refused(tmp_path: Path, arguments: list[str]) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *arguments)
     assert done.returncode == 2
     assert "x would be written twice" in done.stderr
@@ -36,14 +36,14 @@ def test_a_report_does_not_replace_the_log_it_is_made_from(tmp_path: Path) -> No
     assert read_log(tmp_path / "log.jsonl").verdicts
 
 
-def test_a_report_to_a_file_is_of_one_backend(tmp_path: Path) -> None:
+def test_a_report_file_for_two_backends_is_refused(tmp_path: Path) -> None:
     backends = ["-b", "numpy", "-b", "faulty:zeros"]
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--report", "json:x")
     assert done.returncode == 2
     assert "takes one backend" in done.stderr
 
 
-def test_a_recording_has_its_ending(tmp_path: Path) -> None:
+def test_a_recording_without_its_file_name_extension_is_refused(tmp_path: Path) -> None:
     (tmp_path / "TILE").write_text("mine", encoding="utf-8")
     done = dmlconf_here(tmp_path, "record", write(tmp_path), "-b", "numpy", "-o", "TILE")
     assert done.returncode == 2
@@ -51,7 +51,7 @@ def test_a_recording_has_its_ending(tmp_path: Path) -> None:
     assert (tmp_path / "TILE").read_text("utf-8") == "mine"
 
 
-def test_old_logs_go_and_those_of_today_stay(tmp_path: Path) -> None:
+def test_a_run_removes_old_logs_and_keeps_20_others(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     for number in range(30):
@@ -73,7 +73,7 @@ def test_old_logs_go_and_those_of_today_stay(tmp_path: Path) -> None:
         ["strength", "--fail-under", "nan"],
     ],
 )
-def test_a_limit_is_a_number(tmp_path: Path, arguments: list[str]) -> None:
+def test_nan_is_refused_as_a_limit(tmp_path: Path, arguments: list[str]) -> None:
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
     assert "nan is not a number" in done.stderr
@@ -103,7 +103,7 @@ def test_cases_keys_and_source_code_are_never_overwritten(
     assert file.read_text("utf-8") == CONTENTS[name]
 
 
-def test_what_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
+def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
     write(tmp_path)
     earlier = tmp_path / "earlier.jsonl"
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", earlier).returncode == 0
@@ -124,14 +124,14 @@ def test_what_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_report_replaces_its_like_and_a_log_a_log(tmp_path: Path) -> None:
+def test_a_report_may_replace_a_report_and_a_log_a_log(tmp_path: Path) -> None:
     reports = [f"--report={name}:x-{name}" for name in ("json", "junit", "markdown", "svg", "text")]
     for _ in range(2):
         done = dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "x.jsonl", *reports)
         assert done.returncode == 0, done.stderr
 
 
-def test_other_commands_overwrite_neither(tmp_path: Path) -> None:
+def test_other_commands_overwrite_neither_case_files_nor_logs(tmp_path: Path) -> None:
     write(tmp_path)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 0
     record = ("record", "tile.yaml", "-b", "numpy", "-o")
@@ -157,7 +157,7 @@ def test_other_commands_overwrite_neither(tmp_path: Path) -> None:
     [
         ("mv {log} old; cp other.jsonl {log}", "was replaced"),
         ("rm {log}", "was removed"),
-        # Longer than the rest of the run's log, which else would overwrite all of it.
+        # Longer than the rest of the run's log, which would overwrite a shorter text completely.
         ('yes "$(cat other.jsonl)" | head -c 4000000 >> {log}', "was changed by something else"),
         (": > {log}", "was changed by something else"),
     ],
@@ -229,7 +229,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_folders_that_an_output_needs_are_made(tmp_path: Path, name: str) -> None:
+def test_the_folders_that_an_output_needs_are_created(tmp_path: Path, name: str) -> None:
     failed = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")
     assert dmlconf_here(tmp_path, *failed).returncode == 1
     arguments = [each.format("new/folder/x") for each in WRITERS[name]]

@@ -1,7 +1,7 @@
 """Add cases for missing pairs of values to `cases/OPERATOR/combinations.yaml`.
 
 A possible pair, such as `Axis = last` with `DataType = INT8`, is missing if no valid case of the
-operator has it, those of models aside.
+operator has it. Cases with the tag `model` do not count.
 `python -m tests.combinations gemm reduce` adds entries at the end of two files and changes no
 identifier. Record the new cases in the Wine lab afterwards.
 """
@@ -22,7 +22,7 @@ from tests.combinations.search import covering
 from tests.combinations.writing import case_entries
 
 _MOST = 220
-"""Cases that one call makes for an operator at most."""
+"""The largest number of cases that one call makes for an operator."""
 
 _NUMBER = re.compile(r"^  - name: pairs-(\d+)$", re.MULTILINE)
 _HEAD = """\
@@ -49,9 +49,9 @@ def make(folder: str) -> None:
             head = f"{before.rstrip()}\n"
         first = max(map(int, _NUMBER.findall(before)), default=0) + 1
         path.write_text(head + case_entries(entry, made, first), encoding="utf-8")
-    covered, of = coverage.share()
+    covered, possible = coverage.share()
     print(
-        f"{folder}: {covered}/{of} covered, {len(made)} cases made, {len(failed)} pairs not, "
+        f"{folder}: {covered}/{possible} covered, {len(made)} cases made, {len(failed)} pairs not, "
         f"{time.monotonic() - begun:.0f} s"
     )
     for pair in failed[:12]:

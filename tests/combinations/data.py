@@ -22,9 +22,9 @@ def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[s
     Args:
         tensor: the tensor.
         data_class: `special`, `all -infinity`, `fractions`, `small`, `large`; others give integers.
-        mild: 0 for all of the class; 1 for fewer special elements (one of 23 instead of 5, but not
-            in small tensors), large numbers that are less large, and bounds that are not
-            symmetrical; 2 for one special element in 997, the first an infinity.
+        mild: how far the data are weakened. 0: not at all. 1: one element in 23 is special, not
+            one in 5 (except in small tensors), large numbers are smaller, and bounds are
+            asymmetrical. 2: one element in 997 is special, the first an infinity.
         seed: the seed of the fill.
     """
     data_type = tensor.DataType

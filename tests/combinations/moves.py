@@ -37,9 +37,9 @@ def moves_windows(operator: Operator) -> bool:
 def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
     """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     first, second = _tensors(operator, desc)
-    now = desc[second].Sizes
-    rank = int(value) if name == "dimensions" else len(now)
-    lasts = SIZES[value] if name == "last size" else dict.fromkeys((now[-1], 5))
+    old_sizes = desc[second].Sizes
+    rank = int(value) if name == "dimensions" else len(old_sizes)
+    lasts = SIZES[value] if name == "last size" else dict.fromkeys((old_sizes[-1], 5))
     for last, leading in product(lasts, _LEADING):
         shape = (*leading[: rank - 1], last)
         if operator.name.startswith("PADDING"):

@@ -1,9 +1,9 @@
 """Choose cases one at a time, each of which covers as many missing pairs as can be found.
 
-Each starts from a draft, such as of a case of the suite, since the sizes of a desc depend on each
-other. A copy is changed to have one missing pair. Then the other parameters take the values that
-cover the most missing pairs, as long as the catalogue permits the desc. Nothing is random: a suite
-gives the same cases each time.
+Each new case starts from a draft, usually a case of the suite, since the sizes in a desc depend on
+each other. A copy of the draft is changed to have one missing pair. Then the other parameters take
+the values that cover the most missing pairs, as long as the catalogue permits the desc. Nothing is
+random: a suite gives the same cases each time.
 """
 
 from __future__ import annotations
@@ -36,22 +36,23 @@ from tests.judging.wrong_results import CHANGES, fails_wrong_results
 __all__ = ["covering"]
 
 _BASES = 40
-"""How many drafts are tried for a pair; those that have most of it already come first."""
+"""How many drafts are tried for a pair; drafts that have one of its values come first."""
 
 _VALUES = 3
 """How many values of each other parameter are tried; those that cover most pairs come first."""
 
 _VARIED = 3
-"""In how many drafts with a pair each other parameter is changed, if none will do as it is."""
+"""The number of drafts with a pair in which other parameters are changed, if none fits
+unchanged."""
 
 _MOST_TRIED = 200
 """Drafts in which `add_rare_values` tries a value that no draft has."""
 
 _FAILURES = 6
-"""A value that no case has is given up after this many of its pairs have got no case."""
+"""After this many pairs without a case, the search gives up a value that no case has."""
 
 _TELLING: Final = ("special", "fractions", "large", "whole")
-"""Classes of data to try where the outputs of a draft show no mistakes."""
+"""Classes of data to try if the outputs of a draft show no mistakes."""
 
 _Values = tuple[str | None, ...]
 
@@ -87,7 +88,7 @@ class _Search:
         assert isinstance(coverage.operator, Operator)
         self.operator = coverage.operator
         self.parameters = coverage.parameters
-        self.at = {each.name: place for place, each in enumerate(self.parameters)}
+        self.at = {each.name: index for index, each in enumerate(self.parameters)}
         self.missing = dict.fromkeys(coverage.missing)
         self.pool = pool
         self.drafts: list[tuple[Draft, _Values]] = []
@@ -133,8 +134,8 @@ class _Search:
         """Return which missing pairs count as covered by a case that was made for `pair`.
 
         Data of -infinity alone often give NaN in every element, which shows no other mistake: only
-        pairs with these data count. Where only gross mistakes show, only `pair` counts, or the
-        pairs with its data.
+        pairs with these data count. If the outputs show only gross mistakes, only `pair`
+        counts, or, if it has a class of data, all pairs with this class.
         """
         names = (each.name for each in self.parameters)
         present = [(name, v) for name, v in zip(names, made.values, strict=True) if v]
@@ -203,7 +204,7 @@ class _Search:
     def having(
         self, draft: Draft, values: _Values, wanted: Mapping[str, str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with the wanted values; it keeps its own ones of these if possible."""
+        """Return the draft with the wanted values; those that it already has stay, if possible."""
         had = {name for name, value in wanted.items() if values[self.at[name]] == value}
         for kept in (had, set[str]()) if had else (had,):
             current: tuple[Draft, _Values] | None = draft, values
@@ -221,12 +222,12 @@ class _Search:
     ) -> Iterator[tuple[Draft, _Values]]:
         """Yield drafts with another value of one parameter that is not in `kept`."""
         for parameter in self.parameters:
-            now = values[self.at[parameter.name]]
+            old_value = values[self.at[parameter.name]]
             if parameter.name not in kept and not parameter.name.startswith("layout of "):
                 for value in parameter.values:
                     other = (
                         None
-                        if value == now
+                        if value == old_value
                         else self.changed(draft, values, parameter, value, kept)
                     )
                     if other is not None:
@@ -235,7 +236,8 @@ class _Search:
     def with_other_data(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with data whose outputs show mistakes; IS_NAN needs NaN for that."""
+        """Return the draft with data whose outputs show mistakes; IS_NAN, for example, needs a
+        NaN."""
         parameter = next((each for each in self.parameters if each.name == "data"), None)
         for value in _TELLING if parameter is not None else ():
             if parameter is not None and value in parameter.values:
@@ -297,12 +299,12 @@ class _Search:
         self, parameter: Parameter, value: str, others: Sequence[tuple[str, str | None]]
     ) -> int:
         """Return how many missing pairs a value of a parameter makes with the other values."""
-        place = self.at[parameter.name]
+        index = self.at[parameter.name]
         count = 0
         for name, other in others:
             if other is not None:
-                one, two = (parameter.name, value), (name, other)
-                pair = (one, two) if place < self.at[name] else (two, one)
+                first, second = (parameter.name, value), (name, other)
+                pair = (first, second) if index < self.at[name] else (second, first)
                 count += pair in self.missing
         return count
 

@@ -1,4 +1,4 @@
-"""Coverage shows which operators and neighbours captured cases use, and which only these use."""
+"""Coverage of captured cases: operators and pairs of nodes that they use, or that only they use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ cases:
 """
 
 
-def test_only_captured_graphs_with_a_chosen_operator_count(tmp_path: Path) -> None:
+def test_only_captured_graphs_with_a_chosen_operator_are_counted(tmp_path: Path) -> None:
     other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
     plan = list(load_suite([graph_file(tmp_path, CAPTURED + TWO_NODES, other)]).plan())
     relu = CapturedUses().coverage(plan, graph_coverage(plan, ["ACTIVATION_RELU"]))
@@ -39,7 +39,7 @@ def test_only_captured_graphs_with_a_chosen_operator_count(tmp_path: Path) -> No
     assert CapturedUses().coverage(plan, graph_coverage(plan, ["ACTIVATION_TANH"])).cases == 0
 
 
-def test_a_case_that_must_be_refused_uses_nothing(tmp_path: Path) -> None:
+def test_a_case_that_must_be_rejected_is_not_counted(tmp_path: Path) -> None:
     path = tmp_path / "relu.yaml"
     path.write_text(RELU, encoding="utf-8")
     plan = list(load_suite([path]).plan())

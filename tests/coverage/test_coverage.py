@@ -45,7 +45,7 @@ def covered(directory: Path, text: str) -> OperatorCoverage:
     ]
 
 
-def test_a_case_covers_what_it_shows_and_no_more(tmp_path: Path) -> None:
+def test_a_case_covers_only_its_own_parts(tmp_path: Path) -> None:
     row = covered(tmp_path, FEW)
     shown = {part for part, count in row.parts.items() if count}
     assert shown == {
@@ -59,7 +59,7 @@ def test_a_case_covers_what_it_shows_and_no_more(tmp_path: Path) -> None:
     assert Part("attribute", "AxisDirection DECREASING") in row.missing
 
 
-def test_an_older_level_is_covered_by_what_it_supports_too(tmp_path: Path) -> None:
+def test_a_case_also_covers_the_table_of_an_older_level_that_supports_it(tmp_path: Path) -> None:
     row = covered(tmp_path, FEW.replace("INT64", "INT32"))
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 4_1")] == 1
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 3_0")] == 1
@@ -80,7 +80,7 @@ cases:
 """
 
 
-def test_a_case_shows_no_table_of_a_level_that_lacks_a_part_of_it(tmp_path: Path) -> None:
+def test_a_case_does_not_cover_a_level_that_lacks_its_padding_mode(tmp_path: Path) -> None:
     path = tmp_path / "few.yaml"
     cells = [
         Part("support", f"InputTensor FLOAT32, rank 1, at {since}") for since in ("3_1", "5_0")
@@ -93,7 +93,7 @@ def test_a_case_shows_no_table_of_a_level_that_lacks_a_part_of_it(tmp_path: Path
     assert counts == {"WRAP": [0, 1], "EDGE": [1, 1]}
 
 
-def test_each_part_with_a_level_of_its_own_is_a_part() -> None:
+def test_each_value_that_needs_a_higher_level_is_a_part() -> None:
     parts = [part.name for part in documented_parts(operator("GEMM")) if part.kind == "level"]
     assert parts == [
         "6_1 for FusedActivation ACTIVATION_SOFTMAX",
@@ -102,7 +102,7 @@ def test_each_part_with_a_level_of_its_own_is_a_part() -> None:
     ]
 
 
-def test_every_cell_of_every_table_is_a_part() -> None:
+def test_every_data_type_and_rank_of_every_support_table_is_a_part() -> None:
     entry = operator("ARGMIN")
     cells = sum(
         len(support.data_types) * (support.ranks[1] - support.ranks[0] + 1)
@@ -114,7 +114,7 @@ def test_every_cell_of_every_table_is_a_part() -> None:
     assert len(set(parts)) == len(parts)
 
 
-def test_the_command_lists_what_is_missing_and_fails_under_a_share(tmp_path: Path) -> None:
+def test_the_command_lists_missing_parts_and_fails_below_a_given_share(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
     process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "ARGMIN", "--missing", "--fail-under", "50"
@@ -163,13 +163,13 @@ def test_an_unknown_operator_is_wrong_usage(tmp_path: Path) -> None:
     assert "did you mean TILE?" in process.stderr
 
 
-def test_values_that_a_constraint_refuses_are_no_parts() -> None:
+def test_values_that_a_constraint_refuses_are_not_parts() -> None:
     parts = {part.name for part in documented_parts(operator("ROI_ALIGN"))}
     assert {"ReductionFunction AVERAGE", "ReductionFunction MAX"} <= parts
     assert "ReductionFunction SUM" not in parts
 
 
-def test_cells_that_no_case_can_show_are_reported_with_the_reason(tmp_path: Path) -> None:
+def test_parts_that_no_case_can_cover_are_reported_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
     process = dmlconf_here(
         tmp_path,

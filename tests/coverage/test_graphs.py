@@ -1,4 +1,4 @@
-"""Coverage of graphs counts which operators feed which, and which are nodes of any graph."""
+"""Coverage of graphs counts pairs of operators of which one feeds the other, and all nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
 
-def test_counts_neighbours_of_the_operators_that_are_asked_for(tmp_path: Path) -> None:
+def test_counts_neighbours_of_the_chosen_operators(tmp_path: Path) -> None:
     other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
     plan = list(load_suite([graph_file(tmp_path, TWO_NODES, TWO_NODES, other)]).plan())
     coverage = graph_coverage(plan, ["ELEMENT_WISE_ADD", "ACTIVATION_RELU", "ACTIVATION_TANH"])

@@ -1,6 +1,6 @@
-"""Only a condition that is false for all open sizes and data types is called impossible.
+"""A condition over unknown sizes and data types is impossible only if it is always false.
 
-`Several` stands for any number from 2 on, `Any` for any from 1 on.
+`Several` stands for any number of at least 2, and `Any` for any number of at least 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from dmlconf.expressions import Expression, namespace
         ("any(size == 1 for size in (Any, Several))", True),
         ("Several == 1 or Any == 1", True),
         ("Several in (1, 0)", False),
-        # Each comparison is answered on its own: that both cannot hold at once is not noticed.
+        # Each comparison is judged alone: nothing notices that both cannot hold at once.
         ("Several == 7 and Several == 8", True),
         ("drop_leading_ones((1, Several)) == ()", False),
         ("product(Sizes[:-1]) == 0", False),
@@ -59,7 +59,9 @@ from dmlconf.expressions import Expression, namespace
         ("1 if Any == 2 else 0", True),
     ],
 )
-def test_only_what_is_false_for_every_value_is_impossible(condition: str, expected: bool) -> None:
+def test_a_condition_is_impossible_only_if_it_is_false_for_every_value(
+    condition: str, expected: bool
+) -> None:
     answers = Answers()
     names = {
         "Any": OpenNumber(answers, 1),

@@ -1,4 +1,4 @@
-"""Run the cases of a diagnosis in this process, which needs no worker to start."""
+"""Run the cases of a diagnosis in this process, without starting a worker."""
 
 from __future__ import annotations
 

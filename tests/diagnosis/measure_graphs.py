@@ -1,4 +1,4 @@
-"""Measure how small the suite's graphs are reduced if none of their nodes may go."""
+"""Measure how small the suite's graphs are reduced if no node may be removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MeasuredGraph", "measured_graphs"]
 
 _MOST_NODES: Final = 8
 _OF_ONE_KIND: Final = ("-element-wise/", "-activation/")
-"""Files whose graphs differ only in the operator of one node: just their first graph counts."""
+"""Files whose graphs differ only in the operator of one node; only the first graph is measured."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A diagnosis reproduces a failure, names what is to blame, and writes a folder of files."""
+"""A diagnosis reproduces a failure, names its cause (the culprit), and writes a folder of files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.diagnosis.in_process import InProcessBench
 
 
 def case_of(identifier: str) -> Case:
-    """Return the first case whose identifier begins with the first word, and has the second."""
+    """Return the first case whose identifier begins with the first word and contains the second."""
     beginning, _, part = identifier.partition(" ")
     plan = bundled(identifier.partition("/")[0]).plan()
     names = (p for p in plan if p.identifier.startswith(beginning) and part in p.identifier)
@@ -46,13 +46,13 @@ def diagnosed(identifier: str, backend: str) -> Diagnosis:
         ("gemm/matrix", "faulty:negated", None),
     ],
 )
-def test_the_factor_whose_change_passes_is_the_culprit(
+def test_the_factor_whose_change_makes_the_case_pass_is_the_culprit(
     identifier: str, backend: str, culprit: str | None
 ) -> None:
     diagnosis = diagnosed(identifier, backend)
     assert diagnosis.reproduced
-    blamed = diagnosis.culprit.factor if diagnosis.culprit else None
-    assert blamed == culprit, culprit_sentence(diagnosis)
+    culprit_found = diagnosis.culprit.factor if diagnosis.culprit else None
+    assert culprit_found == culprit, culprit_sentence(diagnosis)
 
 
 def test_a_case_that_passes_is_not_reproduced() -> None:
@@ -61,7 +61,7 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
     assert "passes: in each of 10 runs alone" in diagnosis.notes[0]
 
 
-def test_a_pass_in_half_precision_or_with_other_data_blames_nothing() -> None:
+def test_trials_in_half_precision_or_with_other_data_name_no_culprit() -> None:
     diagnosis = diagnosed("gemm/matrix", "faulty:negated")
     silent = [trial for trial in diagnosis.trials if not trial.experiment.tells]
     assert {trial.experiment.change for trial in silent} == {
@@ -114,13 +114,13 @@ def test_a_model_of_dxdispatch_binds_each_tensor_once(tmp_path: Path) -> None:
         ("faulty:zeros", None),
     ],
 )
-def test_a_graph_compiler_is_to_blame_where_the_nodes_alone_are_right(
+def test_compilation_of_a_graph_is_the_culprit_if_its_nodes_alone_are_right(
     backend: str, culprit: str | None
 ) -> None:
     diagnosis = diagnose(graph_of("wiring/negated-twice"), InProcessBench(backend), 30)
     assert diagnosis.reproduced
-    blamed = diagnosis.culprit.factor if diagnosis.culprit else None
-    assert blamed == culprit, culprit_sentence(diagnosis)
+    culprit_found = diagnosis.culprit.factor if diagnosis.culprit else None
+    assert culprit_found == culprit, culprit_sentence(diagnosis)
 
 
 def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path
     assert (tmp_path / "dxdispatch" / "model.json").exists()
 
 
-def test_a_reduction_does_not_end_where_only_the_sign_of_a_zero_is_wrong() -> None:
+def test_a_reduced_case_has_a_wrong_number_and_not_only_a_wrong_sign_of_zero() -> None:
     diagnosis = diagnosed("gather/boundary/negative", "faulty:negated")
     assert diagnosis.reduced_verdict is not None
     assert diagnosis.reduced_verdict.reason is not None
@@ -158,7 +158,7 @@ def test_a_reduction_does_not_end_where_only_the_sign_of_a_zero_is_wrong() -> No
         ("faulty:wrong-sizes", "changes."),
     ],
 )
-def test_only_wrong_values_are_said_to_be_computed_wrongly(backend: str, sentence: str) -> None:
+def test_the_computation_is_called_wrong_only_for_wrong_values(backend: str, sentence: str) -> None:
     diagnosis = diagnosed("gemm/matrix", backend)
     telling = [trial for trial in diagnosis.trials if trial.verdict and trial.experiment.tells]
     begin = "No factor is to blame: the case fails with each of"

@@ -1,6 +1,6 @@
 """`diagnose --order` finds the earlier cases after which a case fails.
 
-A plugin keeps state from one case to the next, in real processes.
+The tests run a plugin that keeps state from one case to the next, in real processes.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_the_smallest_sequence_is_found_and_repeats_the_failure(
 
 @pytest.mark.diagnosis
 @pytest.mark.parametrize(
-    ("kept", "told"),
+    ("remaining", "expected_text"),
     [
         (
             ["mid", "second", "victim"],
@@ -119,17 +119,17 @@ def test_the_smallest_sequence_is_found_and_repeats_the_failure(
     ],
 )
 def test_cases_that_the_suite_now_lacks_are_reported(
-    tmp_path: Path, variables: dict[str, str], kept: list[str], told: str
+    tmp_path: Path, variables: dict[str, str], remaining: list[str], expected_text: str
 ) -> None:
     run = ("run", "-b", "keeping", "-q", "-j", "1", "tile.yaml", "--log", "run.jsonl")
     assert dmlconf(tmp_path, *run, **variables).returncode == 1
-    write_cases(tmp_path, kept)
+    write_cases(tmp_path, remaining)
     done = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", **variables)
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr.startswith("Warning: the log: there is no case tile/tile/alone")
     alone, victim = done.stdout.split("tile/tile/victim\n")
     assert alone == "tile/tile/alone\n  order    unknown: the suite does not have it\n"
-    assert victim.startswith(f"  order    it {told}")
+    assert victim.startswith(f"  order    it {expected_text}")
 
 
 @pytest.mark.diagnosis
@@ -137,7 +137,7 @@ def test_cases_that_the_suite_now_lacks_are_reported(
     ("last", "together"),
     [(["fragile"], 1), ([*(f"later-{n}" for n in range(3)), "fragile", "last"], 5)],
 )
-def test_a_crash_that_needs_earlier_cases_is_reported_with_these(
+def test_a_crash_that_needs_earlier_cases_is_reported_with_those_cases(
     tmp_path: Path, variables: dict[str, str], last: list[str], together: int
 ) -> None:
     # A batch has 16 cases: `first` and `second` are in the batch before that of `fragile`.
@@ -168,7 +168,7 @@ def test_a_crash_that_needs_earlier_cases_is_reported_with_these(
 
 
 @pytest.mark.diagnosis
-def test_a_crash_that_a_case_repeats_alone_is_no_question_of_order(
+def test_a_crash_of_a_case_alone_does_not_depend_on_the_order(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     run = ("run", "-b", "faulty:crash,on=first", "-q", "-j", "1", "tile.yaml")
@@ -183,7 +183,7 @@ def test_a_crash_that_a_case_repeats_alone_is_no_question_of_order(
     )
 
 
-def test_an_impossible_folder_is_refused_before_the_search(
+def test_an_output_folder_that_cannot_be_created_is_refused_before_the_search(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     run = ("run", "-b", "keeping", "-q", "-j", "1", "tile.yaml", "--log", "run.jsonl")
@@ -200,7 +200,7 @@ def fails_with(needed: Sequence[str], tried: list[Sequence[str]], part: Sequence
     return set(needed) <= set(part)
 
 
-def test_halving_finds_every_small_set() -> None:
+def test_minimal_finds_every_small_set_that_a_failure_needs() -> None:
     source = random.Random(5)
     for count in (1, 2, 3, 7, 40):
         items = [str(n) for n in range(count)]
@@ -213,7 +213,7 @@ def test_halving_finds_every_small_set() -> None:
             assert len(tried) <= 12 * len(needed) * (count.bit_length() + 1)
 
 
-def test_time_that_runs_out_leaves_the_smallest_so_far() -> None:
+def test_minimal_returns_all_items_if_no_time_is_left() -> None:
     assert minimal(["a", "b"], lambda part: True, 0.0) == (("a", "b"), False)
 
 

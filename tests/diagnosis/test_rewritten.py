@@ -1,6 +1,6 @@
-"""If a rewrite of a graph gives its wrong outputs, the diagnosis names the rewrite.
+"""A graph compiler may rewrite a graph wrongly; the diagnosis names the wrong rewrite.
 
-A graph compiler may have applied the rewrite by mistake.
+A rewrite is named if it gives exactly the wrong outputs of the device.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ def diagnosed(
     return diagnose(valid_case(case), bench, 0, own=own_mutant(case))
 
 
-def of_graph(change: Callable[[Graph], Graph]) -> Callable[[GraphCase], dict[str, np.ndarray]]:
+def outputs_of_changed_graph(
+    change: Callable[[Graph], Graph],
+) -> Callable[[GraphCase], dict[str, np.ndarray]]:
     return lambda case: dict(evaluate(replace(case, graph=change(case.graph))))
 
 
@@ -135,12 +137,14 @@ def y_reads_second_twice(graph: Graph) -> Graph:
 def test_the_rewrite_that_gives_the_same_bits_is_named(
     tmp_path: Path, name: str, change: Callable[[Graph], Graph], sentence: str
 ) -> None:
-    diagnosis = diagnosed(planned(tmp_path, name), of_graph(change))
+    diagnosis = diagnosed(planned(tmp_path, name), outputs_of_changed_graph(change))
     assert diagnosis.reproduced
     assert rewrite_sentence(diagnosis) == f"Equal in every bit to what you get {sentence}."
 
 
-def test_the_rewrite_of_a_near_miss_is_named_with_its_condition(tmp_path: Path) -> None:
+def test_a_rewrite_whose_condition_does_not_hold_is_named_with_the_condition(
+    tmp_path: Path,
+) -> None:
     def without_relu(case: GraphCase) -> dict[str, np.ndarray]:
         return {"y": np.clip(case.inputs()["x"], -6, 6)}
 
@@ -180,7 +184,7 @@ cases:
         above: np.ndarray = np.nextafter(np.exp(x), np.float32(np.inf))
         return above
 
-    class Own(Compiler):
+    class InexactCompiler(Compiler):
         def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
             for each in cases:
                 if each.operator_name == "ELEMENT_WISE_EXP":
@@ -191,7 +195,7 @@ cases:
     def twice_negated(graph: GraphCase) -> dict[str, np.ndarray]:
         return {"y": -2 * exponential(graph.inputs()["x"])}
 
-    bench = InProcessBench("faulty:negated", Own(twice_negated))
+    bench = InProcessBench("faulty:negated", InexactCompiler(twice_negated))
     diagnosis = diagnose(valid_case(case), bench, 0)
     assert rewrite_sentence(diagnosis) == (
         "Equal in every bit to what you get if n writes over what e gives, which is read later "

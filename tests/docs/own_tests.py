@@ -60,21 +60,21 @@ def _rows(title: str, data: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     yield f"pass: {len(data['passed'])} operators", total
     if "passed_graphs" in data:
         yield "pass: graphs of two operators", data["passed_graphs"]
-    for why, count in sorted(Counter(data["explained"].values()).items()):
-        yield f"{_explained(title, why)}: {why}", count
-    for why, count in sorted(Counter(data["not_expressible"].values()).items()):
-        yield f"not expressible: {why}", count
-    for why, count in data["no_case"].items():
-        yield f"no case: {why}", count
+    for reason, count in sorted(Counter(data["explained"].values()).items()):
+        yield f"{_explained(title, reason)}: {reason}", count
+    for reason, count in sorted(Counter(data["not_expressible"].values()).items()):
+        yield f"not expressible: {reason}", count
+    for reason, count in data["no_case"].items():
+        yield f"no case: {reason}", count
     operators = data["operators_without_cases"]
     counts = ", ".join(f"{name} {count}" for name, count in operators.items())
     yield f"operators whose tests are not made into cases: {counts}", sum(operators.values())
     yield "fail", len(data["failed"])
 
 
-def _explained(title: str, why: str) -> str:
-    if why.startswith("finding"):
+def _explained(title: str, reason: str) -> str:
+    if reason.startswith("finding"):
         return "fail, as known"
-    if why.startswith("a mistake"):
+    if reason.startswith("a mistake"):
         return "are as DirectML documents"
     return f"are as {title} expects, and not as DirectML documents"

@@ -18,7 +18,7 @@ from dmlconf.reports.findings import findings_page
 from dmlconf.reports.runtimes import runtimes_page
 from dmlconf.resources import schemas_directory
 from tests.docs.own_tests import own_tests_sections
-from tests.docs.tutorials import retyped
+from tests.docs.tutorials import rerun
 
 __all__ = ["DOCS", "PAGES", "write"]
 
@@ -31,7 +31,7 @@ def write(names: Iterable[str]) -> None:
     """Write pages and tutorials, named by their files."""
     for name in names:
         path = DOCS / name
-        text = PAGES[name]() if name in PAGES else retyped(path.read_text("utf-8"))
+        text = PAGES[name]() if name in PAGES else rerun(path.read_text("utf-8"))
         path.write_text(text, encoding="utf-8")
 
 

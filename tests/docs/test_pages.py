@@ -10,21 +10,21 @@ from click.testing import CliRunner
 
 from tests.docs.__main__ import command
 from tests.docs.pages import DOCS, PAGES
-from tests.docs.tutorials import LAB_TUTORIALS, TUTORIALS, lasting, retyped
+from tests.docs.tutorials import LAB_TUTORIALS, TUTORIALS, rerun, stable_lines
 from tests.each import for_each
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_is_what_the_program_says(name: str) -> None:
+def test_a_generated_page_is_up_to_date(name: str) -> None:
     # `python -m tests.docs NAME` writes it again.
     assert (DOCS / name).read_text("utf-8") == PAGES[name]()
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
-def test_the_tutorial_is_as_it_was_typed(tutorial: Path) -> None:
+def test_the_commands_of_a_tutorial_print_what_it_shows(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
-    assert lasting(retyped(page)) == lasting(page)
+    assert stable_lines(rerun(page)) == stable_lines(page)
     # The tutorial shows a run that fails and one that passes, so its output is not trivial.
     assert re.search("^(BROKEN|FAILED): ", page, re.M)
     assert re.search("^PASSED: ", page, re.M)
@@ -32,13 +32,13 @@ def test_the_tutorial_is_as_it_was_typed(tutorial: Path) -> None:
 
 @pytest.mark.lab
 @pytest.mark.parametrize("tutorial", LAB_TUTORIALS, ids=lambda path: path.stem)
-def test_the_tutorial_is_as_it_was_typed_in_the_lab(tutorial: Path) -> None:
+def test_the_commands_of_a_lab_tutorial_print_what_it_shows(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
-    assert lasting(retyped(page)) == lasting(page)
+    assert stable_lines(rerun(page)) == stable_lines(page)
     assert re.search("^PASSED: ", page, re.M)
 
 
-def test_the_command_that_writes_pages_says_which_there_are() -> None:
+def test_the_help_of_the_command_that_writes_pages_names_all_pages() -> None:
     shown = CliRunner().invoke(command, ["--help"])
     assert shown.exit_code == 0
     missing = [
@@ -55,7 +55,7 @@ MARKDOWN = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTIN
 
 
 @for_each(MARKDOWN, name=lambda path: str(path.relative_to(ROOT)))
-def test_links_between_files_lead_somewhere(path: Path) -> None:
+def test_links_between_files_lead_to_existing_files(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text("utf-8"))
     missing = [target for target in targets if not (path.parent / target).exists()]
     assert missing == []

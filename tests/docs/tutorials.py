@@ -16,7 +16,7 @@ from typing import Final
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here, environment
 
-__all__ = ["LAB_TUTORIALS", "TUTORIALS", "lasting", "retyped"]
+__all__ = ["LAB_TUTORIALS", "TUTORIALS", "rerun", "stable_lines"]
 
 _DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 
@@ -59,21 +59,22 @@ _STAND_INS: Final = (
 )
 
 
-def retyped(page: str) -> str:
-    """Return the page with what its commands show now, run in this order in an empty folder."""
+def rerun(page: str) -> str:
+    """Run the page's commands in order in an empty folder, and return the page with the new
+    output."""
     with TemporaryDirectory() as name:
         folder = Path(name).resolve() / "here"
         folder.mkdir()
         run = _run_installed if "$ pip install" in page else _run_here
         if re.search("^> dmlconf", page, re.M):
             run = _run_in_lab
-        return _BLOCK.sub(lambda block: _typed(folder, block, run), page)
+        return _BLOCK.sub(lambda block: _rerun_block(folder, block, run), page)
 
 
 _Run = Callable[[Path, Sequence[str]], str]
 
 
-def _typed(folder: Path, block: re.Match[str], run: _Run) -> str:
+def _rerun_block(folder: Path, block: re.Match[str], run: _Run) -> str:
     """Write or change the file of a block, or run its command; return it with the new output."""
     language, file, content = block.groups()
     if language == "diff":
@@ -155,7 +156,7 @@ def _python_beside(folder: Path) -> Path:
     return folder.parent / "environment" / "bin" / "python"
 
 
-def lasting(page: str) -> list[str]:
+def stable_lines(page: str) -> list[str]:
     """Return the lines without times, versions and the machine, which differ from run to run."""
     lines = [line for line in page.splitlines() if not _CHANGING.match(line)]
     for pattern, stands_for in _STAND_INS:

@@ -10,7 +10,7 @@ import pytest
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 
 PROC_STATUS = Path("/proc/self/status")
-"""A file that is longer than `stat` says: its size is 0 there."""
+"""A file that has content although its size is 0 according to `stat`."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")

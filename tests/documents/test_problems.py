@@ -13,13 +13,13 @@ from dmlconf.documents.problems import InvalidFilesError, Problem, nearest, prin
 
 
 @given(st.text())
-def test_nothing_printed_moves_a_cursor_or_reorders_text(text: str) -> None:
+def test_printed_text_has_no_characters_that_move_the_cursor_or_reorder_text(text: str) -> None:
     for character in printable(text):
         assert character == " " or unicodedata.category(character)[0] not in "CZ"
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
-def test_plain_text_is_printed_as_it_is(text: str) -> None:
+def test_plain_text_is_printed_unchanged(text: str) -> None:
     assert printable(text) == text
 
 
@@ -56,7 +56,7 @@ def test_finds_the_nearest_name_in_upper_or_lower_case(name: str, near: str | No
     assert nearest(name, ["Axis", "Axes", "InputTensor", "OutputTensor"]) == near
 
 
-def test_nothing_is_near_where_nothing_is_known() -> None:
+def test_an_empty_list_has_no_nearest_name() -> None:
     assert nearest("name", []) is None
 
 
@@ -83,7 +83,7 @@ def test_caret_ends_with_the_line() -> None:
 
 
 @pytest.mark.parametrize("column", [1, 49, 51, 500, 1000])
-def test_of_a_long_line_the_part_around_the_caret_is_shown(column: int) -> None:
+def test_only_the_part_of_a_long_line_around_the_caret_is_shown(column: int) -> None:
     source = "".join(chr(ord("a") + i % 26) for i in range(1000))
     _, excerpt, caret = str(Problem(Path("a"), "m", 1, column, source)).split("\n")
     assert len(excerpt) <= len("     1 | ") + 100

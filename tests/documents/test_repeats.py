@@ -1,4 +1,4 @@
-"""Trees are stored with equal parts written once, and read with such parts as one object."""
+"""JSON trees are stored with equal parts written once; reading makes one object of equal parts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TREES = st.recursive(
 
 
 @given(TREES)
-def test_a_tree_comes_back_as_json_has_it(tree: Any) -> None:
+def test_a_tree_is_read_back_as_json_would_read_it(tree: Any) -> None:
     read = json.loads(json.dumps(without_repeats(tree)))
     assert repr(with_repeats(read)) == repr(json.loads(json.dumps(tree)))
 
 
-def test_equal_numbers_of_other_kinds_stay_apart() -> None:
+def test_equal_numbers_of_different_types_stay_different() -> None:
     tree = [1, 1.0, True, 0.0, -0.0, False, "1", None, [1], [1.0], {"a": 1}, {"a": True}]
     assert repr(with_repeats(without_repeats([*tree, tree]))) == repr([*tree, tree])
     (nan,) = with_repeats(without_repeats([math.nan]))
@@ -35,10 +35,10 @@ def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
     tensor = {"DataType": "FLOAT32", "Sizes": [1, 2]}
     parts = without_repeats([tensor, {"DataType": "FLOAT32", "Sizes": [1, 2]}, [1, 2]])
     assert parts == ["FLOAT32", 1, 2, [1, 2], {"DataType": 0, "Sizes": -1}, [-1, -1, -2]]
-    one, other, sizes = with_repeats(parts)
-    assert one == tensor
-    assert one is other
-    assert sizes is one["Sizes"]
+    first, second, sizes = with_repeats(parts)
+    assert first == tensor
+    assert first is second
+    assert sizes is first["Sizes"]
 
 
 def test_parts_far_apart_are_found() -> None:

@@ -22,7 +22,7 @@ def entry_file(store: Store, key: str = "a") -> Path:
     return store.folder / f"{key}.json"
 
 
-def test_gives_back_what_was_kept(store: Store) -> None:
+def test_get_returns_the_value_that_was_put(store: Store) -> None:
     value = {"sizes": [1, 2.5, -0.0, float("inf"), None, True, "text", 1 << 70]}
     store.put("a", value)
     assert repr(store.get("a")) == repr(value)
@@ -30,7 +30,7 @@ def test_gives_back_what_was_kept(store: Store) -> None:
 
 
 @POSIX
-def test_folders_above_a_new_one_are_the_users_own_whatever_the_umask(store: Store) -> None:
+def test_a_folder_that_is_created_above_a_store_is_usable_with_any_umask(store: Store) -> None:
     umask = os.umask(0o002)
     try:
         Store(store.folder / "figures").put("a", [1])
@@ -40,7 +40,7 @@ def test_folders_above_a_new_one_are_the_users_own_whatever_the_umask(store: Sto
     assert store.get("b") == [2]
 
 
-def test_keeps_the_latest_value(store: Store) -> None:
+def test_get_returns_the_latest_value_of_a_key(store: Store) -> None:
     store.put("a", [1])
     store.put("a", [2])
     assert store.get("a") == [2]
@@ -74,14 +74,14 @@ def test_an_entry_that_nests_too_deeply_is_unknown(store: Store) -> None:
     assert store.get("a") is None
 
 
-def test_a_large_value_is_not_kept(store: Store) -> None:
+def test_a_value_above_the_limit_is_not_stored(store: Store) -> None:
     assert store.put("a", "x") is True
     assert store.put("a", "x" * LARGEST_ENTRY) is False
     assert store.get("a") == "x"
 
 
 @POSIX
-def test_only_the_user_can_read_what_is_kept(store: Store) -> None:
+def test_only_the_user_can_read_the_stored_entries(store: Store) -> None:
     store.put("a", 1)
     assert store.folder.stat().st_mode & 0o777 == 0o700
     assert entry_file(store).stat().st_mode & 0o777 == 0o600
@@ -119,7 +119,7 @@ def test_a_pipe_in_place_of_an_entry_is_not_waited_for(store: Store) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "a file"])
-def test_a_folder_that_cannot_be_made_costs_nothing_else(
+def test_a_cache_folder_that_cannot_be_created_causes_no_error(
     tmp_path: Path, content: str | None
 ) -> None:
     parent = tmp_path / "parent"
@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_made_costs_nothing_else(
     assert store.get("a") is None
 
 
-def test_the_oldest_entries_go_first(store: Store) -> None:
+def test_the_oldest_entries_are_removed_first(store: Store) -> None:
     for age, key in enumerate("abcd"):
         store.put(key, "x" * 1000)
         os.utime(entry_file(store, key), (age, age))

@@ -1,4 +1,4 @@
-"""The source of expected outcomes is chosen so that no backend is judged by itself."""
+"""`--against` gives expected outcomes, chosen so that no backend is judged by its own results."""
 
 from __future__ import annotations
 
@@ -85,21 +85,21 @@ def test_a_recorded_rejection_is_expected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hresult", ["E_FAIL", "E_OUTOFMEMORY", "DXGI_ERROR_UNSUPPORTED"])
-def test_a_recorded_failure_of_the_device_says_nothing(tmp_path: Path, hresult: str) -> None:
+def test_a_recorded_failure_of_the_device_is_no_expectation(tmp_path: Path, hresult: str) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case, Rejection("CompileOperator", hresult))
     assert chosen(tmp_path, f"recording:{path}").against(case) is None
 
 
-def test_a_missing_case_has_no_outcome(tmp_path: Path) -> None:
+def test_a_case_that_the_recording_lacks_has_no_expected_outcome(tmp_path: Path) -> None:
     path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
     stated = build(plan(tmp_path, "stated")[0])
-    releases = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
-    assert releases.against(stated) is None
-    assert releases.note is None
+    expected = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
+    assert expected.against(stated) is None
+    assert expected.note is None
 
 
-def test_a_stale_case_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_recording_with_a_stale_case_is_refused_and_the_case_named(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case, digest="0" * 64)
     with pytest.raises(BackendError) as caught:
@@ -118,16 +118,16 @@ def test_a_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
 
 def test_a_recording_of_the_suite_may_lack_all_chosen_cases(tmp_path: Path) -> None:
     path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
-    releases = chosen(tmp_path, f"recording:{path}", names=("stated",))
-    assert releases.against(build(plan(tmp_path, "stated")[0])) is None
+    expected = chosen(tmp_path, f"recording:{path}", names=("stated",))
+    assert expected.against(build(plan(tmp_path, "stated")[0])) is None
 
 
 def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
-    releases = chosen(tmp_path, f"recording:{path}")
-    assert releases.against(case) is None
-    assert "proves nothing" in str(releases.note)
+    expected = chosen(tmp_path, f"recording:{path}")
+    assert expected.against(case) is None
+    assert "proves nothing" in str(expected.note)
 
 
 def test_the_reference_never_judges_a_recording_of_itself(tmp_path: Path) -> None:
@@ -137,7 +137,9 @@ def test_the_reference_never_judges_a_recording_of_itself(tmp_path: Path) -> Non
         assert chosen(tmp_path, given, f"recording:{path}").against(case) is None
 
 
-def test_a_recording_of_the_reference_is_the_reference_to_others(tmp_path: Path) -> None:
+def test_a_recording_of_the_reference_counts_as_the_reference_for_other_backends(
+    tmp_path: Path,
+) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
     verdict = judge(
@@ -146,16 +148,16 @@ def test_a_recording_of_the_reference_is_the_reference_to_others(tmp_path: Path)
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
 
-def test_a_recording_of_the_same_device_never_judges_it(tmp_path: Path) -> None:
+def test_a_recording_of_the_tested_device_never_judges_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    one = recorded(tmp_path / "one.dmlrec", case)
+    first = recorded(tmp_path / "one.dmlrec", case)
     same = recorded(
         tmp_path / "same.dmlrec",
         case,
         details={**ENVIRONMENT["details"], "other": 1},
         platform="another",
     )
-    assert chosen(tmp_path, f"recording:{same}", f"recording:{one}").against(case) is None
+    assert chosen(tmp_path, f"recording:{same}", f"recording:{first}").against(case) is None
 
 
 @pytest.mark.parametrize(
@@ -167,60 +169,62 @@ def test_a_recording_of_the_same_device_never_judges_it(tmp_path: Path) -> None:
         {"details": {"directml_sha256": "2" * 64}},
     ],
 )
-def test_a_recording_of_another_device_judges(tmp_path: Path, other: dict[str, Any]) -> None:
+def test_a_recording_of_another_device_gives_expected_outcomes(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
     case = unstated(tmp_path)
-    one = recorded(tmp_path / "one.dmlrec", case)
-    two = recorded(tmp_path / "two.dmlrec", case, **other)
-    actual = chosen(tmp_path, f"recording:{two}", f"recording:{one}").against(case)
+    first = recorded(tmp_path / "one.dmlrec", case)
+    second = recorded(tmp_path / "two.dmlrec", case, **other)
+    actual = chosen(tmp_path, f"recording:{second}", f"recording:{first}").against(case)
     assert isinstance(actual, Recorded)
 
 
-def test_auto_asks_the_suites_recordings_then_the_reference(tmp_path: Path) -> None:
+def test_auto_uses_the_suites_recordings_and_then_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     twice = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case, twice)
-    releases = chosen(tmp_path, AUTO, "faulty:zeros")
-    assert releases.name == f"recording:{path}, else numpy"
-    verdict = judge(case, twice, releases.against)
+    expected = chosen(tmp_path, AUTO, "faulty:zeros")
+    assert expected.name == f"recording:{path}, else numpy"
+    verdict = judge(case, twice, expected.against)
     assert (verdict.status, verdict.expectation) == (Status.FAILED, Provenance.RECORDED)
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.CONTRADICTION
     unrecorded = build(plan(tmp_path, "stated")[0])
-    assert isinstance(releases.against(unrecorded), Outputs)
+    assert isinstance(expected.against(unrecorded), Outputs)
 
 
-def test_auto_leaves_the_reference_to_the_recordings(tmp_path: Path) -> None:
+def test_auto_compares_the_reference_only_with_recordings(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case)
-    releases = chosen(tmp_path, AUTO)
-    assert releases.name == f"recording:{path}"
-    assert isinstance(releases.against(case), Recorded)
-    assert releases.against(build(plan(tmp_path, "stated")[0])) is None
+    expected = chosen(tmp_path, AUTO)
+    assert expected.name == f"recording:{path}"
+    assert isinstance(expected.against(case), Recorded)
+    assert expected.against(build(plan(tmp_path, "stated")[0])) is None
 
 
-def test_auto_without_recordings_is_the_reference(tmp_path: Path) -> None:
+def test_auto_without_recordings_uses_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     assert chosen(tmp_path, AUTO).name == "numpy"
     assert chosen(tmp_path, AUTO).against(case) is None
     assert isinstance(chosen(tmp_path, AUTO, "faulty:zeros").against(case), Outputs)
 
 
-def test_auto_ignores_what_was_recorded_on_the_backend_under_test(tmp_path: Path) -> None:
+def test_auto_ignores_recordings_of_the_tested_backend(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     recorded(tmp_path / "recordings" / "a.dmlrec", case, **REFERENCE)
     path = recorded(tmp_path / "recordings" / "b.dmlrec", case)
     assert chosen(tmp_path, AUTO).name == f"recording:{path}"
     replay = chosen(tmp_path, AUTO, f"recording:{path}")
-    assert not [one for one in replay.recordings if one.path == path]
+    assert not [each for each in replay.recordings if each.path == path]
 
 
-def test_auto_falls_back_where_a_recording_is_stale_and_remembers_it(tmp_path: Path) -> None:
+def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
-    releases = chosen(tmp_path, AUTO)
-    assert releases.recordings[0].stale_note([]) is None
-    assert judge(case, run_case(case), releases.against).status is Status.UNCHECKED
-    note = str(releases.recordings[0].stale_note([]))
+    expected = chosen(tmp_path, AUTO)
+    assert expected.recordings[0].stale_note([]) is None
+    assert judge(case, run_case(case), expected.against).status is Status.UNCHECKED
+    note = str(expected.recordings[0].stale_note([]))
     assert "for 1 case and" in note
     assert case.identifier in note
     assert f"dmlconf record {tmp_path} -b directml -o {path}" in note
@@ -262,17 +266,17 @@ def test_recordings_by_operator_are_found_from_every_part_of_a_suite(tmp_path: P
     assert suite_recordings([tmp_path]) == []
 
 
-def test_auto_asks_the_file_of_the_operator(tmp_path: Path) -> None:
+def test_auto_reads_only_the_recording_of_the_cases_operator(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     recorded(tmp_path / "tile" / "x.dmlrec", case)
     # A file of another operator, which must not be read.
     (tmp_path / "join").mkdir()
     (tmp_path / "join" / "x.dmlrec").write_bytes(b"no recording")
-    releases = chosen(tmp_path, AUTO)
-    assert releases.name == f"recording:{tmp_path / 'x.dmlrec'}"
-    assert isinstance(releases.against(case), Recorded)
+    expected = chosen(tmp_path, AUTO)
+    assert expected.name == f"recording:{tmp_path / 'x.dmlrec'}"
+    assert isinstance(expected.against(case), Recorded)
     elsewhere = replace(case, operator_name="GATHER")
-    assert releases.against(elsewhere) is None
+    assert expected.against(elsewhere) is None
 
 
 def test_a_damaged_file_of_an_operator_is_reported_before_the_run(tmp_path: Path) -> None:
@@ -283,11 +287,11 @@ def test_a_damaged_file_of_an_operator_is_reported_before_the_run(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["", "x.dmlrec"])
-def test_against_takes_a_folder(tmp_path: Path, name: str) -> None:
+def test_against_accepts_a_folder_of_recordings_by_operator(tmp_path: Path, name: str) -> None:
     case = unstated(tmp_path)
     recorded(tmp_path / "tile" / "x.dmlrec", case)
-    releases = chosen(tmp_path, f"recording:{tmp_path / name}")
-    assert isinstance(releases.against(case), Recorded)
+    expected = chosen(tmp_path, f"recording:{tmp_path / name}")
+    assert isinstance(expected.against(case), Recorded)
 
 
 def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -> None:
@@ -296,25 +300,25 @@ def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -
     with pytest.raises(BackendError) as caught:
         chosen(tmp_path, f"recording:{tmp_path}")
     assert str(caught.value).endswith(again)
-    releases = chosen(tmp_path, AUTO)
-    assert releases.against(unstated(tmp_path)) is None
-    assert str(releases.recordings[0].stale_note([tmp_path])).endswith(again)
+    expected = chosen(tmp_path, AUTO)
+    assert expected.against(unstated(tmp_path)) is None
+    assert str(expected.recordings[0].stale_note([tmp_path])).endswith(again)
 
 
-def test_a_file_of_the_backend_under_test_does_not_judge_it(
+def test_a_recording_by_operator_of_the_tested_device_never_judges_it(
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
-    one = recorded(tmp_path / "one.dmlrec", case)
+    first = recorded(tmp_path / "one.dmlrec", case)
     recorded(tmp_path / "tile" / "x.dmlrec", case)
     recorded(tmp_path / "gather" / "x.dmlrec", case, driver="32.0")
     assert (
-        chosen(tmp_path, f"recording:{tmp_path / 'x.dmlrec'}", f"recording:{one}").against(case)
+        chosen(tmp_path, f"recording:{tmp_path / 'x.dmlrec'}", f"recording:{first}").against(case)
         is None
     )
 
 
-def test_recordings_are_no_case_files(tmp_path: Path) -> None:
+def test_recordings_do_not_count_as_case_files(tmp_path: Path) -> None:
     suite = load_suite([write(tmp_path)])
     recorded(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
     assert load_suite([tmp_path]).digest == suite.digest

@@ -1,4 +1,4 @@
-"""Where worker processes build, run and judge cases, the log is the same as of one process."""
+"""If worker processes build, run and judge cases, the log is the same as with one process."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def without_time(log: RunLog) -> list[Verdict]:
     return [verdict.ran(seconds=0.0) for verdict in log.verdicts]
 
 
-def test_the_log_is_that_of_one_process(tmp_path: Path) -> None:
+def test_the_log_of_two_processes_equals_that_of_one(tmp_path: Path) -> None:
     planned = [*plan(tmp_path), *many(tmp_path, 200)]
     alone = logged(tmp_path, planned, jobs=1)
     together = logged(tmp_path, planned)
@@ -72,14 +72,14 @@ def test_the_log_is_that_of_one_process(tmp_path: Path) -> None:
     assert together.complete
 
 
-def test_recordings_are_asked_in_the_processes(tmp_path: Path) -> None:
+def test_worker_processes_use_the_recordings_of_the_suite(tmp_path: Path) -> None:
     case = build(plan(tmp_path, "unstated")[0])
     recorded(tmp_path / "recordings" / "x.dmlrec", case)
     log = logged(tmp_path, plan(tmp_path))
     assert [verdict.status for verdict in log.verdicts] == [Status.PASSED] * 4
 
 
-def test_stale_cases_of_a_recording_are_reported_by_the_processes(tmp_path: Path) -> None:
+def test_worker_processes_report_stale_cases_of_a_recording(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     recorded(tmp_path / "recordings" / "x.dmlrec", build(planned[1]), digest="0" * 64)
     suite = load_suite([write(tmp_path)])
@@ -132,7 +132,7 @@ cases:
 @pytest.mark.parametrize(
     ("fault", "kind"), [("crash", ReasonKind.CRASH), ("hang", ReasonKind.HANG)]
 )
-def test_a_process_that_breaks_down_costs_one_case(
+def test_a_process_that_crashes_or_hangs_breaks_one_case(
     tmp_path: Path, fault: str, kind: ReasonKind
 ) -> None:
     planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
@@ -146,7 +146,7 @@ def test_a_process_that_breaks_down_costs_one_case(
     assert log.complete
 
 
-def test_a_fault_of_dmlconf_itself_costs_one_case(tmp_path: Path) -> None:
+def test_an_error_of_dmlconf_in_a_worker_breaks_one_case(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
     log = logged(tmp_path, planned, Expectations("nothing", Fatal("raise", "=40]")))
     [broken] = [verdict for verdict in log.verdicts if verdict.status is Status.BROKEN]
@@ -170,7 +170,7 @@ def test_a_case_that_cannot_be_built_is_reported_as_in_one_process(tmp_path: Pat
     assert statuses == [Status.UNCHECKED, Status.NOT_RUN, Status.NOT_RUN]
 
 
-def test_errors_of_files_come_whole_out_of_a_process(tmp_path: Path) -> None:
+def test_errors_of_files_can_be_pickled_completely(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError) as actual:
         load_suite([tmp_path])
     copied = pickle.loads(pickle.dumps(actual.value))
@@ -232,7 +232,7 @@ def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_pl
     ]
 
 
-def test_stops_at_the_first_failure_that_is_reached(tmp_path: Path) -> None:
+def test_a_run_stops_at_the_first_failure_that_is_reached(tmp_path: Path) -> None:
     written, log = out_of_order(tmp_path, [3, 2, 0, 1], most_failures=1)
     assert written[:2] == ["3", "2"]
     assert [verdict.status for verdict in log.verdicts] == [

@@ -63,7 +63,7 @@ def test_a_case_that_fails_each_time_keeps_its_reason() -> None:
     assert verdict.judgement.attempts == (Status.FAILED,) * 3
 
 
-def test_without_retries_a_failure_is_reached_at_once() -> None:
+def test_without_retries_a_failure_has_no_attempts() -> None:
     assert verdicts(Retries(0), Judge(FIRST, "f"))[FIRST].judgement.attempts == ()
 
 
@@ -79,7 +79,7 @@ def test_a_failure_is_announced_before_its_case_runs_again() -> None:
     assert retries.attempts == {}
 
 
-def test_attempts_of_an_earlier_part_of_the_run_count() -> None:
+def test_attempts_of_an_earlier_part_of_a_resumed_run_count() -> None:
     failure = next(Judge(FIRST, "f")(PLAN))
     judge = Judge(FIRST, "p")
     verdict = verdicts(Retries(1, earlier={FIRST: [failure]}), judge)[FIRST]

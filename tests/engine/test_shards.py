@@ -20,7 +20,7 @@ def test_a_shard_follows_from_the_identifier_alone() -> None:
     assert [shard_number(name, 8) for name in NAMES[:6]] == [1, 1, 2, 8, 8, 6]
 
 
-def test_shards_of_many_cases_are_of_about_one_size() -> None:
+def test_shards_of_many_cases_have_similar_sizes() -> None:
     sizes = [sum(shard_number(name, 8) == number for name in NAMES) for number in range(1, 9)]
     assert sum(sizes) == len(NAMES)
     assert min(sizes) > 90
@@ -36,12 +36,12 @@ def test_measured_seconds_balance_shards() -> None:
 
 
 @pytest.mark.parametrize("text", ["0/8", "9/8", "3", "3/0", "-1/8", "3/8/9", "a/b", ""])
-def test_rejects_what_names_no_shard(text: str) -> None:
+def test_text_that_names_no_shard_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="shard"):
         parse_shard(text)
 
 
-def test_reads_a_shard() -> None:
+def test_a_shard_is_parsed_from_its_number_and_count() -> None:
     assert parse_shard("3/8") == Shard(3, 8)
 
 
@@ -58,7 +58,7 @@ def test_each_case_is_in_one_shard_and_stays_there_when_cases_are_added(tmp_path
     assert all(set(before) <= set(now) for before, now in zip(shards, more, strict=True))
 
 
-def test_shards_by_a_log_take_as_long(tmp_path: Path) -> None:
+def test_shards_that_a_log_balances_take_equally_long(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "run.jsonl").returncode == 1
     log = tmp_path / "run.jsonl"
@@ -66,13 +66,13 @@ def test_shards_by_a_log_take_as_long(tmp_path: Path) -> None:
     for record, seconds in zip(records[1:5], (3.0, 1.0, 1.0, 1.0), strict=True):
         record["seconds"] = seconds
     log.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    by = ("--shard-by", "run.jsonl")
-    shards = [listed(tmp_path, "--shard", f"{number}/2", *by) for number in (1, 2)]
+    shard_by = ("--shard-by", "run.jsonl")
+    shards = [listed(tmp_path, "--shard", f"{number}/2", *shard_by) for number in (1, 2)]
     assert sorted(map(len, shards)) == [1, 3]
     assert [records[1]["case"]] in shards
 
 
-def test_refuses_seconds_without_a_shard(tmp_path: Path) -> None:
+def test_option_shard_by_without_a_shard_is_refused(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     (tmp_path / "run.jsonl").touch()
     done = dmlconf_here(tmp_path, "list", "tile.yaml", "--shard-by", "run.jsonl")

@@ -1,7 +1,7 @@
 """A plugin's backend that notes cases whose outcomes a worker has taken.
 
 A note is a line in the file that the environment variable FILE names. The note is written when the
-worker asks for the next outcome, since by then the worker has this one.
+worker asks for the next outcome, because then it has taken the previous one.
 """
 
 from __future__ import annotations

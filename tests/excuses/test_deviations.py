@@ -36,13 +36,13 @@ def case(name: str) -> Case:
     return valid_case(next(each for each in plan if each.identifier == name)).with_inputs()
 
 
-def verdict(of: Case, outcome: Outcome, deviations: Deviations = ONNX) -> Verdict:
+def verdict(tested: Case, outcome: Outcome, deviations: Deviations = ONNX) -> Verdict:
     conclusion = Conclusion(run_case, deviations=deviations)
-    return conclusion.excused(of, outcome, conclusion.judge(of, outcome))
+    return conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
 
 
-def right(of: Case) -> Array:
-    outcome = run_case(of)
+def reference_output(tested: Case) -> Array:
+    outcome = run_case(tested)
     assert isinstance(outcome, Outputs)
     return next(iter(outcome.arrays.values())).copy()
 
@@ -50,19 +50,19 @@ def right(of: Case) -> Array:
 MAXIMUM: Final = "element_wise_max/matrix/special-values[DataType=FLOAT32]"
 
 
-def test_nan_may_be_the_maximum_and_nothing_else_may_be_wrong() -> None:
-    of = case(MAXIMUM)
-    output = right(of)
-    nan = np.isnan(of.input("ATensor")) | np.isnan(of.input("BTensor"))
+def test_a_maximum_of_nan_may_be_nan_and_a_wrong_maximum_of_numbers_fails() -> None:
+    tested = case(MAXIMUM)
+    output = reference_output(tested)
+    nan = np.isnan(tested.input("ATensor")) | np.isnan(tested.input("BTensor"))
     output[nan] = np.nan
-    waived = verdict(of, Outputs({"OutputTensor": output}))
+    waived = verdict(tested, Outputs({"OutputTensor": output}))
     assert waived.status is Status.WAIVED
     assert waived.reason is not None
     assert waived.reason.kind is ReasonKind.DEVIATION
     assert waived.reason.message.startswith("onnx-nan-of-maximum: ")
     output[~nan] = np.float32(-7)
     assert not nan.all()
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 
 def test_directml_itself_has_no_deviations() -> None:
@@ -70,16 +70,16 @@ def test_directml_itself_has_no_deviations() -> None:
     details = {"target": "onnx"}
     assert deviations_of(Environment("directml", "1.15.4", details=details)) == Deviations()
     assert deviations_of(Environment("onnxruntime", "1.20", details=details)) is ONNX
-    of = case(MAXIMUM)
-    output = np.full_like(right(of), np.nan)
-    assert verdict(of, Outputs({"OutputTensor": output}), Deviations()).status is Status.FAILED
+    tested = case(MAXIMUM)
+    output = np.full_like(reference_output(tested), np.nan)
+    assert verdict(tested, Outputs({"OutputTensor": output}), Deviations()).status is Status.FAILED
 
 
-def test_near_numbers_are_waived_and_wrong_ones_are_not() -> None:
-    of = case("activation_sigmoid/matrix/element-counts[Count=65,DataType=FLOAT32]")
+def test_sigmoids_are_waived_only_within_the_error_of_the_deviation() -> None:
+    tested = case("activation_sigmoid/matrix/element-counts[Count=65,DataType=FLOAT32]")
     for factor, status in ((1.0005, Status.WAIVED), (1.01, Status.FAILED)):
-        outcome = Outputs({"OutputTensor": right(of) * np.float32(factor)})
-        assert verdict(of, outcome).status is status
+        outcome = Outputs({"OutputTensor": reference_output(tested) * np.float32(factor)})
+        assert verdict(tested, outcome).status is status
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_near_numbers_are_waived_and_wrong_ones_are_not() -> None:
     ],
 )
 def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, status: Status) -> None:
-    # The message alone does not count: the inputs must be such as may be refused.
+    # The message alone does not decide: the specification must allow refusing these inputs.
     refusal = Rejection("Run", "Fail", message="indices element out of data bounds; by zero")
     assert verdict(case(name), refusal).status is status
 
@@ -115,14 +115,14 @@ def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, stat
         "lp_normalization/boundary/root-of-squares",
     ],
 )
-def test_nan_in_place_of_a_number_is_not_waived_where_nothing_leads_to_nan(name: str) -> None:
-    of = case(name)
-    output = right(of)
-    others = [a for a in of.inputs().values() if a.shape == output.shape]
+def test_nan_is_not_waived_for_elements_whose_inputs_are_ordinary_numbers(name: str) -> None:
+    tested = case(name)
+    output = reference_output(tested)
+    others = [a for a in tested.inputs().values() if a.shape == output.shape]
     plain = np.isfinite(output) & np.all([np.isfinite(a) & (a != 0) for a in others], axis=0)
     assert plain.any()
     output[plain] = np.nan
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 
 FUSED: Final = """
@@ -142,17 +142,17 @@ cases:
 """
 
 
-def test_a_fused_maximum_of_nan_may_be_nan_and_no_other_may(tmp_path: Path) -> None:
+def test_a_fused_activation_of_nan_may_be_nan_and_one_of_a_number_may_not(tmp_path: Path) -> None:
     file = tmp_path / "gemm.yaml"
     file.write_text(FUSED, encoding="utf-8")
     [planned] = load_suite([file]).plan()
-    of = valid_case(planned).with_inputs()
-    output = right(of)
+    tested = valid_case(planned).with_inputs()
+    output = reference_output(tested)
     assert output.reshape(-1).tolist() == [0, 1]  # From infinity - infinity, and from 7 - 6.
     output[0, 0, 0] = np.nan
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.WAIVED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
     output[0, 0, 1] = np.nan
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ def test_a_fused_maximum_of_nan_may_be_nan_and_no_other_may(tmp_path: Path) -> N
     ],
 )
 def test_the_average_of_no_element_may_be_0(name: str, status: Status) -> None:
-    of = case(name)
-    output = right(of)
+    tested = case(name)
+    output = reference_output(tested)
     output[~np.isfinite(output)] = 0
-    assert verdict(of, Outputs({"OutputTensor": output})).status is status
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is status
 
 
 @pytest.mark.parametrize(
@@ -177,47 +177,47 @@ def test_the_average_of_no_element_may_be_0(name: str, status: Status) -> None:
     ],
 )
 def test_a_recurrent_layer_of_an_infinite_input_may_be_infinite(name: str, status: Status) -> None:
-    of = case(name)
-    outcome = run_case(of)
+    tested = case(name)
+    outcome = run_case(tested)
     assert isinstance(outcome, Outputs)
     infinite = {name: np.full_like(array, -np.inf) for name, array in outcome.arrays.items()}
-    assert verdict(of, Outputs(infinite)).status is status
+    assert verdict(tested, Outputs(infinite)).status is status
 
 
 def test_a_remainder_by_zero_may_be_any_number_and_no_other_may() -> None:
-    of = case("element_wise_modulus_floor/questions/ends-of-words[DataType=UINT8,Seed=0]")
+    tested = case("element_wise_modulus_floor/questions/ends-of-words[DataType=UINT8,Seed=0]")
     for divisor, status in ((0, Status.WAIVED), (1, Status.FAILED)):
-        output = right(of)
-        places = of.input("BTensor") == divisor
-        assert places.any()
-        output[places] = 7
-        assert verdict(of, Outputs({"OutputTensor": output})).status is status
+        output = reference_output(tested)
+        at_divisor = tested.input("BTensor") == divisor
+        assert at_divisor.any()
+        output[at_divisor] = 7
+        assert verdict(tested, Outputs({"OutputTensor": output})).status is status
 
 
-def test_interpolated_integers_may_be_the_nearest() -> None:
-    of = case("resample/boundary/interpolated-integers-lose-their-fraction")
+def test_interpolated_integers_may_be_rounded_to_the_nearest() -> None:
+    tested = case("resample/boundary/interpolated-integers-lose-their-fraction")
     nearest = np.array([0, -1, -2, -4, -8, 18, 73, 100], np.int8)
-    assert (nearest != right(of)).any()
-    assert verdict(of, Outputs({"OutputTensor": nearest})).status is Status.WAIVED
+    assert (nearest != reference_output(tested)).any()
+    assert verdict(tested, Outputs({"OutputTensor": nearest})).status is Status.WAIVED
     nearest[-1] -= 1
-    assert verdict(of, Outputs({"OutputTensor": nearest})).status is Status.FAILED
+    assert verdict(tested, Outputs({"OutputTensor": nearest})).status is Status.FAILED
 
 
-def test_attributes_of_float16_are_rounded_to_it_or_not_at_all() -> None:
-    of = case("activation_leaky_relu/matrix/in-place[DataType=FLOAT16]")
-    number = of.input("InputTensor").astype(np.float32)
+def test_attributes_of_float16_operators_may_be_rounded_to_float16() -> None:
+    tested = case("activation_leaky_relu/matrix/in-place[DataType=FLOAT16]")
+    number = tested.input("InputTensor").astype(np.float32)
     for alpha, status in ((np.float16(0.01), Status.WAIVED), (0.0101, Status.FAILED)):
         output = np.where(number < 0, number * np.float32(alpha), number).astype(np.float16)
-        assert verdict(of, Outputs({"OutputTensor": output})).status is status
+        assert verdict(tested, Outputs({"OutputTensor": output})).status is status
 
 
 def test_only_infinity_minus_infinity_may_be_nan_before_it_is_clamped() -> None:
-    of = case("activation_hard_sigmoid/boundary/product-that-overflows-beside-an-infinite-beta")
-    output = right(of)
+    tested = case("activation_hard_sigmoid/boundary/product-that-overflows-beside-an-infinite-beta")
+    output = reference_output(tested)
     for at, status in ((0, Status.WAIVED), (1, Status.FAILED)):
         wrong = output.copy()
         wrong[at] = np.nan
-        assert verdict(of, Outputs({"OutputTensor": wrong})).status is status
+        assert verdict(tested, Outputs({"OutputTensor": wrong})).status is status
 
 
 def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() -> None:
@@ -225,11 +225,11 @@ def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() 
         ("nan-counts-for-no-range", Status.WAIVED),
         ("halves-to-even", Status.FAILED),
     ):
-        of = case(f"dynamic_quantize_linear/boundary/{name}")
-        outcome = run_case(of)
+        tested = case(f"dynamic_quantize_linear/boundary/{name}")
+        outcome = run_case(tested)
         assert isinstance(outcome, Outputs)
         arrays = {each: array * array.dtype.type(2) for each, array in outcome.arrays.items()}
-        assert verdict(of, Outputs(arrays)).status is status
+        assert verdict(tested, Outputs(arrays)).status is status
 
 
 @pytest.mark.parametrize(("values", "status"), [("-1, 4", Status.WAIVED), ("1, 4", Status.FAILED)])
@@ -246,10 +246,10 @@ def test_a_maximum_may_be_nan_in_a_graph_where_a_node_made_nan(
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
     root = "{operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}"
-    of = graph(tmp_path, inputs, f"\n  root: {root}\n  node: {after}")
-    wrong = right(of)
+    tested = graph(tmp_path, inputs, f"\n  root: {root}\n  node: {after}")
+    wrong = reference_output(tested)
     wrong[..., 0] = np.nan
-    assert verdict(of, Outputs({"y": wrong})).status is status
+    assert verdict(tested, Outputs({"y": wrong})).status is status
 
 
 QUANTIZED: Final = """
@@ -270,12 +270,14 @@ DEQUANTIZED: Final = f"""{QUANTIZED}
 @pytest.mark.parametrize(
     ("values", "status"), [(".nan, 3", Status.WAIVED), ("1, 3", Status.FAILED)]
 )
-def test_what_is_dequantized_may_be_nan_if_nan_was_quantized(
+def test_dequantized_elements_may_be_nan_if_nan_was_quantized(
     tmp_path: Path, values: str, status: Status
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
-    of = graph(tmp_path, inputs, DEQUANTIZED)
-    assert verdict(of, Outputs({"y": np.full((1, 1, 1, 2), np.nan, np.float32)})).status is status
+    tested = graph(tmp_path, inputs, DEQUANTIZED)
+    assert (
+        verdict(tested, Outputs({"y": np.full((1, 1, 1, 2), np.nan, np.float32)})).status is status
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,12 +293,12 @@ def test_integers_quantized_from_nan_are_free_and_their_scale_is_nan(
     tmp_path: Path, tensor: str, given: Array, status: Status
 ) -> None:
     inputs = "\n  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.nan, 3]}"
-    of = graph(tmp_path, inputs, QUANTIZED, f"quantize.{tensor}")
-    assert verdict(of, Outputs({"y": given})).status is status
+    tested = graph(tmp_path, inputs, QUANTIZED, f"quantize.{tensor}")
+    assert verdict(tested, Outputs({"y": given})).status is status
 
 
 @pytest.mark.parametrize("file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=str)
-def test_each_file_fits_its_schema_and_names_operators(file: Path) -> None:
+def test_each_file_of_a_target_fits_its_schema_and_names_known_operators(file: Path) -> None:
     data = read_document(file).data
     assert not list(Checker(bundled_schema("target")).iter_errors(data))
     known = {*operator_names(), GRAPHS}
@@ -310,39 +312,39 @@ PADDED: Final = (
 )
 
 
-def test_output_padding_may_be_what_end_padding_leaves_out_and_nothing_else() -> None:
-    of = case(PADDED)
-    output = right(of)
+def test_output_padding_may_only_hold_the_elements_that_end_padding_removes() -> None:
+    tested = case(PADDED)
+    output = reference_output(tested)
     assert not output[..., -1].any()
-    behind = {"OutputPadding": (0,), "EndPadding": (0,)}
-    output[...] = right(replace(of, desc={**of.desc, **behind}))
+    without_padding = {"OutputPadding": (0,), "EndPadding": (0,)}
+    output[...] = reference_output(replace(tested, desc={**tested.desc, **without_padding}))
     assert output[..., -1].all()
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.WAIVED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
     output[0, 0, -1] += 9
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 
-def test_what_is_gathered_beyond_the_axis_may_be_anything() -> None:
-    of = case("gather/boundary/index-beyond-axis-reads-next-row")
-    zeros = np.zeros_like(right(of))
-    assert verdict(of, Outputs({"OutputTensor": zeros})).status is Status.WAIVED
+def test_elements_gathered_beyond_the_axis_may_have_any_value() -> None:
+    tested = case("gather/boundary/index-beyond-axis-reads-next-row")
+    zeros = np.zeros_like(reference_output(tested))
+    assert verdict(tested, Outputs({"OutputTensor": zeros})).status is Status.WAIVED
 
 
 def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_and_no_other_power() -> None:
-    of = case("graphs/rewrites-conditions/replace-power-by-one-or-zero--x-is-not-zero")
+    tested = case("graphs/rewrites-conditions/replace-power-by-one-or-zero--x-is-not-zero")
     powers = np.ones((1, 1, 1, 5), np.float32)
-    assert verdict(of, Outputs({"y": powers})).status is Status.WAIVED
+    assert verdict(tested, Outputs({"y": powers})).status is Status.WAIVED
     powers[..., 2] = 0
-    assert verdict(of, Outputs({"y": powers})).status is Status.FAILED
+    assert verdict(tested, Outputs({"y": powers})).status is Status.FAILED
 
 
-def test_a_softplus_may_be_infinite_where_its_product_is_and_nowhere_else() -> None:
-    of = case(
+def test_a_softplus_may_be_infinite_only_if_its_product_overflows() -> None:
+    tested = case(
         "element_wise_add1/combinations/pairs-1[Values=1x31x1x5x31xFLOAT32x0x1:5xchannels-lastxnone"
         "x-300:100:5xchannels-lastxchannels-lastxACTIVATION_SOFTPLUS:1.5]"
     )
-    output = right(of)
+    output = reference_output(tested)
     output[output > 3e38] = np.inf
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.WAIVED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.WAIVED
     output.flat[np.flatnonzero(output < 100)[0]] = np.inf
-    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
+    assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED

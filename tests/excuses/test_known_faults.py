@@ -1,4 +1,4 @@
-"""Failures by known faults of DirectML are waived, not passed, in their versions on any device."""
+"""A failure that a known fault explains is waived, in the fault's versions of DirectML."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def names(environment: Environment) -> set[str]:
     return {fault.name for fault in known_faults(environment).faults}
 
 
-def test_waives_what_a_fault_explains_and_keeps_what_differs(tmp_path: Path) -> None:
+def test_a_failure_that_a_fault_explains_is_waived_with_its_differences(tmp_path: Path) -> None:
     stated = case(tmp_path)
     waived = verdict(FAULT, stated, WRONG)
     assert waived.status is Status.WAIVED
@@ -107,14 +107,14 @@ def test_waives_what_a_fault_explains_and_keeps_what_differs(tmp_path: Path) -> 
     assert waived.figures == failed.figures
 
 
-def test_a_crash_is_waived_with_what_the_process_said(tmp_path: Path) -> None:
+def test_a_waived_crash_keeps_the_messages_of_its_process(tmp_path: Path) -> None:
     waived = verdict(replace(FAULT, outcome="crash"), case(tmp_path), CRASHED)
     assert waived.status is Status.WAIVED
     assert waived.reason is not None
     assert waived.reason.diagnostics == "its process died\nit said this"
 
 
-def test_the_loss_of_a_device_is_waived_and_is_no_crash(tmp_path: Path) -> None:
+def test_a_fault_that_removes_the_device_does_not_waive_a_crash(tmp_path: Path) -> None:
     lost = Breakdown(BreakdownKind.DEVICE_REMOVED, "the device was removed")
     fault = replace(FAULT, outcome="device removed")
     assert verdict(fault, case(tmp_path), lost).status is Status.WAIVED
@@ -133,7 +133,9 @@ def test_a_case_that_passes_despite_the_fault_has_passed(tmp_path: Path) -> None
         (Breakdown(BreakdownKind.HANG, "no result"), Status.BROKEN),
     ],
 )
-def test_other_outcomes_are_not_waived(tmp_path: Path, outcome: Outcome, status: Status) -> None:
+def test_outcomes_that_the_fault_does_not_describe_are_not_waived(
+    tmp_path: Path, outcome: Outcome, status: Status
+) -> None:
     assert verdict(FAULT, case(tmp_path), outcome).status is status
 
 
@@ -144,7 +146,7 @@ def test_a_refusal_is_waived_by_stage_and_hresult(tmp_path: Path) -> None:
     assert verdict(fault, case(tmp_path), other).status is Status.FAILED
 
 
-def test_what_compile_operator_refuses_is_waived_of_an_operator_compiled_as_a_graph(
+def test_a_fault_of_compile_operator_also_waives_a_refusal_by_compile_graph(
     tmp_path: Path,
 ) -> None:
     fault = replace(FAULT, outcome="E_UNEXPECTED by CompileOperator")
@@ -163,16 +165,18 @@ def test_what_compile_operator_refuses_is_waived_of_an_operator_compiled_as_a_gr
         replace(FAULT, when=Expression("NoSuchTensor.DimensionCount == 1")),
     ],
 )
-def test_other_cases_are_not_waived(tmp_path: Path, other: KnownFault) -> None:
+def test_cases_that_the_fault_does_not_concern_are_not_waived(
+    tmp_path: Path, other: KnownFault
+) -> None:
     assert verdict(other, case(tmp_path), WRONG).status is Status.FAILED
 
 
-def test_a_condition_is_over_the_desc(tmp_path: Path) -> None:
+def test_a_fault_with_a_condition_waives_a_case_whose_desc_meets_it(tmp_path: Path) -> None:
     fault = replace(FAULT, cases=None, when=Expression("Repeats == (2,)"))
     assert verdict(fault, case(tmp_path), WRONG).status is Status.WAIVED
 
 
-def test_a_fault_of_a_node_concerns_graphs_with_such_a_node_alone(tmp_path: Path) -> None:
+def test_a_fault_of_a_node_concerns_only_graphs_with_such_a_node(tmp_path: Path) -> None:
     def meets(operator: str, when: str) -> bool:
         node = NodeCondition(frozenset({operator}), Expression(when))
         fault = replace(FAULT, operators=frozenset({"GRAPHS"}), cases=None, node=node)
@@ -186,7 +190,7 @@ def test_a_fault_of_a_node_concerns_graphs_with_such_a_node_alone(tmp_path: Path
     assert not replace(FAULT, node=anywhere).concerns(case(tmp_path))
 
 
-def test_a_fault_of_one_circumstance_waives_nothing_else(tmp_path: Path) -> None:
+def test_a_fault_of_one_circumstance_waives_no_failure_outside_it(tmp_path: Path) -> None:
     fault = replace(FAULT, circumstance="aliased")
     stated = case(tmp_path)
     assert verdict(fault, stated, WRONG).status is Status.FAILED
@@ -206,7 +210,7 @@ def test_only_cases_of_a_harmful_fault_run_alone(tmp_path: Path) -> None:
     assert not harmful.harms_others(other)
 
 
-def test_faults_are_those_of_the_version(tmp_path: Path) -> None:
+def test_each_version_has_its_own_faults(tmp_path: Path) -> None:
     path = tmp_path / "faults.yaml"
     path.write_text(FILE, encoding="utf-8")
 
@@ -234,7 +238,7 @@ def test_how_directml_compiles_and_its_version_are_kept() -> None:
     assert known_faults(directml("1.9.0")).version == "1.9.0"
 
 
-def test_known_faults_hold_on_any_device_and_for_recordings_but_no_other_backend() -> None:
+def test_known_faults_apply_to_recordings_of_directml_but_to_no_other_backend() -> None:
     tested: Mapping[str, Any] = {"backend": "directml", "version": "1.15.4", "details": {}}
     recording = Environment("recording", "directml 1.15.4", details={"recorded": tested})
     assert names(recording) == names(directml("1.15.4"))
@@ -262,7 +266,9 @@ def test_known_faults_hold_on_any_device_and_for_recordings_but_no_other_backend
         ("reason:", "reasn:", "did you mean `reason`?"),
     ],
 )
-def test_a_wrong_list_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_an_invalid_list_of_known_faults_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
     path = tmp_path / "faults.yaml"
     assert old in FILE
     path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
@@ -272,11 +278,13 @@ def test_a_wrong_list_is_refused(tmp_path: Path, old: str, new: str, message: st
         read_known_faults(path)
 
 
-def test_the_list_is_valid() -> None:
+def test_the_bundled_list_of_known_faults_is_valid() -> None:
     assert lint_known_faults() == []
 
 
-def test_named_cases_are_in_the_suite_and_are_of_the_operators(bundled_suite: Suite) -> None:
+def test_cases_that_faults_name_are_in_the_suite_and_of_their_operators(
+    bundled_suite: Suite,
+) -> None:
     faults = read_known_faults()
     known = {planned.identifier: planned for planned in bundled_suite.plan()}
     known |= {planned.template.identifier: planned for planned in bundled_suite.plan()}
@@ -290,7 +298,7 @@ def test_named_cases_are_in_the_suite_and_are_of_the_operators(bundled_suite: Su
 
 
 @pytest.mark.whole
-def test_each_condition_holds_for_some_case_and_not_for_all() -> None:
+def test_the_condition_of_each_fault_holds_for_some_cases_but_not_for_all() -> None:
     for fault in read_known_faults():
         if fault.when is not None:
             planned = load_suite([cases_directory()], operators=fault.operators).plan()
@@ -299,7 +307,7 @@ def test_each_condition_holds_for_some_case_and_not_for_all() -> None:
             assert concerned == {False, True}, fault.name
 
 
-def test_versions_are_those_that_the_lab_runs() -> None:
+def test_the_tested_versions_are_those_that_the_lab_runs() -> None:
     lab = Path(__file__).resolve().parents[2] / "lab" / "versions.toml"
     releases = tomllib.loads(lab.read_text("utf-8"))["release"]
     tried = [parse_version(release["version"]) for release in releases]

@@ -1,4 +1,4 @@
-"""Failures by limits of the substrate, which lies below DirectML, are set apart and never pass."""
+"""Failures by limits of the substrate (the software below DirectML) count as unsupported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def status(substrate: Substrate, case: Case, outcome: Outcome) -> Status:
     return substrate.excuse(case, outcome, verdict).status
 
 
-def test_sets_apart_what_a_limit_explains(tmp_path: Path, substrate: Substrate) -> None:
+def test_a_failure_that_a_limit_explains_is_unsupported(
+    tmp_path: Path, substrate: Substrate
+) -> None:
     stated = case(tmp_path, "stated")
     verdict = substrate.excuse(stated, NO_KERNEL, judge(stated, NO_KERNEL, lambda case: None))
     assert verdict.status is Status.UNSUPPORTED
@@ -63,7 +65,7 @@ def test_sets_apart_what_a_limit_explains(tmp_path: Path, substrate: Substrate) 
     assert status(substrate, stated, WRONG) is Status.UNSUPPORTED
 
 
-def test_an_operator_compiled_as_a_graph_needs_the_same_kernel(
+def test_a_limit_explains_the_refusal_of_its_operator_compiled_as_a_graph(
     tmp_path: Path, substrate: Substrate
 ) -> None:
     as_graph = Rejection("CompileGraph", "E_FAIL")
@@ -80,11 +82,11 @@ def test_an_operator_compiled_as_a_graph_needs_the_same_kernel(
     assert status(of_any, graph_case(tmp_path, text), as_graph) is Status.FAILED
 
 
-def test_leaves_what_passed(tmp_path: Path, substrate: Substrate) -> None:
+def test_a_case_that_passes_stays_passed(tmp_path: Path, substrate: Substrate) -> None:
     assert status(substrate, case(tmp_path, "stated"), RIGHT) is Status.PASSED
 
 
-def test_leaves_other_failures(tmp_path: Path, substrate: Substrate) -> None:
+def test_failures_that_no_limit_explains_stay_failed(tmp_path: Path, substrate: Substrate) -> None:
     stated = case(tmp_path, "stated")
     other_stage = Rejection("CreateOperator", "E_INVALIDARG")
     assert status(substrate, stated, other_stage) is Status.FAILED
@@ -92,14 +94,14 @@ def test_leaves_other_failures(tmp_path: Path, substrate: Substrate) -> None:
     assert status(substrate, invalid, WRONG) is Status.FAILED
 
 
-def test_refuses_a_file_of_another_form(tmp_path: Path) -> None:
+def test_a_file_with_an_unknown_field_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     path.write_text(FILE.replace("reason:", "reasn:"), encoding="utf-8")
     with pytest.raises(InvalidFilesError, match="did you mean `reason`"):
         read_substrate(path)
 
 
-def test_the_limits_of_the_lab_are_readable() -> None:
+def test_the_file_with_the_limits_of_the_lab_is_valid() -> None:
     lab = Path(__file__).resolve().parents[2] / "lab" / "substrate.yaml"
     names = [limit.name for limit in read_substrate(lab).limits]
     assert "kernels-in-dxil-only" in names
@@ -118,7 +120,7 @@ def test_a_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
     assert substrate.excuse(stated, WRONG, other) is other
 
 
-def test_a_limit_with_a_condition_excuses_the_cases_that_meet_it(tmp_path: Path) -> None:
+def test_a_limit_with_a_condition_excuses_only_the_cases_that_meet_it(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     stated = case(tmp_path, "stated")
     failed = judge(stated, NO_KERNEL, lambda _: None)
@@ -140,7 +142,7 @@ def test_a_limit_with_a_condition_excuses_the_cases_that_meet_it(tmp_path: Path)
         ("operators: [TILE]", "operators: [TIEL]", "the catalogue has no operator TIEL"),
     ],
 )
-def test_refuses_what_would_never_apply(
+def test_a_limit_that_can_never_apply_is_refused(
     tmp_path: Path, before: str, after: str, message: str
 ) -> None:
     path = tmp_path / "substrate.yaml"
@@ -150,14 +152,14 @@ def test_refuses_what_would_never_apply(
         read_substrate(path)
 
 
-def test_the_names_of_a_graphs_tensors_are_not_known_beforehand(tmp_path: Path) -> None:
+def test_a_condition_on_a_graph_may_name_any_tensor(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     where = "cases: [graphs/mine/one]\n    where: MyTensor.Sizes[0] > 1"
     path.write_text(FILE.replace("cases: [tile/mixed/stated]", where).replace("[TILE]", "any"))
     assert read_substrate(path).limits[1].where is not None
 
 
-def test_a_data_type_that_there_is_not_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_data_type_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "substrate.yaml"
     path.write_text(FILE.replace("[FLOAT32]", "[FLOAT99]"), encoding="utf-8")
     with pytest.raises(InvalidFilesError, match="there is no data type FLOAT99"):

@@ -1,4 +1,4 @@
-"""Findings and deviations of WebNN name what Chromium 153 gives, and no other wrong result."""
+"""Findings and deviations of WebNN explain results of Chromium 153, and no other wrong results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlconf.excuses.deviations import read_deviations
 from dmlconf.excuses.findings import findings_of
 from dmlconf.judging.conclusion import Conclusion
 from dmlconf.verdicts.verdict import Status, Verdict
-from tests.excuses.test_deviations import case, right
+from tests.excuses.test_deviations import case, reference_output
 
 INF: Final = np.inf
 NAN: Final = np.nan
@@ -22,10 +22,10 @@ GREATEST: Final = 3.4028234663852886e38
 CHROMIUM: Final = Environment("webnn", "153.0.8010.0", details={"target": "webnn"})
 
 
-def reached(name: str, *changes: Mapping[int, float]) -> Verdict:
+def verdict_on_changed(name: str, *changes: Mapping[int, float]) -> Verdict:
     """Return the verdict on the right output with some elements changed, by their index."""
-    of = case(name)
-    output = right(of)
+    tested = case(name)
+    output = reference_output(tested)
     for changed in changes:
         for index, value in changed.items():
             output.reshape(-1)[index] = value
@@ -33,7 +33,7 @@ def reached(name: str, *changes: Mapping[int, float]) -> Verdict:
         run_case, deviations=read_deviations("webnn"), findings=findings_of(CHROMIUM)
     )
     outcome = Outputs({"OutputTensor": output})
-    return conclusion.excused(of, outcome, conclusion.judge(of, outcome))
+    return conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
 
 
 GEMM: Final = (
@@ -89,33 +89,33 @@ FINDINGS: Final = [
 
 
 @pytest.mark.parametrize(("name", "finding", "given", "other"), FINDINGS)
-def test_a_finding_names_what_chromium_gives_and_no_other_wrong_result(
+def test_a_finding_explains_the_results_of_chromium_and_no_other_wrong_result(
     name: str, finding: str, given: Mapping[int, float], other: Mapping[int, float]
 ) -> None:
     if not given:
-        output = right(case(name)).reshape(-1)
+        output = reference_output(case(name)).reshape(-1)
         small = (np.abs(output) < np.finfo(output.dtype).tiny) & (output != 0)
         given = {int(index): 0.0 for index in np.flatnonzero(small)[-2:]}
-    verdict = reached(name, given)
+    verdict = verdict_on_changed(name, given)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert verdict.reason.message.startswith(f"known finding {finding} "), verdict
-    verdict = reached(name, given, other)
+    verdict = verdict_on_changed(name, given, other)
     assert verdict.reason is not None
     assert not verdict.reason.message.startswith("known finding"), verdict
 
 
-def test_an_activation_is_computed_of_what_is_clamped() -> None:
-    of = case(GEMM)
-    before = right(of)
+def test_a_finding_explains_an_activation_of_clamped_products() -> None:
+    tested = case(GEMM)
+    before = reference_output(tested)
     of_chromium = {
         index: -GREATEST / 4 if value < 0 else GREATEST
         for index, value in enumerate(before.reshape(-1))
     }
-    verdict = reached(GEMM, of_chromium)
+    verdict = verdict_on_changed(GEMM, of_chromium)
     assert verdict.reason is not None
     assert verdict.reason.message.startswith("known finding webnn-products-that-are-clamped ")
-    verdict = reached(GEMM, of_chromium, {0: 1.0})
+    verdict = verdict_on_changed(GEMM, of_chromium, {0: 1.0})
     assert verdict.reason is not None
     assert not verdict.reason.message.startswith("known finding")
 
@@ -136,16 +136,16 @@ DEVIATIONS: Final = [
 
 
 @pytest.mark.parametrize(("name", "given", "other"), DEVIATIONS)
-def test_what_the_specification_leaves_open_is_waived(
+def test_results_that_the_specification_leaves_open_are_waived(
     name: str, given: Mapping[int, float], other: Mapping[int, float] | None
 ) -> None:
-    assert reached(name, given).status is Status.WAIVED
+    assert verdict_on_changed(name, given).status is Status.WAIVED
     if other is not None:
-        assert reached(name, given, other).status is Status.FAILED
+        assert verdict_on_changed(name, given, other).status is Status.FAILED
 
 
 @pytest.mark.parametrize(
     "name", ["gather/boundary/indices-int64", "gather_nd1/boundary/whole-rows"]
 )
-def test_an_index_within_the_axis_gives_what_is_there(name: str) -> None:
-    assert reached(name, {0: 77}).status is Status.FAILED
+def test_a_wrong_result_of_an_index_within_the_axis_is_not_waived(name: str) -> None:
+    assert verdict_on_changed(name, {0: 77}).status is Status.FAILED

@@ -1,4 +1,4 @@
-"""Adapters are chosen and listed; a driver that ends its process costs only its own entry."""
+"""Adapters are chosen and listed; a driver that ends its process spoils only its own entry."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_adapter_is_chosen_by_index_name_or_warp(wanted: str | None, chosen: Ada
     assert choose_adapter(wanted, ALL) is chosen
 
 
-def test_a_software_adapter_is_taken_where_there_is_no_other() -> None:
+def test_a_software_adapter_is_chosen_if_there_is_no_other() -> None:
     assert choose_adapter(None, [WARP]) is WARP
 
 
@@ -53,14 +53,16 @@ def test_a_software_adapter_is_taken_where_there_is_no_other() -> None:
         ("r", "several adapters match 'r'"),
     ],
 )
-def test_choice_that_does_not_fit_lists_the_adapters(wanted: str, message: str) -> None:
+def test_error_for_an_unknown_or_ambiguous_adapter_lists_the_adapters(
+    wanted: str, message: str
+) -> None:
     with pytest.raises(BackendError) as caught:
         choose_adapter(wanted, ALL)
     assert str(caught.value).startswith(message)
     assert "adapter=2: Intel Arc A770" in str(caught.value)
 
 
-def test_no_adapter_is_an_error() -> None:
+def test_choosing_from_no_adapters_is_an_error() -> None:
     with pytest.raises(BackendError, match="no adapter supports Direct3D 12"):
         choose_adapter(None, [])
 
@@ -91,7 +93,7 @@ def test_dxcore_adapters_are_read(directml: str) -> None:
 
 
 @pytest.mark.parametrize("dying", [0, 1])
-def test_a_driver_that_ends_its_process_costs_only_its_own_entry(
+def test_a_driver_that_ends_its_process_spoils_only_its_own_entry(
     directml: str, dying: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STANDIN_DRIVER_DIES", f"Stand-in {dying}")
@@ -101,7 +103,7 @@ def test_a_driver_that_ends_its_process_costs_only_its_own_entry(
     assert "DXGI_ERROR_UNSUPPORTED" in refusals[1 - dying]
 
 
-def test_a_library_that_ends_its_process_is_reported_as_such(
+def test_a_library_that_ends_its_process_is_reported(
     directml: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STANDIN_LIBRARY_DIES", "1")

@@ -1,4 +1,5 @@
-"""Cases of one submission (a batch) share no memory; large ones run alone; keys differ by desc."""
+"""A batch is the cases of one submission to DirectML: they share no memory; a large case is
+alone."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def test_no_two_cases_share_memory_or_descriptors() -> None:
     assert batch.descriptors == last.descriptor + sum(last.prepared.compiled.descriptors)
 
 
-def test_tensors_are_aligned_as_the_tensors_and_directml_ask() -> None:
+def test_tensors_have_the_alignment_that_their_descs_and_directml_require() -> None:
     batch = filled(
         *(prepared(n, temporary=n, persistent=n, alignment=1 << n) for n in range(1, 13))
     )
@@ -103,7 +104,7 @@ def test_a_case_that_is_too_large_runs_alone(large: dict[str, int]) -> None:
     assert len(alone) == 1
 
 
-def test_operators_are_distinguished_by_their_desc_and_not_by_data_or_offsets() -> None:
+def test_key_of_an_operator_depends_on_its_desc_and_not_on_execution_in_place() -> None:
     in_place = tile({"OutputTensor": "InputTensor"})
     assert plan(tile()).key() == plan(in_place).key()
     others = [
@@ -115,7 +116,7 @@ def test_operators_are_distinguished_by_their_desc_and_not_by_data_or_offsets() 
     assert len({plan(each).key() for each in (tile(), *others)}) == 5
 
 
-def test_zeros_of_both_signs_and_nan_are_distinguished() -> None:
+def test_keys_distinguish_zeros_by_sign_and_nans_by_sign() -> None:
     values = (0.0, -0.0, 1, float("nan"), -float("nan"))
     keys = {plan(case("TILE", Nested={"Value": value})).key() for value in values}
     assert len(keys) == 5
@@ -123,7 +124,7 @@ def test_zeros_of_both_signs_and_nan_are_distinguished() -> None:
     assert same[0] == same[1]
 
 
-def test_cases_of_much_work_share_no_submission() -> None:
+def test_cases_with_more_work_than_the_limit_share_no_batch() -> None:
     half = replace(prepared(), work=limits.MOST_WORK // 2)
     batch = filled(half, half)
     assert not batch.add(replace(prepared(), work=1))

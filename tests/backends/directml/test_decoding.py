@@ -1,4 +1,4 @@
-"""Descs that are encoded for DirectML are read back as equal ones; unknown parts are reported."""
+"""Descs in DirectML's native structures are read back unchanged; unknown values are reported."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from tests.each import for_each
 TENSOR = TensorDesc(DataType.FLOAT32, (2, 3), (4, 1), ("OWNED_BY_DML",), 64, 256)
 
 
-def form(value: Any) -> Any:
-    """Return a value in the one form that equal descs have, however they were written."""
+def comparable_value(value: Any) -> Any:
+    """Return a value in a form that is equal for values that mean the same in a desc."""
     if isinstance(value, TensorDesc):
         layout = value.DataType, value.Sizes, value.Strides, frozenset(value.Flags)
         return (*layout, value.TotalTensorSizeInBytes, value.GuaranteedBaseOffsetAlignment)
     if isinstance(value, Mapping):
-        return {key: form(item) for key, item in value.items()}
+        return {key: comparable_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return tuple(map(form, value))
+        return tuple(map(comparable_value, value))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "nan" if value != value else float(np.float32(value))
     return value
 
 
-def floats(desc: Desc) -> dict[str, Any]:
-    """Return the desc with numbers as FLOAT32, and tensors with TotalTensorSizeInBytes."""
-    return {name: form(value) for name, value in desc.items()}
+def comparable_desc(desc: Desc) -> dict[str, Any]:
+    """Return a desc whose values can be compared: numbers are rounded to FLOAT32."""
+    return {name: comparable_value(value) for name, value in desc.items()}
 
 
 def is_enum(field: Field) -> bool:
@@ -59,12 +59,12 @@ def read_back(entry: Operator, desc: Desc) -> Desc:
     return decoded
 
 
-def test_a_tensor_keeps_everything() -> None:
+def test_a_tensor_desc_is_read_back_with_all_its_fields() -> None:
     desc = {"InputTensor": TENSOR, "OutputTensor": TENSOR}
     assert read_back(operator("ACTIVATION_IDENTITY"), desc) == desc
 
 
-def test_the_size_is_left_out_where_sizes_and_strides_imply_it() -> None:
+def test_a_total_size_that_sizes_and_strides_imply_is_not_read_back() -> None:
     implied = TensorDesc(DataType.FLOAT32, (2, 3), None, (), 24)
     decoded = read_back(operator("ACTIVATION_IDENTITY"), {"InputTensor": implied})
     assert decoded["InputTensor"] == TensorDesc(DataType.FLOAT32, (2, 3))
@@ -72,12 +72,12 @@ def test_the_size_is_left_out_where_sizes_and_strides_imply_it() -> None:
 
 
 @for_each(operator_names())
-def test_every_operator_is_read_back(name: str) -> None:
+def test_a_desc_of_every_operator_is_read_back(name: str) -> None:
     entry = operator(name)
     case = build(operator_case(name, 37, 0))
     decoded = read_back(entry, case.desc)
-    assert floats(decoded) == floats(case.desc)
-    assert floats(read_back(entry, decoded)) == floats(decoded)
+    assert comparable_desc(decoded) == comparable_desc(case.desc)
+    assert comparable_desc(read_back(entry, decoded)) == comparable_desc(decoded)
 
 
 @pytest.mark.whole
@@ -91,20 +91,20 @@ def test_the_first_case_of_each_entry_of_the_suite_is_read_back(name: str) -> No
         seen.add(planned.template)
         case = build(planned)
         if any(isinstance(case.desc.get(f.name), int) for f in entry.fields if is_enum(f)):
-            # DirectML must refuse this case for a number that no constant of the header has.
+            # DirectML must refuse this case: it has a number for which the header has no constant.
             with pytest.raises(UnknownDescError, match="has no constant"):
                 read_back(entry, case.desc)
             continue
         unread = {f.name for f in entry.fields if case.desc.get(f.type_field or "") == "UNKNOWN"}
         # A negative value of an unsigned field is read back as a large one: -1 as 2^32 - 1.
         unread |= {f.name for f in entry.fields if f.wraps}
-        expected, actual = floats(case.desc), floats(read_back(entry, case.desc))
+        expected, actual = comparable_desc(case.desc), comparable_desc(read_back(entry, case.desc))
         assert {k: v for k, v in actual.items() if k not in unread} == {
             k: v for k, v in expected.items() if k not in unread
         }
 
 
-def test_floats_are_written_with_the_fewest_digits() -> None:
+def test_floats_are_read_back_with_the_fewest_digits_that_identify_them() -> None:
     desc = {"InputTensor": TENSOR, "OutputTensor": TENSOR, "Alpha": 0.1}
     assert read_back(operator("ACTIVATION_ELU"), desc)["Alpha"] == 0.1
 
@@ -123,7 +123,9 @@ def test_an_unknown_operator_is_reported() -> None:
         ("DimensionCount", 1 << 30, "a tensor of 1073741824 dimensions"),
     ],
 )
-def test_unknown_parts_of_a_tensor_are_reported(member: str, value: int, message: str) -> None:
+def test_unknown_values_in_a_tensor_desc_are_reported(
+    member: str, value: int, message: str
+) -> None:
     entry = operator("ACTIVATION_IDENTITY")
     native = NativeDesc(entry, {"InputTensor": TENSOR, "OutputTensor": TENSOR})
     tensor = DML_TENSOR_DESC.from_address(

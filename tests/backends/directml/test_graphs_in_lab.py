@@ -1,4 +1,4 @@
-"""Graphs on Microsoft's DirectML give right outputs; the refusal of a node names it.
+"""Graphs on Microsoft's DirectML give right outputs; a refusal names the refused node.
 
 The graphs run in the Wine lab; build it first: python3 lab/lab.py build.
 """

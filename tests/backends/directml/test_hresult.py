@@ -1,4 +1,4 @@
-"""HRESULTs have names and meanings, and some mean a removed device; GUIDs are read and stored."""
+"""HRESULTs (the results of Windows calls) have names and meanings; GUIDs are read and stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dmlconf.backends.directml.api.guid import GUID
 from dmlconf.backends.directml.api.hresult import HRESULTS, HResultError
 
 
-def test_names_are_unique() -> None:
+def test_names_of_hresults_are_unique() -> None:
     names = [name for name, _ in HRESULTS.values()]
     assert len(set(names)) == len(names)
 
@@ -40,7 +40,7 @@ def test_only_the_highest_bit_means_failure() -> None:
     assert not hresult.failed(1)
 
 
-def test_removals_are_distinguished_from_other_failures() -> None:
+def test_removal_of_the_device_is_distinguished_from_other_failures() -> None:
     assert hresult.is_removal(0x887A0006)
     assert not hresult.is_removal(0x80070057)
 

@@ -1,6 +1,7 @@
 """Faults, such as a touched guard band, are found in memory after two dispatches of a case.
 
-The memory around the inputs has different fill values (poison) before the two dispatches.
+Before each dispatch, all memory except the inputs is set to a fill value (poison), another for each
+dispatch.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def test_correct_dispatches_have_no_fault() -> None:
 
 
 @pytest.mark.parametrize("dispatch", [0, 1])
-def test_byte_after_an_output_is_a_touched_guard_band(dispatch: int) -> None:
+def test_changed_byte_after_an_output_is_a_fault_of_the_guard_band(dispatch: int) -> None:
     arena = Arena()
     arena.after[dispatch][arena.placed("OutputTensor").end + 3] = 0
     assert arena.only_fault() == (
@@ -70,7 +71,7 @@ def test_byte_after_an_output_is_a_touched_guard_band(dispatch: int) -> None:
     )
 
 
-def test_bytes_before_the_first_tensor_are_a_touched_guard_band() -> None:
+def test_changed_bytes_before_the_first_tensor_are_a_fault_of_the_guard_band() -> None:
     arena = Arena()
     offset = arena.placed("InputTensor").offset
     arena.after[0][offset - 8 : offset] = 0
@@ -136,7 +137,7 @@ def test_nan_with_the_same_bits_does_not_differ() -> None:
     assert arena.faults() == []
 
 
-def test_holes_of_an_output_may_be_written() -> None:
+def test_bytes_between_the_elements_of_a_strided_output_may_be_written() -> None:
     strided = TensorDesc(DataType.FLOAT32, (4,), (2,))
     arena = Arena(OutputTensor=strided)
     for index in range(2):
@@ -144,7 +145,7 @@ def test_holes_of_an_output_may_be_written() -> None:
     assert arena.faults() == []
 
 
-def test_output_in_place_is_no_changed_input_and_may_keep_its_value() -> None:
+def test_output_in_place_counts_neither_as_changed_input_nor_as_unwritten() -> None:
     placement = placement_of(
         plan(
             tile(

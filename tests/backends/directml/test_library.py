@@ -23,7 +23,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @on_linux
-def test_nothing_found_says_what_was_tried_and_what_to_install() -> None:
+def test_error_without_a_library_says_what_was_tried_and_what_to_install() -> None:
     with pytest.raises(BackendError) as caught:
         find()
     message = str(caught.value)
@@ -32,7 +32,9 @@ def test_nothing_found_says_what_was_tried_and_what_to_install() -> None:
     assert library.PATH_VARIABLE in message
 
 
-def test_option_is_the_only_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_path_of_the_option_is_tried_if_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = tmp_path / "other.dll"
     other.touch()
     monkeypatch.setenv(library.PATH_VARIABLE, str(other))
@@ -40,21 +42,25 @@ def test_option_is_the_only_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         find(str(tmp_path / "missing.dll"))
 
 
-def test_variable_comes_before_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_of_the_environment_variable_comes_before_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "DirectML.dll"
     file.touch()
     monkeypatch.setenv(library.PATH_VARIABLE, str(file))
     assert find() == (file, f"the variable {library.PATH_VARIABLE}")
 
 
-def test_missing_file_of_the_variable_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_named_by_the_environment_variable_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(library.PATH_VARIABLE, "nowhere.dll")
     with pytest.raises(BackendError, match=rf"{library.PATH_VARIABLE}: nowhere\.dll"):
         find()
 
 
 @on_linux
-def test_package_with_a_longer_name_of_the_library_is_found(
+def test_library_with_a_hash_in_its_file_name_is_found_in_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = tmp_path / "tensorflow_directml_plugin-0.4.0.dist-info"

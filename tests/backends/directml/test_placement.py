@@ -1,4 +1,4 @@
-"""Tensors are written and read between guard bands; all but inputs holds a fill value (poison)."""
+"""Tensors lie in memory between guard bands; all bytes but inputs hold a fill value (poison)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dmlconf.tensors.layout import LAYOUTS, minimum_buffer_bytes
 from tests.backends.directml.cases import case, gather, tile
 
 
-def present(case: Case) -> dict[str, PlacedTensor]:
+def tensors_by_name(case: Case) -> dict[str, PlacedTensor]:
     result = placement_of(plan(case))
     return {found.name: found for found in (*result.inputs, *result.outputs) if found}
 
@@ -40,12 +40,12 @@ def test_guard_bands_lie_before_between_and_after_tensors() -> None:
 
 def test_tensors_are_aligned_as_their_descs_promise() -> None:
     desc = TensorDesc(DataType.FLOAT32, (2,), GuaranteedBaseOffsetAlignment=4096)
-    tensors = present(tile(InputTensor=desc))
+    tensors = tensors_by_name(tile(InputTensor=desc))
     assert tensors["InputTensor"].offset == 4096
     assert tensors["OutputTensor"].offset % 256 == 0
 
 
-def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
+def test_bindings_are_in_the_operators_order_with_none_for_absent_tensors() -> None:
     actual = placement_of(plan(gather(IndicesTensor=None)))
     assert [found and found.name for found in actual.inputs] == ["InputTensor", None]
     desc = TensorDesc(DataType.FLOAT32, (1,))
@@ -64,7 +64,7 @@ def test_graph_has_no_bindings_for_absent_tensors() -> None:
 
 def test_output_in_place_shares_the_input() -> None:
     shared = tile(in_place={"OutputTensor": "InputTensor"})
-    tensors = present(shared)
+    tensors = tensors_by_name(shared)
     assert tensors["OutputTensor"].offset == tensors["InputTensor"].offset
     assert [found.name for found in placement_of(plan(shared)).ordered()] == ["OutputTensor"]
 
@@ -96,7 +96,7 @@ def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
         assert (image == poison).all()
 
 
-def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() -> None:
+def test_data_owned_by_directml_is_in_memory_only_for_the_initialisation() -> None:
     owned = TensorDesc(DataType.FLOAT32, (2,), Flags=("OWNED_BY_DML",))
     actual = placement_of(plan(tile(InputTensor=owned)))
     data = {"InputTensor": np.array([1, 2], np.float32)}
@@ -106,7 +106,7 @@ def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() ->
     assert actual.initial(data)[offset : offset + 8].view(np.float32).tolist() == [1, 2]
 
 
-def test_bytes_after_an_odd_size_count_as_the_tensors_own() -> None:
+def test_end_of_a_tensor_is_rounded_up_to_a_multiple_of_four_bytes() -> None:
     desc = TensorDesc(DataType.UINT8, (3,), DeclaredTensorSizeInBytes=13)
     actual = PlacedTensor("InputTensor", desc, 256, False)
     assert (actual.size, actual.end) == (13, 256 + 16)
@@ -134,7 +134,7 @@ def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:
     assert (decode(desc, content) == values).all()
 
 
-def test_encoding_leaves_the_holes() -> None:
+def test_encoding_writes_no_bytes_between_the_elements() -> None:
     desc = TensorDesc(DataType.UINT8, (2, 2), (4, 1))
     content = np.full(8, 0xCD, np.uint8)
     encode(np.array([[1, 2], [3, 4]], np.uint8), desc, content)
@@ -152,7 +152,7 @@ def test_nan_keeps_its_bits() -> None:
 @pytest.mark.parametrize("in_place", [None, {"OutputTensor": "InputTensor"}])
 @pytest.mark.parametrize("layout", ["implicit", "padded", "transposed"])
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.UINT8, DataType.INT4])
-def test_changing_the_fill_value_equals_an_image_made_with_it(
+def test_changing_the_fill_value_gives_the_image_made_with_the_new_value(
     in_place: Any, layout: str, data_type: DataType
 ) -> None:
     desc = TensorDesc(data_type, (3, 5), LAYOUTS[layout]((3, 5)))

@@ -23,7 +23,7 @@ def test_version_is_read_from_the_resource(parts: tuple[int, int, int, int], tex
     assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
 
 
-def test_unknown_version_is_reported_as_such() -> None:
+def test_version_of_a_file_without_resource_and_known_names_is_unknown() -> None:
     assert native_version(b"\x7fELF" + bytes(64)) == "unknown"
 
 

@@ -45,14 +45,14 @@ def results() -> Mapping[str, Any]:
         if test.operation not in names:
             continue
         try:
-            kind, why = _result(test, as_case(test), backend)
+            kind, message = _result(test, as_case(test), backend)
         except NoCaseError as error:
             (operators if error.operator else reasons)[error.operator or str(error)] += 1
             continue
         if kind == "passed":
             passed[test.operation] += 1
         else:
-            others[kind][test.name] = why
+            others[kind][test.name] = message
     return {
         "onnx": onnx.__version__,
         "onnxruntime": backend.environment().version,
@@ -68,28 +68,31 @@ def _result(test: NodeTest, case: Case, backend: OnnxRuntimeBackend) -> tuple[st
     findings = findings_of(backend.environment())
     conclusion = Conclusion(run_case, deviations=read_deviations("onnx"), findings=findings)
     [outcome] = backend.run([case])
-    reached = conclusion.excused(case, outcome, conclusion.judge(case, outcome))
-    if reached.status is Status.PASSED:
+    verdict = conclusion.excused(case, outcome, conclusion.judge(case, outcome))
+    if verdict.status is Status.PASSED:
         return "passed", ""
-    assert reached.reason is not None
-    if reached.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
-        return "not_expressible", reached.reason.message
-    if reached.reason.kind is not ReasonKind.CONTRADICTION or not isinstance(outcome, Outputs):
-        return "failed", reached.reason.message
-    # ONNX expects other values than DirectML's rule permits. The outcome must be close to them by
-    # ONNX's own tolerances, and what the rule permits or a deviation of ONNX.
-    alone = replace(case, expectation=None)
-    again = conclusion.excused(alone, outcome, conclusion.judge(alone, outcome))
+    assert verdict.reason is not None
+    if verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
+        return "not_expressible", verdict.reason.message
+    if verdict.reason.kind is not ReasonKind.CONTRADICTION or not isinstance(outcome, Outputs):
+        return "failed", verdict.reason.message
+    # ONNX expects other values than DirectML's rule permits. The outcome must be close to ONNX's
+    # values by ONNX's own tolerances, and the rule or a documented deviation of ONNX must permit
+    # it.
+    without_values = replace(case, expectation=None)
+    verdict_by_rule = conclusion.excused(
+        without_values, outcome, conclusion.judge(without_values, outcome)
+    )
     assert isinstance(case.expectation, ExpectedOutputs)
-    same = all(
+    close = all(
         np.allclose(outcome.arrays[name], array, rtol=1e-3, atol=1e-7, equal_nan=True)
         for name, array in case.expectation.outputs.items()
     )
-    if not same or again.status not in (Status.PASSED, Status.WAIVED):
-        return "failed", reached.reason.message
-    if again.reason is None:
+    if not close or verdict_by_rule.status not in (Status.PASSED, Status.WAIVED):
+        return "failed", verdict.reason.message
+    if verdict_by_rule.reason is None:
         return "explained", "ONNX's numbers are rounded, within the errors that it accepts"
-    return "explained", again.reason.message.partition(":")[0]
+    return "explained", verdict_by_rule.reason.message.partition(":")[0]
 
 
 if __name__ == "__main__":

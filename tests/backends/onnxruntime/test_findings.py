@@ -1,4 +1,4 @@
-"""ONNX Runtime makes the mistakes that its findings describe; they explain no other failure."""
+"""ONNX Runtime makes the mistakes that its findings describe; findings explain no other failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_example_fails_as_the_finding_says(finding: Finding) -> None:
 
 
 @pytest.mark.parametrize("finding", of_values(CPU_FINDINGS), ids=lambda each: each.name)
-def test_a_defect_between_the_runtime_and_dmlconf_is_no_part_of_the_finding(
+def test_a_finding_does_not_explain_a_further_defect(
     finding: Finding,
 ) -> None:
     checks().check_defects(finding)

@@ -1,4 +1,4 @@
-"""The OpenVINO provider makes the mistakes of its findings, which explain no other failure."""
+"""The OpenVINO provider makes the mistakes that its findings describe; they explain no other."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def checks() -> FindingChecks:
     return FindingChecks(create(f"provider={PROVIDER}"), FINDINGS, "onnx")
 
 
-ENDING: Final = [each for each in FINDINGS.findings if each.fails is not ReasonKind.HANG]
-"""The findings whose examples end; the others would stop the tests."""
+NOT_HANGING: Final = [each for each in FINDINGS.findings if each.fails is not ReasonKind.HANG]
+"""The findings whose examples do not hang; an example that hangs would stop the tests."""
 
 
-@pytest.mark.parametrize("finding", ENDING, ids=lambda each: each.name)
+@pytest.mark.parametrize("finding", NOT_HANGING, ids=lambda each: each.name)
 def test_the_example_fails_as_the_finding_says(finding: Finding) -> None:
     checks().check_example(finding)
 
 
 @pytest.mark.parametrize("finding", of_values(FINDINGS), ids=lambda each: each.name)
-def test_a_defect_between_the_runtime_and_dmlconf_is_no_part_of_the_finding(
+def test_a_finding_does_not_explain_a_further_defect(
     finding: Finding,
 ) -> None:
     checks().check_defects(finding)

@@ -33,7 +33,7 @@ def three_tiles() -> list[Case]:
     return [case.with_inputs() for case in chosen[:3]]
 
 
-def test_operators_pass_or_have_a_reason_why_not(tmp_path: Path) -> None:
+def test_cases_of_four_operators_pass_or_cannot_be_expressed_in_webnn(tmp_path: Path) -> None:
     assert os.environ.get(VARIABLE), f"export {VARIABLE}=$(python3 lab/chromium.py)"
     names = ("GEMM", "GATHER", "ELEMENT_WISE_ADD", "TILE")
     options = [option for name in names for option in ("-o", name)]
@@ -50,7 +50,7 @@ def test_operators_pass_or_have_a_reason_why_not(tmp_path: Path) -> None:
     assert {r.kind for r in unsupported if r is not None} == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_programs_beyond_what_the_browser_reads_at_once_are_sent_in_parts(
+def test_programs_sent_in_parts_give_the_same_outputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()
@@ -79,7 +79,7 @@ def processes_of_browser(kind: str) -> list[psutil.Process]:
     return processes
 
 
-def end(kind: str) -> None:
+def kill(kind: str) -> None:
     """Kill processes of the browser as a crash does."""
     processes = processes_of_browser(kind)
     for process in processes:
@@ -87,57 +87,59 @@ def end(kind: str) -> None:
     psutil.wait_procs(processes, 10)
 
 
-def hang() -> None:
+def suspend_pages() -> None:
     """Stop the browser's pages, so that they give no answer."""
     for process in processes_of_browser("--type=renderer"):
         process.suspend()
 
 
 @pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
-def test_a_crash_costs_at_most_one_case(kind: str) -> None:
+def test_a_crash_of_the_browser_breaks_down_at_most_one_case(kind: str) -> None:
     cases = three_tiles()
     backend = create("")
     try:
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
-        end(kind)
+        kill(kind)
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
-        end(kind)
-        [alone] = backend.run(cases[:1])
-        assert isinstance(alone, Breakdown)
-        assert alone.kind is BreakdownKind.CRASH
+        kill(kind)
+        [outcome] = backend.run(cases[:1])
+        assert isinstance(outcome, Breakdown)
+        assert outcome.kind is BreakdownKind.CRASH
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
     finally:
         backend.close()
 
 
-def test_a_hang_costs_one_case_and_a_batch_waits_no_longer_than_a_case(
+def test_a_hang_breaks_down_one_case_and_a_batch_waits_no_longer_than_a_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()
     backend = create("")
     evaluate, limits = Browser.evaluate, []
 
-    def noted(browser: Browser, script: str, timeout: float | None = None) -> Any:
+    def evaluate_and_note_timeout(
+        browser: Browser, script: str, timeout: float | None = None
+    ) -> Any:
         limits.append(timeout)
         try:
             return evaluate(browser, script, timeout)
         except TimeoutError:
-            backend.limit_waits(60)  # What does not hang gets all the time that it needs.
+            backend.limit_waits(60)  # Cases that do not hang get enough time.
             raise
 
     try:
         backend.limit_waits(60)
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
-        hang()
+        suspend_pages()
         backend.limit_waits(3)
-        monkeypatch.setattr(Browser, "evaluate", noted)
-        [alone] = backend.run(cases[:1])
-        assert isinstance(alone, Breakdown)
-        assert (alone.kind, alone.message) == (
+        monkeypatch.setattr(Browser, "evaluate", evaluate_and_note_timeout)
+        [outcome] = backend.run(cases[:1])
+        assert isinstance(outcome, Breakdown)
+        assert (outcome.kind, outcome.message) == (
             BreakdownKind.HANG,
             "the browser gave no answer within 3 s",
         )
-        hang()
+        suspend_pages()
         backend.limit_waits(3)
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
         assert set(limits) == {None, 3, 60}

@@ -1,8 +1,8 @@
 """WebNN's own tests pass as cases on WebNN, or `wpt_results.yaml` says why not.
 
-They are read from a checkout of web-platform-tests, which is no package. Without a checkout they do
-not run, and `wpt_results.yaml` has the results of the last time. Further tests here check how tests
-are read and judged, with a few tests of the same form, whose numbers are worked out by hand.
+WebNN's tests are read from a checkout of web-platform-tests (wpt). Without a checkout they do not
+run, and `wpt_results.yaml` has the results of their last run. The other tests of this module check
+how WebNN's tests are read and judged, on a few tests that are written here in WebNN's form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def test_webnns_own_tests_pass_or_are_explained() -> None:
     assert sum(actual["passed"].values()) > 1000
     expected = yaml.safe_load(FILE.read_text("utf-8"))
     if all(actual[name] == expected[name] for name in ("wpt", "chromium")):
-        # `python -m tests.backends.webnn.wpt_results` writes the file anew.
+        # `python -m tests.backends.webnn.wpt_results` writes the file again.
         assert actual == expected
 
 
@@ -38,7 +38,7 @@ UTILITIES: Final = """
 const getPrecisionTolerance = () => ({metricType: "ULP", value: 1});
 const webnn_conformance_test = () => { throw new Error("it must not run"); };
 """
-BEGIN: Final = """
+TEST_FILE: Final = """
 const double = (name, data, type, outputs) => ({
   name,
   graph: {
@@ -69,8 +69,8 @@ tests.forEach((test) => webnn_conformance_test(null, getPrecisionTolerance, test
 
 
 @pytest.mark.webnn
-def test_tests_are_read_and_judged(tmp_path: Path) -> None:
-    for file, text in (("resources/utils.js", UTILITIES), ("conformance_tests/add", BEGIN)):
+def test_webnn_tests_are_read_from_a_checkout_and_judged(tmp_path: Path) -> None:
+    for file, text in (("resources/utils.js", UTILITIES), ("conformance_tests/add", TEST_FILE)):
         path = tmp_path / "webnn" / (file if file.endswith(".js") else f"{file}.https.any.js")
         path.parent.mkdir(parents=True)
         path.write_text(text)
@@ -82,13 +82,13 @@ def test_tests_are_read_and_judged(tmp_path: Path) -> None:
     assert actual["passed_graphs"] == 1
     assert list(actual["failed"]) == ["add: wrong"]
     assert "5 is not 4" in actual["failed"]["add: wrong"]
-    [(name, why)] = actual["explained"].items()
+    [(name, reason)] = actual["explained"].items()
     assert name == "add: rounded"
-    assert "within the errors that it accepts" in why
+    assert "within the errors that it accepts" in reason
     assert actual["operators_without_cases"] == {"subtractTwice": 1}
 
 
-def of(operation: str, arguments: Mapping[str, Any], **tensors: Tensor) -> WptTest:
+def wpt_test(operation: str, arguments: Mapping[str, Any], **tensors: Tensor) -> WptTest:
     """Return a test with each tensor as the argument of its name, and `y` as the output."""
     outputs = [each for name, each in tensors.items() if name == "y"]
     inputs = {name: each for name, each in tensors.items() if name != "y"}
@@ -104,9 +104,9 @@ def numbers(*sizes: int) -> Tensor:
     return Tensor("float32", sizes, [str(n) for n in range(int(np.prod(sizes)))])
 
 
-def test_the_gates_of_a_layer_are_put_in_the_order_of_directml() -> None:
+def test_gates_of_a_recurrent_layer_are_put_in_directmls_order() -> None:
     case = as_case(
-        of(
+        wpt_test(
             "gruCell",
             {"layout": "rzn", "hiddenSize": 1},
             input=ones(1, 2),
@@ -122,23 +122,23 @@ def test_the_gates_of_a_layer_are_put_in_the_order_of_directml() -> None:
     assert case.desc["LinearBeforeReset"] is True
 
 
-def test_a_scale_has_the_axes_in_the_order_that_the_test_gives() -> None:
+def test_a_scale_is_transposed_from_the_order_of_the_axes_argument() -> None:
     axes = {"axes": [2, 1]}
     tensors = {"input": ones(2, 3, 4), "scale": numbers(4, 3), "y": ones(2, 3, 4)}
-    scale = as_case(of("layerNormalization", axes, **tensors)).inputs()["ScaleTensor"]
+    scale = as_case(wpt_test("layerNormalization", axes, **tensors)).inputs()["ScaleTensor"]
     np.testing.assert_array_equal(scale, [[[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]])
 
 
-def test_sizes_that_are_rounded_up_become_padding() -> None:
+def test_output_sizes_that_are_rounded_up_become_end_padding() -> None:
     options = {"windowDimensions": [3, 3], "strides": [2, 2], "roundingType": "ceil"}
-    case = as_case(of("maxPool2d", options, input=ones(1, 1, 5, 6), y=ones(1, 1, 2, 3)))
+    case = as_case(wpt_test("maxPool2d", options, input=ones(1, 1, 5, 6), y=ones(1, 1, 2, 3)))
     assert (case.desc["StartPadding"], case.desc["EndPadding"]) == ((0, 0), (0, 1))
 
 
 def test_sizes_of_an_output_become_output_padding() -> None:
     options = {"strides": [3, 2], "outputSizes": [10, 8], "inputLayout": "nhwc"}
     tensors = {"input": ones(1, 3, 3, 1), "filter": ones(1, 2, 3, 3), "y": ones(1, 10, 8, 2)}
-    case = as_case(of("convTranspose2d", options, **tensors))
+    case = as_case(wpt_test("convTranspose2d", options, **tensors))
     assert case.desc["OutputPadding"] == (1, 1)
     assert case.desc["OutputTensor"].Sizes == (1, 2, 10, 8)
 
@@ -153,7 +153,7 @@ def test_units_in_the_last_place_are_counted_across_zero(units: float, accepted:
     assert tolerance.accepts(actual.astype("f2"), expected.astype("f2")) is accepted
 
 
-def test_nan_is_near_nan_only() -> None:
+def test_a_tolerance_accepts_nan_only_for_nan() -> None:
     nan, one = np.array([np.nan], np.float32), np.array([1], np.float32)
     for tolerance in (Tolerance("ULP", 1e6), Tolerance("ATOL", 1e6)):
         assert tolerance.accepts(nan, nan)
@@ -161,6 +161,6 @@ def test_nan_is_near_nan_only() -> None:
         assert not tolerance.accepts(one, nan)
 
 
-def test_data_of_one_element_stand_for_all_elements() -> None:
+def test_one_given_element_fills_the_whole_tensor() -> None:
     np.testing.assert_array_equal(Tensor("int64", (2, 1), "-5").array(), [[-5], [-5]])
     assert np.signbit(Tensor("float32", (), ["-0"]).array())

@@ -65,11 +65,11 @@ def _results(checkout: Path, backend: WebNNBackend) -> Mapping[str, Any]:
             (operators if error.operator else reasons)[error.operator or str(error)] += 1
             continue
         [outcome] = backend.run([case])
-        kind, why = _result(test, case, outcome, conclusion)
+        kind, message = _result(test, case, outcome, conclusion)
         if kind == "passed":
             passed[test.operation if test.then is None else _PAIRS] += 1
         else:
-            others[kind][f"{test.file}: {test.name}"] = why
+            others[kind][f"{test.file}: {test.name}"] = message
     return {
         "wpt": commit_of(checkout),
         "chromium": environment.version,
@@ -90,23 +90,23 @@ def _result(test: WptTest, case: Case, outcome: Outcome, conclusion: Conclusion)
     contradiction = conclusion.judge(case, reference).reason
     rounded = contradiction is not None and _accepts(test, case, reference)
     judged = case if contradiction is None else replace(case, expectation=None)
-    reached = conclusion.excused(judged, outcome, conclusion.judge(judged, outcome))
-    deviates = reached.status is Status.WAIVED and _accepts(test, case, outcome)
+    verdict = conclusion.excused(judged, outcome, conclusion.judge(judged, outcome))
+    deviates = verdict.status is Status.WAIVED and _accepts(test, case, outcome)
     if contradiction is not None and not rounded and not deviates:
         return "failed", contradiction.message
-    if reached.status is Status.PASSED:
+    if verdict.status is Status.PASSED:
         if mistake is not None:
-            return "explained", f"a mistake of the test: {mistake.says}"
+            return "explained", f"a mistake of the test: {mistake.description}"
         return ("passed", "") if judged is case else ("explained", _ROUNDED)
-    assert reached.reason is not None
-    if reached.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
-        return "not_expressible", reached.reason.message
-    if reached.status is Status.WAIVED:
-        return "explained", reached.reason.message.partition(":")[0]
-    finding = _FINDING.match(reached.reason.message)
+    assert verdict.reason is not None
+    if verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
+        return "not_expressible", verdict.reason.message
+    if verdict.status is Status.WAIVED:
+        return "explained", verdict.reason.message.partition(":")[0]
+    finding = _FINDING.match(verdict.reason.message)
     if finding is not None:
         return "explained", f"finding {finding[1]}"
-    return "failed", reached.reason.message
+    return "failed", verdict.reason.message
 
 
 def _accepts(test: WptTest, case: Case, outcome: Outcome) -> bool:

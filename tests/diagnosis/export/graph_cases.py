@@ -11,7 +11,7 @@ __all__ = ["graph_of"]
 
 
 def graph_of(beginning: str) -> GraphCase:
-    """Return the first graph of the suite whose identifier after `graphs/` begins so."""
+    """Return the first graph of the suite whose identifier begins with `graphs/` and this text."""
     file = beginning.partition("/")[0]
     plan = bundled(f"graphs/{file}.yaml").plan()
     named = (p for p in plan if p.identifier.startswith(f"graphs/{beginning}"))

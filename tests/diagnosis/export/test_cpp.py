@@ -25,6 +25,6 @@ def test_a_program_has_every_node_and_edge_of_a_graph(beginning: str) -> None:
         assert rows.count("nullptr}") == len(expected)
 
 
-def test_only_a_program_with_constants_asks_for_a_header_that_has_them() -> None:
+def test_only_a_program_with_constant_nodes_defines_has_constants() -> None:
     assert "#define HAS_CONSTANTS" in cpp_program(graph_of("constants/constant-node"), "")
     assert "#define HAS_CONSTANTS" not in cpp_program(graph_of("constants/owned-input"), "")

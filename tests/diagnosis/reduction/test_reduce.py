@@ -34,7 +34,7 @@ CONDITIONS = [
 
 
 def case_that_meets(beginning: str, condition: str) -> Case:
-    """Return the first valid case of the suite whose name begins so and that meets a condition."""
+    """Return the first valid case of the suite with this beginning that meets a condition."""
     operator = beginning.partition("/")[0]
     expression = Expression(condition)
     for planned in bundled(operator).plan():
@@ -53,7 +53,7 @@ def meets(case: Case, condition: Expression) -> bool:
 
 
 @pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
-def test_the_smallest_case_meets_the_condition_with_few_elements(
+def test_the_reduced_case_meets_the_condition_with_few_elements(
     beginning: str, condition: str, elements: int
 ) -> None:
     case, expression = case_that_meets(beginning, condition), Expression(condition)
@@ -75,7 +75,7 @@ def test_the_smallest_case_meets_the_condition_with_few_elements(
         assert shapes == given
 
 
-def test_each_kept_case_is_smaller_than_the_one_before() -> None:
+def test_each_reduced_case_is_smaller_than_the_previous_one() -> None:
     smaller: list[Case] = []
     case = case_that_meets("gemm/", "Products > 8")
     reduce_case(case, lambda c: meets(c, Expression("Products > 8")), on_smaller=smaller.append)
@@ -83,7 +83,7 @@ def test_each_kept_case_is_smaller_than_the_one_before() -> None:
     assert all(cost(b) < cost(a) for a, b in zip([case, *smaller], smaller, strict=False))
 
 
-def test_data_become_zeros_and_ones_but_for_what_the_failure_needs() -> None:
+def test_data_become_zeros_except_for_the_nan_that_the_failure_needs() -> None:
     case = case_that_meets("element_wise_max/", "NAN in Data")
     reduced = reduce_case(case, lambda c: "NAN" in names_of(c)["Data"]).case
     values = np.concatenate([array.ravel() for array in reduced.inputs().values()])
@@ -100,7 +100,7 @@ def test_a_case_that_must_be_rejected_keeps_breaking_the_same_constraints() -> N
     assert cost(reduced) < cost(case)
 
 
-def test_nodes_that_the_failure_does_not_need_are_left_out() -> None:
+def test_nodes_that_the_failure_does_not_need_are_removed() -> None:
     suite = bundled("graphs/attention.yaml")
     case = with_own_data(valid_case(next(iter(suite.plan()))))
     assert isinstance(case, GraphCase)
@@ -131,12 +131,12 @@ def test_an_interrupt_keeps_the_smallest_case_so_far() -> None:
     assert cost(reduced.case) < cost(case)
 
 
-def test_the_time_ends_the_reduction() -> None:
+def test_a_reduction_whose_time_is_over_tries_no_case() -> None:
     case = case_that_meets("gemm/", "Products > 8")
     assert reduce_case(case, lambda c: True, stopped=lambda: True).trials == 0
 
 
-def test_a_reduced_case_is_a_file_that_loads_as_the_same_case(tmp_path: Path) -> None:
+def test_a_reduced_case_is_exported_to_a_file_that_loads_as_the_same_case(tmp_path: Path) -> None:
     case = case_that_meets("gather/", "NEGATIVE_INDEX in Data and Axis > 0")
     reduced = reduce_case(case, lambda c: "NEGATIVE_INDEX" in names_of(c)["Data"]).case
     path = tmp_path / "reduced.yaml"
@@ -149,7 +149,7 @@ def test_a_reduced_case_is_a_file_that_loads_as_the_same_case(tmp_path: Path) ->
     }
 
 
-def test_a_constraint_over_numbered_pairs_of_sizes_is_solved() -> None:
+def test_a_repair_changes_the_other_size_that_a_constraint_compares() -> None:
     case = case_that_meets("scatter_elements/", "Rank > 1")
     axis, rank = case.desc["Axis"], case.desc["InputTensor"].DimensionCount
     ref = NumberRef("InputTensor", None, next(at for at in range(rank) if at != axis))

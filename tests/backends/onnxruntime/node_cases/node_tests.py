@@ -22,7 +22,7 @@ class NodeTest:
     """A test of one node.
 
     Attributes:
-        name: ONNX's name of it.
+        name: its name in ONNX.
         operation: the node's operator.
         attributes: the attributes of the node, with defaults for those that it leaves out.
         inputs: the inputs of the node; None for those that are absent.

@@ -34,7 +34,7 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "updates": ("UpdatesTensor",),
     "variance": ("VarianceTensor",),
 }
-"""DirectML's fields, none of them an array, for arguments of WebNN."""
+"""The fields of DirectML for each argument of WebNN, without fields that are arrays of tensors."""
 
 _NEVER_OWNED: Final = ("GRU", "LSTM")
 """Operators whose inputs DirectML does not take as OWNED_BY_DML."""

@@ -15,7 +15,8 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["Mistake", "mistake_of"]
 
 _GREATEST_ROOT: Final = 300
-"""No L2 pool of these tests is greater: the root of nine squares of numbers below 100."""
+"""No right output is greater: an L2 pool of nine numbers below 100 is below sqrt(9 * 100²) =
+300."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,12 @@ class Mistake:
 
     Attributes:
         names: the tests, as `wpt_results.yaml` names them: `FILE: NAME`.
-        says: what is wrong.
+        description: what is wrong.
         corrected: returns the right output for a wrong one.
     """
 
     names: tuple[str, ...]
-    says: str
+    description: str
     corrected: Callable[[Array], Array]
 
     def correct(self, case: Case) -> Case:

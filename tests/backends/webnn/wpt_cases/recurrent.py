@@ -52,9 +52,9 @@ def _inputs(test: WptTest, operator: str, is_cell: bool) -> dict[str, Array | No
         return np.concatenate(parts, axis=1)
 
     weight, recurrence = of_directions("weight"), of_directions("recurrentWeight")
-    none = np.zeros(weight.shape[:2], weight.dtype)
+    zeros = np.zeros(weight.shape[:2], weight.dtype)
     names = ("bias", "recurrentBias")
-    biases = [of_directions(n) if n in test.arguments else none for n in names]
+    biases = [of_directions(n) if n in test.arguments else zeros for n in names]
     given = any(name in test.arguments for name in names)
     peephole = test.optional("peepholeWeight")
     if peephole is not None and not peephole.any():
@@ -65,19 +65,19 @@ def _inputs(test: WptTest, operator: str, is_cell: bool) -> dict[str, Array | No
         "WeightTensor": weight,
         "RecurrenceTensor": recurrence,
         "BiasTensor": np.concatenate(biases, axis=1)[np.newaxis] if given else None,
-        "HiddenInitTensor": _first(test, ("initialHiddenState", "hiddenState")),
-        "CellMemInitTensor": _first(test, ("initialCellState", "cellState")),
+        "HiddenInitTensor": _first_given(test, ("initialHiddenState", "hiddenState")),
+        "CellMemInitTensor": _first_given(test, ("initialCellState", "cellState")),
         "PeepholeTensor": None if peephole is None else peephole.reshape(1, len(weight), -1),
     }
     fitting = {name: each for name, each in inputs.items() if each is not None}
-    return {name: each.reshape(_four(each.shape)) for name, each in fitting.items()}
+    return {name: each.reshape(_four_dimensions(each.shape)) for name, each in fitting.items()}
 
 
-def _four(sizes: Sequence[int]) -> tuple[int, ...]:
+def _four_dimensions(sizes: Sequence[int]) -> tuple[int, ...]:
     return (*(1,) * (4 - len(sizes)), *sizes)
 
 
-def _first(test: WptTest, names: Sequence[str]) -> Array | None:
+def _first_given(test: WptTest, names: Sequence[str]) -> Array | None:
     return next((test.input(name) for name in names if name in test.arguments), None)
 
 
@@ -87,7 +87,10 @@ def _outputs(test: WptTest, operator: str) -> dict[str, Array]:
         names.append("OutputCellSingleTensor")
     names.append("OutputSequenceTensor")
     arrays = [each.array() for each in test.outputs]
-    return {n: each.reshape(_four(each.shape)) for n, each in zip(names, arrays, strict=False)}
+    return {
+        n: each.reshape(_four_dimensions(each.shape))
+        for n, each in zip(names, arrays, strict=False)
+    }
 
 
 CONVERSIONS: Final[Mapping[str, Conversion]] = dict.fromkeys(

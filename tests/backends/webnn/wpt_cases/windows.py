@@ -37,9 +37,9 @@ def _convolution(test: WptTest) -> Case:
     output = channels_first(test.output(), layout)
     bias = test.optional("bias")
     fields = _steps_and_padding(test)
-    further = test.sizes("outputPadding", (0, 0))
+    output_padding = test.sizes("outputPadding", (0, 0))
     if backward and "outputSizes" in test.arguments:
-        further = _further(tensor, kernel, output, fields)
+        output_padding = _output_padding(tensor, kernel, output, fields)
     return case_of(
         test,
         "CONVOLUTION",
@@ -52,15 +52,15 @@ def _convolution(test: WptTest) -> Case:
         **fields,
         Mode="CROSS_CORRELATION",
         Direction="BACKWARD" if backward else "FORWARD",
-        OutputPadding=further,
+        OutputPadding=output_padding,
         GroupCount=int(test.number("groups", 1)),
     )
 
 
-def _further(
+def _output_padding(
     tensor: Array, kernel: Array, output: Array, fields: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    """Return OutputPadding: how much larger each size of the output is than the windows give."""
+    """Return OutputPadding: how much larger each size of the output is than the windows make it."""
     return tuple(
         output.shape[n + 2]
         + (fields["StartPadding"][n] + fields["EndPadding"][n])
@@ -77,8 +77,8 @@ def _pool(test: WptTest) -> Case:
     output = channels_first(test.output(), layout)
     window = test.sizes("windowDimensions", tensor.shape[2:])
     fields = _steps_and_padding(test)
-    # WebNN may round the sizes of the output up, or be given them. DirectML rounds down, so that
-    # the padding at the end has to give these sizes.
+    # WebNN may round the sizes of the output up, or a test may give them. DirectML rounds down;
+    # the padding at the end is chosen so that the result has these sizes.
     fields["EndPadding"] = tuple(
         max(
             fields["EndPadding"][n],
