@@ -1,4 +1,5 @@
-"""Runs, diagnoses, fuzzing and schedulers' workers name known faults, and excuse nothing else."""
+"""`run`, `diagnose`, `fuzz` and workers of fleets name known faults, and excuse no other
+failure."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def suite_in(folder: Path, defect: int = 0) -> tuple[Path, str]:
     return path, directml_recording(folder / "made.dmlrec", outcomes)
 
 
-def test_a_run_names_the_fault_once_for_all_cases(tmp_path: Path) -> None:
+def test_a_run_names_the_known_fault_once_for_all_cases(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path)
     done = dmlconf_here(tmp_path, "run", path, "-b", backend)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -64,7 +65,7 @@ def test_a_run_names_the_fault_once_for_all_cases(tmp_path: Path) -> None:
     assert named[0].strip().startswith(f"2 {LOW_WORDS}, in DirectML 1.15.4"), named
 
 
-def test_a_defect_of_a_driver_beside_the_fault_fails_the_run(tmp_path: Path) -> None:
+def test_a_defect_in_addition_to_the_known_fault_fails_the_run(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path, defect=1)
     done = dmlconf_here(tmp_path, "run", path, "-b", backend)
     assert done.returncode == 1, done.stdout
@@ -77,7 +78,7 @@ def test_without_known_faults_the_run_fails(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
-def test_a_diagnosis_stops_at_the_fault_and_names_it(tmp_path: Path) -> None:
+def test_a_diagnosis_names_the_known_fault_and_does_not_reduce_the_case(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path)
     case = "element_wise_max/suite/of-a-user"
     done = dmlconf_here(tmp_path, "diagnose", case, path, "-b", backend)
@@ -93,7 +94,7 @@ def test_a_diagnosis_stops_at_the_fault_and_names_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("known", "status"), [(True, "waived"), (False, "failed")])
-def test_a_worker_of_a_scheduler_judges_as_the_run_says(
+def test_a_worker_of_a_fleet_waives_known_faults_only_if_the_run_does(
     tmp_path: Path, known: bool, status: str
 ) -> None:
     path, backend = suite_in(tmp_path)
@@ -129,7 +130,7 @@ def wrong_maximum(a: int, b: int) -> int:
 
 
 @pytest.mark.parametrize(("defect", "code"), [(0, 0), (1, 1)])
-def test_fuzzing_names_the_fault_and_still_finds_a_driver_s(
+def test_fuzzing_names_the_known_fault_and_fails_for_a_further_defect(
     tmp_path: Path, defect: int, code: int
 ) -> None:
     seed, number = 44, 922

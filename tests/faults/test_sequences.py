@@ -1,6 +1,7 @@
-"""Only graphs whose sequences DirectML writes to the wrong outputs are waived as such.
+"""A known fault of DirectML: it writes sequences of a graph to each other's outputs.
 
-The waived outputs are those of DirectML 1.13.1 to 1.15.4 in the Wine lab.
+A sequence is the output of a node FILL_VALUE_SEQUENCE. The waived outputs were measured on DirectML
+1.13.1 to 1.15.4 in the Wine lab.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.graphs.suites import graph_case
 
 EXCHANGED = "sequences-in-place-of-each-other"
 INPUT = "inputs: {x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}}\n"
-TURNED = "  m: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: x, OutputTensor: {}}}\n"
+NEGATED = "  m: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: x, OutputTensor: {}}}\n"
 
 
 def sequence(name: str, start: int, count: int, data_type: str = "FLOAT32") -> str:
@@ -70,7 +71,7 @@ OF_INPUT = {"m": floats(-1, -2)}
     [
         (graph(A + B, "b a na nb"), {"b": floats(1, 3), "a": floats(10, 12)}),
         (
-            graph(A + B + TURNED, "m b a na nb", INPUT),
+            graph(A + B + NEGATED, "m b a na nb", INPUT),
             {"b": floats(1, 3), "a": floats(10, 12), **OF_INPUT},
         ),
         # The order of the nodes decides which sequence is the first.
@@ -79,11 +80,11 @@ OF_INPUT = {"m": floats(-1, -2)}
             graph(A + B + C, "b c a na nb nc"),
             {"b": floats(1, 3), "c": floats(10, 12), "a": floats(20, 22)},
         ),
-        # A sequence that is no output has a number as well.
+        # A sequence that is no output of the graph counts as well.
         (graph(A + B + C, "c na a nb nc"), {"c": floats(1, 3), "a": floats(20, 22)}),
     ],
 )
-def test_sequences_in_another_order_are_written_to_each_others_outputs(
+def test_sequences_that_are_written_to_each_others_outputs_are_waived(
     tmp_path: Path, text: str, wrong: dict[str, Array]
 ) -> None:
     names = graph_case(tmp_path, text).outputs()
@@ -96,7 +97,9 @@ def test_sequences_in_another_order_are_written_to_each_others_outputs(
 
 
 @pytest.mark.parametrize("outputs", ["na nb a b", "a na b nb", "b na a nb"])
-def test_sequences_in_another_order_exchange_nothing(tmp_path: Path, outputs: str) -> None:
+def test_exchanged_sequences_are_not_waived_for_an_order_without_the_fault(
+    tmp_path: Path, outputs: str
+) -> None:
     right = {**OF_NODES, "a": floats(1, 3), "b": floats(10, 12)}
     names = outputs.split()
     arrays = {name: right[name] for name in names}
@@ -106,7 +109,7 @@ def test_sequences_in_another_order_exchange_nothing(tmp_path: Path, outputs: st
         assert fault_of(tmp_path, graph(A + B, outputs), Outputs(wrong)) == ""
 
 
-def test_exchanged_sequences_do_not_excuse_a_device_that_is_lost(tmp_path: Path) -> None:
+def test_a_lost_device_is_not_waived_as_exchanged_sequences(tmp_path: Path) -> None:
     lost = Breakdown(BreakdownKind.DEVICE_REMOVED, "it is gone")
     assert fault_of(tmp_path, graph(A + B, "b a na nb"), lost) == ""
     removed = "sequence-that-is-an-output-too"
@@ -129,7 +132,7 @@ UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
         ((SPILT, Fault(FaultKind.INPUT, "an input changed")), ""),
     ],
 )
-def test_a_longer_sequence_is_written_past_the_end_of_a_shorter_one(
+def test_a_longer_sequence_past_the_end_of_a_shorter_output_is_waived(
     tmp_path: Path, faults: tuple[Fault, ...], name: str
 ) -> None:
     arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}
@@ -137,13 +140,13 @@ def test_a_longer_sequence_is_written_past_the_end_of_a_shorter_one(
     assert fault_of(tmp_path, LONG, Outputs({**arrays, **nodes}, faults=faults)) == name
 
 
-def test_nothing_is_written_past_the_end_of_outputs_of_one_size(tmp_path: Path) -> None:
+def test_a_touched_guard_band_is_not_waived_if_the_outputs_have_one_size(tmp_path: Path) -> None:
     arrays = {"b": floats(1, 3), "a": floats(10, 12), "na": OF_NODES["na"], "nb": OF_NODES["nb"]}
     text = graph(A + B, "b a na nb")
     assert fault_of(tmp_path, text, Outputs(arrays, faults=(SPILT,))) == ""
 
 
-def test_exchanged_sequences_of_two_data_types_are_read_as_bits(tmp_path: Path) -> None:
+def test_exchanged_sequences_of_two_data_types_are_waived_as_bits_only(tmp_path: Path) -> None:
     text = graph(A + sequence("b", 10, 2, "INT32"), "b a na nb")
     nodes = {"na": OF_NODES["na"], "nb": np.array([-10, -12], np.int32)}
     seen = {"b": floats(1, 3).view(np.int32), "a": np.array([10, 12], np.int32).view(np.float32)}

@@ -20,7 +20,7 @@ _VICTIMS: Final = {"kills": KILLED, "silence": SILENT}
 
 
 def main() -> int:
-    """Do harm, print each broken promise and the ends of all runs, and return 1 for any problem."""
+    """Harm fleet runs, print problems and how the runs ended; return 1 if there was a problem."""
     parser = argparse.ArgumentParser(prog="python -m tests.fleet", description=__doc__)
     parser.add_argument(
         "command", choices=_VICTIMS, help="kills: kill -9; silence: processes hang or are cut off"
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _faults(victim: str, seeds: Sequence[int]) -> list[Fault]:
-    """Do a victim harm once for each seed, all in one laboratory, and print what is broken."""
+    """Harm a victim once for each seed, in one laboratory, and print the problems."""
 
     def each(laboratory: Laboratory) -> Iterator[Fault]:
         for seed in seeds:

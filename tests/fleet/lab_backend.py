@@ -1,6 +1,6 @@
-"""A backend for workers of a scheduler: a variable names its adapter, and a case can kill a worker.
+"""A backend for tests of fleets: its adapter can be chosen, and a case can kill a worker.
 
-Cases whose name has `deadly` end the process that started this one, which is Dask's worker.
+A case with `deadly` in its name kills the process that started this one: a worker of Dask.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LabBackend:
             yield run_case(case)
 
     def close(self) -> None:
-        """Give nothing back."""
+        """Release nothing."""
 
 
 def create(argument: str) -> Backend:

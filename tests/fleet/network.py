@@ -15,18 +15,18 @@ _CHUNK_BYTES: Final = 1 << 16
 class Link:
     """Forwards connections to a port.
 
-    While it is cut, connections stay open and new ones are accepted, but no byte arrives, as where
-    a cable is pulled: no process is told. What was sent meanwhile arrives when it is mended.
+    While the link is cut, connections stay open and new ones are accepted, but no byte arrives and
+    no process is notified, as when a network cable is pulled. Bytes sent meanwhile arrive later.
 
     Attributes:
-        port: where it listens on 127.0.0.1.
+        port: the port on 127.0.0.1 on which the link listens.
     """
 
     def __init__(self, target: int) -> None:
         """Listen.
 
         Args:
-            target: the port on 127.0.0.1 to which it forwards.
+            target: the port on 127.0.0.1 to which the link forwards.
         """
         self._target = target
         self._whole = threading.Event()
@@ -50,7 +50,7 @@ class Link:
         self._whole.clear()
 
     def mend(self) -> None:
-        """Forward again, also what waits."""
+        """Forward again, including the bytes that wait."""
         self._whole.set()
 
     def _accept(self) -> None:

@@ -29,7 +29,7 @@ def test_each_case_is_given_once_in_batches_that_grow_while_they_are_short() -> 
     assert assignments.unfinished == 0
 
 
-def test_batches_shrink_where_their_verdicts_would_be_late() -> None:
+def test_batches_shrink_if_their_verdicts_would_be_late() -> None:
     assignments = Assignments(PLAN)
     for _ in range(3):
         assignments.batch("one")
@@ -50,7 +50,7 @@ def test_cases_of_a_lost_worker_go_to_others_one_at_a_time() -> None:
     assert assignments.unfinished == 2
 
 
-def test_a_case_that_has_ended_three_workers_is_given_to_no_fourth() -> None:
+def test_a_case_at_which_three_workers_were_lost_is_not_assigned_again() -> None:
     assignments = Assignments(PLAN[:1])
     for worker in ("one", "two"):
         assert assignments.batch(worker) == PLAN[:1]
@@ -62,7 +62,7 @@ def test_a_case_that_has_ended_three_workers_is_given_to_no_fourth() -> None:
     assert assignments.batch("four") == []
 
 
-def test_cases_that_were_not_begun_are_given_back_without_blame() -> None:
+def test_a_case_that_is_given_back_before_it_begins_is_assigned_again() -> None:
     assignments = Assignments(PLAN[:1])
     for _ in range(5):
         assignments.batch("one")

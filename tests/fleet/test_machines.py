@@ -1,4 +1,4 @@
-"""Runs on real workers of Dask lose no verdict with one; other adapters and suites are refused."""
+"""A run on workers of Dask loses no verdict if a worker dies, and refuses unlike workers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_local_cluster_writes_the_log_of_one_run(tmp_path: Path) -> None:
+def test_a_local_cluster_writes_the_same_log_as_an_ordinary_run(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "one.jsonl").returncode == 1
     done = run(tmp_path, "--scheduler", "local:2", "--log", "many.jsonl")
@@ -73,7 +73,7 @@ def run_in_progress(folder: Path, machines: Machines) -> tuple[subprocess.Popen[
     return process, log
 
 
-def test_a_worker_that_is_killed_costs_no_verdict(tmp_path: Path, machines: Machines) -> None:
+def test_a_killed_worker_loses_no_verdict(tmp_path: Path, machines: Machines) -> None:
     write(tmp_path, LONG)
     for name in ("lab-1", "lab-2"):
         machines.worker(name)
@@ -88,7 +88,7 @@ def test_a_worker_that_is_killed_costs_no_verdict(tmp_path: Path, machines: Mach
     assert untimed(log) == untimed(tmp_path / "one.jsonl")
 
 
-def test_a_case_that_ends_three_workers_is_broken_and_no_other_is(
+def test_only_the_case_that_ends_three_workers_is_broken(
     tmp_path: Path, machines: Machines
 ) -> None:
     write(tmp_path, DEADLY)
@@ -104,7 +104,7 @@ def test_a_case_that_ends_three_workers_is_broken_and_no_other_is(
     assert reason.message.startswith("3 workers were lost while running it: lab-")
 
 
-def test_different_adapters_are_refused_or_have_a_log_each(
+def test_different_adapters_are_refused_or_get_a_log_each(
     tmp_path: Path, machines: Machines
 ) -> None:
     write(tmp_path, MATRIX)

@@ -1,4 +1,4 @@
-"""A call of a Dask cluster's function that does not return in time is given up."""
+"""`within` calls a function, such as one of a Dask cluster, and gives up if it does not return."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from dmlconf.fleet.cluster import within
 
 
-def test_returns_what_the_function_returns() -> None:
+def test_within_returns_the_result_of_the_function() -> None:
     assert within(10, lambda: 3) == 3
 
 
-def test_raises_what_the_function_raises() -> None:
+def test_within_raises_the_exception_of_the_function() -> None:
     with pytest.raises(ZeroDivisionError):
         within(10, lambda: 1 // 0)
 
 
-def test_gives_up_a_function_that_does_not_end() -> None:
+def test_within_gives_up_a_function_that_does_not_end() -> None:
     never = threading.Event()
     began = time.monotonic()
     with pytest.raises(TimeoutError, match="no answer within 0 seconds"):
@@ -28,7 +28,7 @@ def test_gives_up_a_function_that_does_not_end() -> None:
     never.set()
 
 
-def test_distinguishes_a_time_limit_of_the_function_from_its_own() -> None:
+def test_within_passes_on_a_timeout_error_of_the_function() -> None:
     def refused() -> None:
         raise TimeoutError("Dask's own")
 

@@ -1,4 +1,4 @@
-"""`--resume`: a run that ended anywhere continues, and its log is that of a single run."""
+"""`--resume` continues a run that ended at any point; the log then equals that of a single run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ RESUME = ("run", "tile.yaml", "--resume", "run.jsonl")
 
 
 @pytest.fixture
-def whole(tmp_path: Path) -> list[str]:
-    """The lines of a whole run's log in the folder."""
+def whole_log(tmp_path: Path) -> list[str]:
+    """The lines of the log of a complete run in the folder."""
     write(tmp_path, MATRIX)
     assert dmlconf_here(tmp_path, *RUN).returncode == 1
     return lines(tmp_path)
@@ -40,18 +40,20 @@ def lines(folder: Path) -> list[str]:
     ],
     ids=["header", "verdicts", "half-a-line", "nul", "nul-line", "no-footer"],
 )
-def test_goes_on_after_any_end(tmp_path: Path, whole: list[str], kept: int, end: str) -> None:
+def test_a_log_that_ends_at_any_point_is_continued(
+    tmp_path: Path, whole_log: list[str], kept: int, end: str
+) -> None:
     log = tmp_path / "run.jsonl"
     expected = untimed(log)
-    log.write_text("".join(whole[:kept]) + end, encoding="utf-8")
+    log.write_text("".join(whole_log[:kept]) + end, encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)
     assert done.returncode == 1
     assert f"Resuming: {kept - 1} of 4 cases have verdicts" in done.stderr
     assert untimed(log) == expected
-    assert lines(tmp_path)[:kept] == whole[:kept]
+    assert lines(tmp_path)[:kept] == whole_log[:kept]
 
 
-def test_worker_processes_are_numbered_on_from_the_earlier_part(tmp_path: Path) -> None:
+def test_numbers_of_worker_processes_continue_those_of_the_earlier_part(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     backend = ("-b", "faulty:zeros,on=nothing")
     assert dmlconf_here(tmp_path, *RUN, *backend).returncode == 1
@@ -62,15 +64,15 @@ def test_worker_processes_are_numbered_on_from_the_earlier_part(tmp_path: Path) 
     assert processes == [1, 1, 2, 2]
 
 
-def test_keeps_a_last_verdict_whose_line_has_no_end(tmp_path: Path, whole: list[str]) -> None:
+def test_a_last_verdict_without_a_newline_is_kept(tmp_path: Path, whole_log: list[str]) -> None:
     log = tmp_path / "run.jsonl"
-    log.write_text("".join(whole[:3]).rstrip("\n"), encoding="utf-8")
+    log.write_text("".join(whole_log[:3]).rstrip("\n"), encoding="utf-8")
     assert dmlconf_here(tmp_path, *RESUME).returncode == 1
-    assert lines(tmp_path)[:3] == whole[:3]
+    assert lines(tmp_path)[:3] == whole_log[:3]
     assert len(read_log(log).verdicts) == 4
 
 
-def test_runs_what_was_not_run_after_an_interrupt(tmp_path: Path) -> None:
+def test_cases_that_an_interrupt_left_out_run_after_the_resumption(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     backend = "faulty:slow,seconds=0.2"
     command = ("run", "tile.yaml", "-k", "tiles", "-b", backend, "--log", "run.jsonl")
@@ -90,15 +92,15 @@ def test_runs_what_was_not_run_after_an_interrupt(tmp_path: Path) -> None:
     assert log.footer.kept_verdicts == len(reached)
 
 
-def test_a_complete_log_stays_as_it_is(tmp_path: Path, whole: list[str]) -> None:
+def test_a_complete_log_is_not_changed(tmp_path: Path, whole_log: list[str]) -> None:
     done = dmlconf_here(tmp_path, *RESUME)
     assert done.returncode == 1
-    assert lines(tmp_path) == whole
+    assert lines(tmp_path) == whole_log
     assert "1 failed" in done.stdout
 
 
 @pytest.mark.parametrize("content", ["", '{"rec', '{"record":"header","form', "\0\0\0"])
-def test_a_log_without_a_whole_line_begins(tmp_path: Path, content: str) -> None:
+def test_a_log_without_a_complete_line_is_started_again(tmp_path: Path, content: str) -> None:
     write(tmp_path, MATRIX)
     (tmp_path / "run.jsonl").write_text(content, encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)
@@ -106,7 +108,7 @@ def test_a_log_without_a_whole_line_begins(tmp_path: Path, content: str) -> None
     assert read_log(tmp_path / "run.jsonl").complete
 
 
-def test_refuses_a_file_that_is_no_log_and_leaves_it_alone(tmp_path: Path) -> None:
+def test_resuming_a_file_that_is_no_log_is_refused_and_leaves_it_unchanged(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     (tmp_path / "run.jsonl").write_text("What I found out", encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)
@@ -115,7 +117,7 @@ def test_refuses_a_file_that_is_no_log_and_leaves_it_alone(tmp_path: Path) -> No
     assert (tmp_path / "run.jsonl").read_text(encoding="utf-8") == "What I found out"
 
 
-def test_refuses_a_log_that_is_not_there(tmp_path: Path) -> None:
+def test_resuming_a_missing_log_is_refused(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     done = dmlconf_here(tmp_path, *RESUME)
     assert done.returncode == 2
@@ -133,44 +135,44 @@ def test_refuses_a_log_that_is_not_there(tmp_path: Path) -> None:
         (("--against", "numpy"), "option against: auto there, numpy here"),
     ],
 )
-def test_refuses_another_run_and_says_what_differs(
-    tmp_path: Path, whole: list[str], arguments: tuple[str, ...], difference: str
+def test_resuming_a_run_with_other_options_is_refused_with_the_difference(
+    tmp_path: Path, whole_log: list[str], arguments: tuple[str, ...], difference: str
 ) -> None:
     done = dmlconf_here(tmp_path, *RESUME, *arguments)
     assert done.returncode == 2
     assert difference in done.stderr
-    assert lines(tmp_path) == whole
+    assert lines(tmp_path) == whole_log
 
 
-def test_refuses_another_suite(tmp_path: Path, whole: list[str]) -> None:
+def test_resuming_a_run_of_another_suite_is_refused(tmp_path: Path, whole_log: list[str]) -> None:
     write(tmp_path, MATRIX.replace("Two by two", "Twice"))
     done = dmlconf_here(tmp_path, *RESUME)
     assert done.returncode == 2
     assert "suite (SHA-256): " in done.stderr
-    assert lines(tmp_path) == whole
+    assert lines(tmp_path) == whole_log
 
 
 def test_failures_before_the_resumption_count_toward_the_maximum(
-    tmp_path: Path, whole: list[str]
+    tmp_path: Path, whole_log: list[str]
 ) -> None:
-    failure_first = [whole[0], whole[4], whole[1]]
+    failure_first = [whole_log[0], whole_log[4], whole_log[1]]
     (tmp_path / "run.jsonl").write_text("".join(failure_first), encoding="utf-8")
     assert dmlconf_here(tmp_path, *RESUME, "-x").returncode == 1
     statuses = [verdict.status for verdict in read_log(tmp_path / "run.jsonl").verdicts]
     assert statuses == [Status.PASSED, Status.NOT_RUN, Status.NOT_RUN, Status.FAILED]
 
 
-def test_a_failure_before_the_end_is_not_reproducible_and_never_a_pass(tmp_path: Path) -> None:
+def test_a_failure_that_passes_after_the_resumption_is_not_reproducible(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     command = ("run", "tile.yaml", "-k", "tiles", "-b", "faulty:flaky,on=Number=2")
     log = tmp_path / "run.jsonl"
     assert dmlconf_here(tmp_path, *command, "--retries", "2", "--log", log).returncode == 1
-    whole = lines(tmp_path)
-    attempts = [json.loads(line)["status"] for line in whole if '"attempt"' in line[:20]]
+    whole_log = lines(tmp_path)
+    attempts = [json.loads(line)["status"] for line in whole_log if '"attempt"' in line[:20]]
     assert attempts == ["failed", "passed", "passed"]
     # The run dies right after the failure.
-    first = next(at for at, line in enumerate(whole) if '"attempt"' in line[:20])
-    log.write_text("".join(whole[: first + 1]), encoding="utf-8")
+    first = next(at for at, line in enumerate(whole_log) if '"attempt"' in line[:20])
+    log.write_text("".join(whole_log[: first + 1]), encoding="utf-8")
     assert [verdict.status for verdict in read_log(log).verdicts][2] is Status.FAILED
     assert dmlconf_here(tmp_path, *command, "--retries", "2", "--resume", log).returncode == 1
     verdict = read_log(log).verdicts[2]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dmlconf.fuzzing.chance import Chance
 
 
-def test_numbers_are_the_same_on_every_machine_and_python() -> None:
+def test_random_numbers_are_the_same_on_every_machine_and_python() -> None:
     chance = Chance(1, "GATHER", 7)
     numbers = [chance.bits() for _ in range(3)]
     assert numbers == [10828589446410094986, 9814474732793435676, 3693166996152835229]
 
 
-def test_other_names_give_other_numbers() -> None:
+def test_different_names_give_different_random_numbers() -> None:
     assert Chance(1, "GATHER").bits() != Chance(1, "TILE").bits()
     assert Chance("1", 2).bits() != Chance("12").bits()
 

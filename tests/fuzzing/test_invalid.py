@@ -26,7 +26,7 @@ def test_a_case_breaks_the_constraint_that_it_names_and_no_other(name: str) -> N
         assert broken == (case.expectation.constraint,)
 
 
-def test_constraints_take_turns() -> None:
+def test_cases_of_successive_numbers_break_different_constraints() -> None:
     numbers = range(len(breakable(operator("GATHER"))))
     broken = [build(invalid_case("GATHER", 1, number)).expectation for number in numbers]
     names = {part.constraint for part in broken if isinstance(part, ExpectedRejection)}

@@ -1,4 +1,4 @@
-"""Other forms of a graph, such as cut in two, give equal outputs; wrong relations are refused."""
+"""Equivalent forms of a graph, such as one cut in two, must give equal outputs (`relation`)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def branches(tmp_path: Path) -> GraphCase:
 
 
 @pytest.mark.parametrize("relation", Relation)
-def test_every_form_gives_the_same_outputs(branches: GraphCase, relation: Relation) -> None:
+def test_every_equivalent_form_gives_the_outputs_of_the_graph(
+    branches: GraphCase, relation: Relation
+) -> None:
     assert lacking(branches.graph, relation) is None
     outputs = answered(in_other_form(branches, relation), run_case)
     assert isinstance(outputs, dict)
@@ -59,14 +61,14 @@ def test_every_form_gives_the_same_outputs(branches: GraphCase, relation: Relati
         np.testing.assert_array_equal(outputs[name], array)
 
 
-def test_other_forms_are_wired_rightly(branches: GraphCase) -> None:
+def test_equivalent_forms_are_valid_graphs(branches: GraphCase) -> None:
     graph = branches.graph
     pieces = [part(graph, names).graph for names in halves(graph)]
     for other in (exported(graph), reversed_nodes(graph), owned_otherwise(graph), *pieces):
         assert graph_problems(other) == ()
 
 
-def test_every_intermediate_is_an_output_where_exported(branches: GraphCase) -> None:
+def test_the_exported_form_has_every_intermediate_tensor_as_an_output(branches: GraphCase) -> None:
     outputs = list(exported(branches.graph).outputs)
     assert outputs[:2] == ["y", "product_too"]
     assert set(outputs[2:]) == {
@@ -76,7 +78,9 @@ def test_every_intermediate_is_an_output_where_exported(branches: GraphCase) -> 
     }
 
 
-def test_inputs_are_no_longer_owned_and_constants_become_owned_inputs(branches: GraphCase) -> None:
+def test_the_form_owned_frees_owned_inputs_and_makes_constants_owned_inputs(
+    branches: GraphCase,
+) -> None:
     other = owned_otherwise(branches.graph)
     assert not other.constants
     assert other.inputs["w"].Flags == ()
@@ -105,7 +109,7 @@ def test_refuses_a_relation_that_does_not_apply_to_the_graph(tmp_path: Path) -> 
         ("FLOAT32", "FLOAT33", "FLOAT33"),
     ],
 )
-def test_a_wrong_relation_is_reported_with_all_else_that_is_wrong(
+def test_an_unknown_relation_is_reported_with_the_other_problems_of_the_file(
     tmp_path: Path, relation: str, old: str, new: str, message: str
 ) -> None:
     wrong = TWO_NODES.replace(old, new)
@@ -114,5 +118,5 @@ def test_a_wrong_relation_is_reported_with_all_else_that_is_wrong(
         graph_case(tmp_path, f"{wrong}{matrix}relation: {relation}\n")
     messages = [problem.message for problem in refusal.value.problems]
     assert any(message in text for text in messages)
-    if not (relation == "=Relation" and "field" in message):  # An entry that breaks the schema.
+    if not (relation == "=Relation" and "field" in message):  # Else no case is expanded.
         assert "'unfusd' is not a relation" in messages

@@ -17,7 +17,7 @@ from typing import Final
 __all__ = ["NOT_DURABLE", "Server", "running_server"]
 
 NOT_DURABLE: Final = ("-c", "fsync=off")
-"""Settings of a server whose data nobody needs after it has ended."""
+"""Settings of a server whose data are not needed after its end."""
 
 _MISSING: Final = "PostgreSQL is missing: apt install postgresql"
 
@@ -27,7 +27,7 @@ class Server:
     """A running server.
 
     Attributes:
-        port: where it listens on 127.0.0.1.
+        port: the port on 127.0.0.1 on which it listens.
         process: its first process.
         createdb: the path of the program that creates databases.
     """
@@ -52,7 +52,7 @@ class Server:
 
 @contextmanager
 def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
-    """Start a server for a `with` block, at whose end it ends and its data is removed.
+    """Start a server for a `with` block; at the end of the block, stop it and remove its data.
 
     Args:
         settings: further arguments of `postgres`.

@@ -1,4 +1,4 @@
-"""Histories say since when verdicts changed and with what; they are pruned, merged and shown."""
+"""A history (a database of runs) says when verdicts changed and why; it is pruned and merged."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def test_only_differences_from_the_run_before_are_stored(database: str) -> None:
     assert len(rows(database)) == 5
 
 
-def test_a_message_alone_is_no_change(database: str) -> None:
-    one, other = (verdict(A, fails=True, message=f"took {n} s") for n in (31, 32))
-    assert fill(database, [night(0, [one]), night(1, [other])]) == [1, 0]
+def test_a_verdict_that_differs_only_in_its_message_is_no_change(database: str) -> None:
+    first, second = (verdict(A, fails=True, message=f"took {n} s") for n in (31, 32))
+    assert fill(database, [night(0, [first]), night(1, [second])]) == [1, 0]
     with opened(database) as history, history.reading() as connection:
         assert connection.execute(select(outcome.c.message)).scalars().all() == ["took 31 s"]
 
@@ -89,7 +89,7 @@ def test_a_message_alone_is_no_change(database: str) -> None:
 def test_each_change_names_what_changed_with_it(database: str) -> None:
     bad = [verdict(A, fails=True), verdict(B)]
     good = [verdict(A), verdict(B)]
-    other = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
+    second = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
     fill(
         database,
         [
@@ -99,7 +99,7 @@ def test_each_change_names_what_changed_with_it(database: str) -> None:
             night(3, bad, driver="2.0", version="1.15.5", suite="b"),
             night(4, good, driver="2.0", version="1.15.5", suite="b", dmlconf="0.3.0"),
             night(5, bad, driver="2.0", version="1.15.5", suite="b", dmlconf="0.3.0"),
-            night(6, other, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0"),
+            night(6, second, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0"),
             night(
                 7, bad, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0", platform="Linux"
             ),
@@ -122,7 +122,7 @@ def test_each_change_names_what_changed_with_it(database: str) -> None:
     assert len(history_of(database, B)) == 1
 
 
-def test_runs_without_a_case_neither_regress_nor_mend_it(database: str) -> None:
+def test_runs_without_a_case_do_not_change_its_history(database: str) -> None:
     fill(
         database,
         [
@@ -149,7 +149,7 @@ def test_runs_without_a_case_neither_regress_nor_mend_it(database: str) -> None:
         assert (story.runs, story.failed) == (3, 2)
 
 
-def test_of_a_flaky_case_a_change_with_a_cause_is_a_regression(database: str) -> None:
+def test_a_failure_of_a_flaky_case_with_a_cause_is_a_regression(database: str) -> None:
     nights = [night(n, [verdict(A, fails=n % 2 == 1)]) for n in range(5)]
     fill(database, [*nights, night(5, [verdict(A, fails=True)], driver="2.0")])
     with opened(database) as history, history.reading() as connection:
@@ -161,7 +161,7 @@ def test_of_a_flaky_case_a_change_with_a_cause_is_a_regression(database: str) ->
         assert (early, left_out_early) == (late, 1)
 
 
-def test_adapters_are_told_apart(database: str) -> None:
+def test_each_adapter_has_its_own_history(database: str) -> None:
     fill(
         database,
         [
@@ -176,7 +176,7 @@ def test_adapters_are_told_apart(database: str) -> None:
     ]
 
 
-def test_runs_may_come_and_go_in_any_order(databases: Iterator[str]) -> None:
+def test_runs_may_be_added_in_any_order(databases: Iterator[str]) -> None:
     source = random.Random(7)
     cases = [f"tile/matrix/{n}" for n in range(6)]
     nights = [
@@ -221,7 +221,7 @@ def test_pruning_keeps_the_answers_of_later_runs(database: str) -> None:
     assert [each[1:3] for each in history_of(database, B)] == [("2026-01-09", "passed")]
 
 
-def test_pruning_removes_cases_and_outcomes_of_no_run(database: str) -> None:
+def test_pruning_removes_cases_and_outcomes_that_no_run_has(database: str) -> None:
     fill(database, [night(0, [verdict(A, fails=True)]), night(1, [verdict(B)])])
     with opened(database) as history:
         with history.writing() as connection:
@@ -231,14 +231,14 @@ def test_pruning_removes_cases_and_outcomes_of_no_run(database: str) -> None:
             assert connection.execute(select(outcome.c.status)).scalars().all() == ["passed"]
 
 
-def test_a_merged_history_answers_as_one_filled_at_once(database: str, tmp_path: Path) -> None:
+def test_a_merged_history_equals_one_filled_at_once(database: str, tmp_path: Path) -> None:
     nights = [
         night(n, [verdict(A, fails=n % 4 == 2), verdict(B)], driver=f"{n // 3}") for n in range(9)
     ]
-    other = str(tmp_path / "other.sqlite")
+    second = str(tmp_path / "other.sqlite")
     fill(database, nights[::2])
-    fill(other, nights[1::2])
-    with opened(other) as source, opened(database) as target:
+    fill(second, nights[1::2])
+    with opened(second) as source, opened(database) as target:
         assert copy_runs(source, target) == 4
         assert copy_runs(source, target) == 0
     whole = str(tmp_path / "whole.sqlite")
@@ -254,15 +254,15 @@ def test_a_continued_log_replaces_the_incomplete_run(database: str, tmp_path: Pa
     with opened(database) as history, history.reading() as connection:
         [run] = Timeline(connection).runs
     assert (run.cases, run.complete) == (2, True)
-    other = str(tmp_path / "other.sqlite")
-    fill(other, [begun])
-    with opened(other) as source, opened(database) as target:
+    second = str(tmp_path / "other.sqlite")
+    fill(second, [begun])
+    with opened(second) as source, opened(database) as target:
         assert (copy_runs(source, target), copy_runs(target, source)) == (0, 1)
-    with opened(other) as history, history.reading() as connection:
+    with opened(second) as history, history.reading() as connection:
         assert [each.complete for each in Timeline(connection).runs] == [True]
 
 
-def test_starts_are_compared_as_moments_not_as_texts(database: str) -> None:
+def test_start_times_are_ordered_by_time_and_not_as_text(database: str) -> None:
     earlier, later = night(0, [verdict(A)]), night(1, [verdict(A, fails=True)])
     header = replace(earlier.header, started="20260102T010000Z")
     fill(database, [later, replace(earlier, header=header)])
@@ -279,7 +279,9 @@ def test_a_case_is_found_by_each_of_its_names(database: str) -> None:
 
 
 @pytest.mark.parametrize("nights", [40, pytest.param(1_000, marks=pytest.mark.whole)])
-def test_planted_events_are_found_and_none_is_invented(database: str, nights: int) -> None:
+def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
+    database: str, nights: int
+) -> None:
     source = random.Random(40)
     cases = [f"{op}/matrix/{n}" for op in ("tile", "gemm", "top_k") for n in range(40)]
     span = nights // 8
@@ -306,7 +308,7 @@ def test_planted_events_are_found_and_none_is_invented(database: str, nights: in
         failures, left_out = regressions(timeline, Choice(), "2026-01-01")
         certain = {each.case: (each.first.started, still) for each, still in failures}
         doubtful = {each.story.transitions[0].case: each for each in flaky(timeline, Choice())}
-        one = regressions(timeline, Choice(operators=frozenset(["GEMM"])), "2026-01-01")
+        first = regressions(timeline, Choice(operators=frozenset(["GEMM"])), "2026-01-01")
     expected = {case: (runs[at], case not in mended) for case, at in regressed.items()}
     assert {case: each for case, each in certain.items() if case not in shaky} == expected
     assert all(each.causes for each, _ in failures)
@@ -317,13 +319,13 @@ def test_planted_events_are_found_and_none_is_invented(database: str, nights: in
     )
     for case, each in doubtful.items():
         assert (each.story.failed, each.story.runs) == (len(flips[case]), nights)
-    assert not [each for each, _ in one[0] if each.operator != "GEMM"]
+    assert not [each for each, _ in first[0] if each.operator != "GEMM"]
     for case, at in mended.items():
         assert (runs[at], "passed") in {
             each[1:3]
             for each in [
-                (line, next(r for r in runs if r[:10] == day), what, why)
-                for line, day, what, why in history_of(database, case)
+                (line, next(r for r in runs if r[:10] == day), text, causes)
+                for line, day, text, causes in history_of(database, case)
             ]
         }
 
@@ -359,16 +361,16 @@ def test_pages_are_the_same_from_each_database(database: str, tmp_path: Path) ->
         fill(each, nights)
         with opened(each) as history, history.reading() as connection:
             sites.append(Site(overview_of(Timeline(connection))))
-    one, other = ({path: site.content(path) for path in site.paths()} for site in sites)
-    assert one == other
-    assert "1 case began to fail" in str(one["index.html"])
+    first, second = ({path: site.content(path) for path in site.paths()} for site in sites)
+    assert first == second
+    assert "1 case began to fail" in str(first["index.html"])
 
 
 def log_file(folder: Path, log: RunLog, name: str) -> Path:
     return logs.write(folder / name, log)
 
 
-def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
+def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
     logs = [
         log_file(tmp_path, night(0, [verdict(A), verdict(B)]), "0.jsonl"),
         log_file(tmp_path, night(1, [verdict(A, fails=True), verdict(B)], driver="2.0"), "1.jsonl"),
@@ -433,7 +435,7 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
         (["prune", "--database", "h.sqlite"], 2, "--before DATE or --keep N"),
     ],
 )
-def test_refuses_wrong_databases_dates_and_names(
+def test_commands_refuse_unusable_databases_dates_and_names(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     import re

@@ -1,4 +1,4 @@
-"""What writers at once, killed or refused leave in a history; migrations, and runs that use it."""
+"""A history stays consistent if writers compete, die or fail; it is migrated; runs add to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def logs(folder: Path, nights: int) -> list[Path]:
     ]
 
 
-def adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[bytes]:
+def start_adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[bytes]:
     command = [*DMLCONF, "history", "add", "-q", "--database", database, *map(str, files)]
     return subprocess.Popen(command, cwd=folder, env=environment(folder))
 
@@ -41,7 +41,7 @@ def adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[bytes]
 @pytest.mark.breakdown
 def test_two_writers_at_once_lose_and_double_nothing(database: str, tmp_path: Path) -> None:
     files = logs(tmp_path, 6)
-    writers = [adding(tmp_path, database, *files[at:], *files[:at]) for at in (0, 3)]
+    writers = [start_adding(tmp_path, database, *files[at:], *files[:at]) for at in (0, 3)]
     assert [writer.wait() for writer in writers] == [0, 0]
     whole = str(tmp_path / "whole.sqlite")
     fill(whole, [night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]) for n in range(6)])
@@ -56,7 +56,7 @@ def test_kill_9_while_adding_loses_and_doubles_nothing(database: str, tmp_path: 
         pass
     killed = 0
     for delay in (0.9, 1.2, 1.5, 1.8):
-        writer = adding(tmp_path, database, *files)
+        writer = start_adding(tmp_path, database, *files)
         time.sleep(delay)
         killed += writer.poll() is None
         writer.kill()
@@ -65,11 +65,13 @@ def test_kill_9_while_adding_loses_and_doubles_nothing(database: str, tmp_path: 
             count = len(connection.execute(select(run.c.id)).all())
         assert len(rows(database)) == count * len(CASES)
     assert killed
-    assert adding(tmp_path, database, *files).wait() == 0
+    assert start_adding(tmp_path, database, *files).wait() == 0
     assert len(rows(database)) == len(files) * len(CASES)
 
 
-def test_many_rows_are_stored_as_few_are(database: str, tmp_path: Path) -> None:
+def test_300_cases_with_special_characters_are_stored_like_a_single_one(
+    database: str, tmp_path: Path
+) -> None:
     names = [f"tile/matrix/tab\tline\\n, 'quoted' {number}" for number in range(300)]
     runs = [night(n, [verdict(name, fails=n == 1) for name in names]) for n in range(2)]
     fill(database, runs)
@@ -83,14 +85,14 @@ def test_many_rows_are_stored_as_few_are(database: str, tmp_path: Path) -> None:
     "databases", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
 @pytest.mark.parametrize("count", [1, 300])
-def test_what_the_database_cannot_store_is_refused(database: str, count: int) -> None:
+def test_a_case_name_that_postgresql_cannot_store_is_refused(database: str, count: int) -> None:
     names = [f"tile/matrix/\0{number}" for number in range(count)]
     with pytest.raises(HistoryError, match="NUL"):
         fill(database, [night(0, [verdict(name) for name in names])])
     fill(database, [night(0, [verdict("tile/matrix/a")])])
 
 
-def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_addition_leaves_no_rows(tmp_path: Path) -> None:
     database = str(tmp_path / "history.sqlite")
     fill(database, [night(0, [verdict("tile/matrix/a")])])
 
@@ -107,7 +109,7 @@ def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "databases", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
-def test_a_reader_sees_one_state(database: str) -> None:
+def test_a_reader_does_not_see_runs_that_are_added_meanwhile(database: str) -> None:
     fill(database, [night(0, [verdict("tile/matrix/a")])])
     with opened(database) as history, history.reading() as connection:
         assert len(connection.execute(select(run.c.id)).all()) == 1
@@ -115,7 +117,7 @@ def test_a_reader_sees_one_state(database: str) -> None:
         assert len(connection.execute(select(run.c.id)).all()) == 1
 
 
-def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+def test_the_name_of_a_database_file_may_have_special_characters(tmp_path: Path) -> None:
     name = "50% of what?#.sqlite"
     fill(str(tmp_path / name), [night(0, [verdict("tile/matrix/a")])])
     assert [file.name for file in tmp_path.iterdir()] == [name]
@@ -159,17 +161,17 @@ def test_migrations_make_the_tables_that_the_code_uses(database: str) -> None:
     assert names == {table.name for table in METADATA.sorted_tables} | {"alembic_version"}
 
 
-def test_a_run_adds_itself(tmp_path: Path) -> None:
+def test_option_history_adds_the_run_to_the_database(tmp_path: Path) -> None:
     write(tmp_path)
     variables = {"DMLCONF_HISTORY": str(tmp_path / "here" / "history.sqlite")}
-    run_it = ("run", "tile.yaml", "--history", "-q", "-b")
-    assert dmlconf_here(tmp_path, *run_it, "numpy", **variables).returncode == 0
-    assert dmlconf_here(tmp_path, *run_it, "faulty:zeros", **variables).returncode == 1
+    run_with_history = ("run", "tile.yaml", "--history", "-q", "-b")
+    assert dmlconf_here(tmp_path, *run_with_history, "numpy", **variables).returncode == 0
+    assert dmlconf_here(tmp_path, *run_with_history, "faulty:zeros", **variables).returncode == 1
     done = dmlconf_here(tmp_path, "history", "case", "tile/tile/stated", **variables)
     assert "failed in 0 of 1 runs" in done.stdout
     assert "failed in 1 of 1 runs" in done.stdout
     absent = {"DMLCONF_HISTORY": str(tmp_path / "tile.yaml" / "x")}
-    refused = dmlconf_here(tmp_path, *run_it, "numpy", **absent)
+    refused = dmlconf_here(tmp_path, *run_with_history, "numpy", **absent)
     assert refused.returncode == 2
     assert "tile.yaml" in refused.stderr
 

@@ -35,12 +35,12 @@ def cli() -> None:
 @COUNT
 @FOLDER
 def mutants(kinds: tuple[str, ...], first: int, count: int, folder: Path | None) -> None:
-    """Feed changed files of KINDS (of all where there are none) to dmlconf."""
+    """Feed changed files of KINDS (of all kinds if none is given) to dmlconf."""
     folder = folder or Path(mkdtemp(prefix="hostile-"))
     failed = False
     for kind in kinds or SUBJECTS:
         findings = (str(finding) for finding in trial(kind, folder / kind, first, count))
-        failed |= _told(f"mutants of {kind}", first, count, findings)
+        failed |= _report(f"mutants of {kind}", first, count, findings)
         if kind == "certificate":
             _show_tally(folder / kind)
     click.echo(f"findings, if any, are in {folder}")
@@ -62,11 +62,11 @@ def _show_tally(folder: Path) -> None:
     "--folder",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where it is kept; one that is there already goes on.",
+    help="Where the campaign is kept; an earlier campaign there is continued.",
 )
 @click.option("--count", default=100_000, show_default=True, help="How many mutants in all.")
 @click.option("--minutes", default=float("inf"), help="Begin nothing new after this time.")
-@click.option("--seed", type=int, help="Of a new one; by default nobody chooses it.")
+@click.option("--seed", type=int, help="The seed of a new campaign; random by default.")
 def campaign(folder: Path, count: int, minutes: float, seed: int | None) -> None:
     """Feed changed files of all kinds to dmlconf, in chunks, and print a table."""
     state = opened_campaign(folder, seed)
@@ -100,7 +100,7 @@ def kills(first: int, count: int, folder: Path | None, jobs: int) -> None:
     )
     seeds = [seed for seed in range(first, first + count) if seed not in results]
     with ThreadPoolExecutor(jobs) as pool, done.open("a", encoding="utf-8") as stream:
-        actual = pool.map(lambda seed: kill(seed, _anew(folder, seed)), seeds)
+        actual = pool.map(lambda seed: kill(seed, _empty_folder(folder, seed)), seeds)
         for seed, result in zip(seeds, actual, strict=True):
             record = {"seed": seed, "end": result.end, "problems": result.problems}
             stream.write(json.dumps(record) + "\n")
@@ -110,19 +110,19 @@ def kills(first: int, count: int, folder: Path | None, jobs: int) -> None:
                 rmtree(folder / str(seed))
     chosen = [results[seed] for seed in range(first, first + count)]
     problems = [f"kill {r['seed']}: {problem}" for r in chosen for problem in r["problems"]]
-    failed = _told(f"kills of {', '.join(VICTIMS)}", first, count, problems)
+    failed = _report(f"kills of {', '.join(VICTIMS)}", first, count, problems)
     for end, number in sorted(Counter(record["end"] for record in chosen).items()):
         click.echo(f"  {number:6,} {end}")
     raise SystemExit(failed)
 
 
-def _anew(folder: Path, seed: int) -> Path:
+def _empty_folder(folder: Path, seed: int) -> Path:
     """Return the folder of a seed, without what an interrupted trial left there."""
     rmtree(folder / str(seed), ignore_errors=True)
     return folder / str(seed)
 
 
-def _told(what: str, first: int, count: int, findings: Iterable[str]) -> bool:
+def _report(what: str, first: int, count: int, findings: Iterable[str]) -> bool:
     """Print findings as they come, then a summary; return whether there were findings."""
     began, number = time.monotonic(), 0
     for number, finding in enumerate(findings, 1):  # noqa: B007 - Used after the loop.

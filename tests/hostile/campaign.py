@@ -25,7 +25,7 @@ _COSTS: Final = {
     "graph": 5,
     "log-kinds": 5,
 }
-"""How many times longer a mutant of these kinds takes; of them that many times fewer are tried."""
+"""How many times longer a mutant of these kinds takes; that many times fewer of them are tried."""
 
 
 @dataclass(slots=True)
@@ -70,8 +70,8 @@ def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -
     Args:
         campaign: changed, and kept in the folder after each chunk.
         folder: the folder of the campaign.
-        count: once so many mutants were tried, earlier ones included, no chunk is begun.
-        seconds: after which no chunk is begun.
+        count: no chunk begins after this many mutants, including those of earlier calls.
+        seconds: no chunk begins after this time.
     """
     began = time.monotonic()
     while campaign.total < count and time.monotonic() - began < seconds:

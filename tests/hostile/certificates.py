@@ -48,7 +48,7 @@ def _right() -> bytes:
 
 
 def mutant(random: Random) -> Mutant:
-    """Make a certificate that somebody cheats with."""
+    """Make a forged certificate."""
     name = random.choice(NAMES)
     if name in STRANGER:
         return Mutant(STRANGER[name](random, _right()), Path(name))

@@ -1,4 +1,4 @@
-"""Run dmlconf on a mutant, and say which promise it broke, such as to show no traceback."""
+"""Run dmlconf on a mutant, and say what it did wrong, such as printing a traceback."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class Mutant:
 
     Attributes:
         content: its bytes.
-        base: the file that it came from, or a name; of a certificate, that of the cheat.
+        base: the file that was changed, or a name, such as that of the cheat in a certificate.
     """
 
     content: bytes

@@ -1,4 +1,4 @@
-"""A backend that breaks its protocol at random: any value of its outcomes may be something else.
+"""A backend that breaks its protocol at random: any value in its outcomes may be wrong.
 
 A mutant of this kind is a file with a seed. dmlconf runs cases on the backend `hostile`, which
 finds the file by an environment variable. The seed and the case decide what it returns.

@@ -80,7 +80,7 @@ KINDS: Final[tuple[Any, ...]] = (
     "\x1b[0m",
     "a\nb",
 )
-"""A value of each kind that some field of some format has."""
+"""Values of all kinds that fields of dmlconf's formats have."""
 
 
 def rekinded(random: Random, data: Any, times: int) -> Any:
@@ -235,24 +235,24 @@ def expression(random: Random, depth: int = 4) -> str:
     if depth == 0:
         return random.choice(_ATOMS)
     kind = random.randrange(9)
-    one, other = (expression(random, depth - 1) for _ in range(2))
+    first, second = (expression(random, depth - 1) for _ in range(2))
     if kind == 0:
-        return f"({one} {random.choice(_OPERATORS)} {other})"
+        return f"({first} {random.choice(_OPERATORS)} {second})"
     if kind in (1, 2):
         name = random.choice("abc")
-        source = random.choice((f"range({random.choice((9, 300, 4096))})", one))
-        more = random.choice(("", f" for b in range({random.choice((9, 4096))})", f" if {other}"))
-        return f"{random.choice(_CALLS)}({other} for {name} in {source}{more})"
+        source = random.choice((f"range({random.choice((9, 300, 4096))})", first))
+        more = random.choice(("", f" for b in range({random.choice((9, 4096))})", f" if {second}"))
+        return f"{random.choice(_CALLS)}({second} for {name} in {source}{more})"
     if kind == 3:
-        return f"{random.choice(_CALLS)}({one}, {other})"
+        return f"{random.choice(_CALLS)}({first}, {second})"
     if kind == 4:
-        return f"{random.choice(_CALLS)}({one})"
+        return f"{random.choice(_CALLS)}({first})"
     if kind == 5:
-        return f"({one}, {other})"
+        return f"({first}, {second})"
     if kind == 6:
-        return f"{one}[{random.choice(('0', '-1', '1:', ':99', '::2', other))}]"
+        return f"{first}[{random.choice(('0', '-1', '1:', ':99', '::2', second))}]"
     if kind == 7:
-        return f"({one} if {other} else {one})"
+        return f"({first} if {second} else {first})"
     return f"{random.choice(('range', 'ones', 'tuple'))}({random.choice(_ATOMS)})"
 
 
@@ -307,7 +307,7 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             if random.random() < 0.05:
                 content = b"0" * random.choice((1 << 20, 1 << 26))
-            entry = zipfile.ZipInfo(name)  # A name would give it the present time.
+            entry = zipfile.ZipInfo(name)  # From a name, zipfile would use the present time.
             archive.writestr(entry, content, random.choice(METHODS))
     packed = bytearray(stream.getvalue())
     for _ in range(random.choice((1, 1, 2))):

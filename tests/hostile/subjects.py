@@ -64,7 +64,7 @@ def _case_mutant(random: Random) -> Mutant:
     base = random.choice(small_files("*/*.yaml"))
     tree = tree_of(base)
     entries = tree.get("cases", [])
-    if len(entries) > 2:  # A few cases of the file: mutants are to be many rather than long.
+    if len(entries) > 2:  # Fewer cases take less time, so more mutants are tried.
         tree = {**tree, "cases": random.sample(entries, random.choice((1, 2)))}
     return Mutant(_yaml(random, base, tree), base)
 
@@ -138,7 +138,7 @@ def _recording_mutant(random: Random) -> Mutant:
     if kind < 0.8:
         manifest = json.loads(members[name])
         entries = list(manifest["cases"].items())
-        if random.random() < 0.5:  # Else nearly every change would be to one case of many.
+        if random.random() < 0.5:  # With all cases, nearly every change would concern one of them.
             manifest["cases"] = dict(random.sample(entries, min(4, len(entries))))
         members[name] = _json_line(mutated_value(random, manifest, random.choice((1, 1, 2, 4))))
     else:
@@ -229,7 +229,7 @@ def _feed_plugin(random: Random, path: Path, base: Path) -> str:
     finally:
         sys.path.remove(str(installed))
     log = folder / "run.jsonl"
-    if problem or not log.exists():  # There is no log where the backend cannot be used.
+    if problem or not log.exists():  # Without a usable backend there is no log.
         return problem
     verdicts = read_log(log).verdicts
     names = {verdict.case for verdict in verdicts}

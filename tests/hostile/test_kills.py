@@ -1,4 +1,4 @@
-"""A killed run keeps logged verdicts and leaves no process; the next removes its temporary folder.
+"""A killed run keeps its logged verdicts and leaves no process; the next run cleans up after it.
 
 `python -m tests.hostile kills --count N` tries more kills than this sample.
 """
@@ -15,13 +15,13 @@ from tests.hostile.kills import kill
 
 pytestmark = [
     pytest.mark.hostile,
-    pytest.mark.skipif(sys.platform != "linux", reason="processes are watched by way of /proc"),
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are observed in /proc"),
 ]
 
 SAMPLE = 32
 
 
-def test_no_kill_loses_a_verdict_or_leaves_anything(tmp_path: Path) -> None:
+def test_no_kill_loses_a_logged_verdict_or_leaves_processes_or_folders(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda seed: kill(seed, tmp_path / str(seed)), range(SAMPLE)))
     assert [problem for result in results for problem in result.problems] == []

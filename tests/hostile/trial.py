@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 __all__ = ["Finding", "trial"]
 
 MOST_SECONDS: Final = 10
-"""Of processor time for one mutant: other work on the machine changes wall-clock time, not this."""
+"""The most processor time for one mutant; unlike wall-clock time, other work does not change it."""
 
 _MOST_WALL_SECONDS: Final = 300
 _PER_PROCESS: Final = 500

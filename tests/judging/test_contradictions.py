@@ -1,4 +1,4 @@
-"""Contradictions fail whatever a backend returns; candidates, open elements and disputes do not."""
+"""An expectation that contradicts the reference fails its case, whatever a backend returns."""
 
 from __future__ import annotations
 
@@ -115,19 +115,25 @@ CONTRADICTION: Final = (Status.FAILED, ReasonKind.CONTRADICTION)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_backend_as_wrong_as_the_case_fails(tmp_path: Path, name: str) -> None:
+def test_a_backend_that_returns_the_contradictory_expectation_fails(
+    tmp_path: Path, name: str
+) -> None:
     case = built(tmp_path, CASES[name])
     assert status_and_kind(judge(case, expected(case), no_expectation)) == CONTRADICTION
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_reference_fails_for_the_same_reason(tmp_path: Path, name: str) -> None:
+def test_the_reference_fails_a_case_with_a_contradictory_expectation(
+    tmp_path: Path, name: str
+) -> None:
     case = built(tmp_path, CASES[name])
     assert status_and_kind(judge(case, run_case(case), no_expectation)) == CONTRADICTION
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_recorded_expectation_must_be_permitted_too(tmp_path: Path, name: str) -> None:
+def test_a_recorded_expectation_that_the_rule_forbids_is_a_contradiction(
+    tmp_path: Path, name: str
+) -> None:
     case = built(tmp_path, CASES[name])
     wrong, case = expected(case), replace(case, expectation=None)
     for outcome in (wrong, run_case(case)):
@@ -157,25 +163,27 @@ def test_a_zero_of_the_other_sign_is_named(tmp_path: Path) -> None:
     assert "-0 is not 0, at [0] of OutputTensor" in verdict.reason.message
 
 
-def test_a_graphs_expectation_must_be_permitted(tmp_path: Path) -> None:
+def test_a_graphs_expectation_that_the_rules_forbid_is_a_contradiction(tmp_path: Path) -> None:
     case = graph_case(tmp_path, GRAPH)
     for outcome in (expected(case), run_case(case)):
         assert status_and_kind(judge(case, outcome, no_expectation)) == CONTRADICTION
 
 
-def test_another_candidate_is_no_contradiction(tmp_path: Path) -> None:
+def test_an_expectation_that_is_another_candidate_is_no_contradiction(tmp_path: Path) -> None:
     """The rule permits 0 for a subnormal sum, in outputs and in expectations alike."""
     case = built(tmp_path, binary("ELEMENT_WISE_ADD", "1e-40", "1e-40", "0"))
     assert judge(case, run_case(case), no_expectation).status is Status.PASSED
     assert judge(case, expected(case), no_expectation).status is Status.PASSED
 
 
-def test_an_open_element_contradicts_nothing(tmp_path: Path) -> None:
+def test_an_expectation_of_an_element_that_may_have_any_value_is_no_contradiction(
+    tmp_path: Path,
+) -> None:
     case = built(tmp_path, binary("ELEMENT_WISE_DIVIDE", "1", "0", "5", "INT32"))
     assert judge(case, run_case(case), no_expectation).status is Status.UNCHECKED
 
 
-def test_an_expectation_for_other_inputs_must_be_permitted(tmp_path: Path) -> None:
+def test_a_wrong_expectation_for_other_inputs_is_a_contradiction(tmp_path: Path) -> None:
     text = unary("ELEMENT_WISE_EXP", "0", "1").replace(
         "values: [0]", "fill: {uniform: {low: 1, high: 2, seed: 1}}"
     )
@@ -185,7 +193,7 @@ def test_an_expectation_for_other_inputs_must_be_permitted(tmp_path: Path) -> No
     assert status_and_kind(judge(case, wrong, run_case)) == (Status.FAILED, ReasonKind.WRONG_VALUES)
 
 
-def test_expected_outcomes_of_another_backend_must_be_permitted(tmp_path: Path) -> None:
+def test_expected_outcomes_of_a_wrong_backend_are_a_contradiction(tmp_path: Path) -> None:
     case = replace(built(tmp_path, AVERAGE), expectation=None)
     suite = load_suite([case.about.location.path])
     with opened("faulty:level=6_4") as tested:
@@ -197,15 +205,15 @@ def test_expected_outcomes_of_another_backend_must_be_permitted(tmp_path: Path) 
     assert verdict.expectation is Provenance.REFERENCE
 
 
-def test_a_recording_of_an_earlier_reference_must_be_permitted(tmp_path: Path) -> None:
+def test_a_wrong_recording_of_an_earlier_reference_is_a_contradiction(tmp_path: Path) -> None:
     case = replace(built(tmp_path, AVERAGE), expectation=None)
     wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
-    kept = recording({}, backend="numpy", version="1.0", adapter=None, driver=None)
-    kept = replace(kept, entries={case.identifier: entry_of(case, wrong)})
+    stored = recording({}, backend="numpy", version="1.0", adapter=None, driver=None)
+    stored = replace(stored, entries={case.identifier: entry_of(case, wrong)})
     (tmp_path / "reduce").mkdir()
     path = tmp_path / "reduce" / "x.dmlrec"
     path.write_bytes(
-        recording_bytes(replace(kept, entries={case.identifier: entry_of(case, wrong)}))
+        recording_bytes(replace(stored, entries={case.identifier: entry_of(case, wrong)}))
     )
     suite = load_suite([case.about.location.path])
     with opened("faulty:level=6_4") as tested:
@@ -215,7 +223,7 @@ def test_a_recording_of_an_earlier_reference_must_be_permitted(tmp_path: Path) -
     assert verdict.expectation is Provenance.REFERENCE
 
 
-def test_a_dispute_is_judged_by_the_case(tmp_path: Path) -> None:
+def test_a_case_that_disputes_the_reference_is_judged_by_its_expectation(tmp_path: Path) -> None:
     disputing = GEMM + "    disputes: reference\n    note: The page says so.\n"
     case = built(tmp_path, disputing)
     right = judge(case, expected(case), no_expectation)
@@ -244,10 +252,10 @@ def test_a_run_names_the_contradiction(tmp_path: Path, backend: str) -> None:
     assert verdict["reason"]["kind"] == "expectation contradicts the reference"
 
 
-def test_a_replayed_recording_that_is_as_wrong_fails(tmp_path: Path) -> None:
+def test_a_replayed_recording_of_the_contradictory_values_fails(tmp_path: Path) -> None:
     case = built(tmp_path, AVERAGE)
-    kept = replace(recording({}), entries={case.identifier: entry_of(case, expected(case))})
-    (tmp_path / "x.dmlrec").write_bytes(recording_bytes(kept))
+    stored = replace(recording({}), entries={case.identifier: entry_of(case, expected(case))})
+    (tmp_path / "x.dmlrec").write_bytes(recording_bytes(stored))
     done = dmlconf_here(tmp_path, "run", "f.yaml", "-b", "recording:x.dmlrec")
     assert done.returncode == 1
     assert "999 is not within" in " ".join(done.stdout.split())

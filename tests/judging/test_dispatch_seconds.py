@@ -1,4 +1,4 @@
-"""Times by the device's clock go from the outcome into the log and the report."""
+"""Times that the device's clock measured are written to the log and the report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def verdict(directory: Path, outcome: Outcome) -> Verdict:
     return judge(build(plan(directory, "stated")[0]), outcome, lambda case: None)
 
 
-def valid(data: object) -> None:
+def check_schemas(data: object) -> None:
     """Check a verdict, as JSON has it, against the schemas of log and report."""
     for name in ("run-log", "report"):
         schema = bundled_schema(name)
@@ -36,9 +36,9 @@ def test_times_are_reported_with_the_verdict(tmp_path: Path) -> None:
     assert (actual.status, actual.seconds) == (Status.PASSED, 0.25)
     data = json.loads(json.dumps(verdict_data(actual)))
     assert data["dispatch_seconds"] == [0.5, 0.000001235]
-    valid(data)
+    check_schemas(data)
     with pytest.raises(jsonschema.ValidationError):
-        valid({**data, "dispatch_seconds": [-1]})
+        check_schemas({**data, "dispatch_seconds": [-1]})
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_times_are_reported_with_the_verdict(tmp_path: Path) -> None:
     ],
     ids=["no clock", "refused"],
 )
-def test_times_are_absent_where_nothing_was_measured(tmp_path: Path, outcome: Outcome) -> None:
+def test_times_are_absent_if_nothing_was_measured(tmp_path: Path, outcome: Outcome) -> None:
     data = json.loads(json.dumps(verdict_data(verdict(tmp_path, outcome))))
     assert "dispatch_seconds" not in data
-    valid(data)
+    check_schemas(data)

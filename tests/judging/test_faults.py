@@ -31,7 +31,7 @@ def test_right_values_with_a_fault_fail(tmp_path: Path, kind: FaultKind) -> None
     assert verdict.figures["OutputTensor"].differing == 0
 
 
-def test_fault_comes_before_wrong_values(tmp_path: Path) -> None:
+def test_a_fault_is_reported_before_wrong_values(tmp_path: Path) -> None:
     outcome = outputs([1, 2, 3, 2], FaultKind.GUARD_BAND)
     reason = judge(case(tmp_path, "stated"), outcome, run_case).reason
     assert reason is not None
@@ -40,14 +40,14 @@ def test_fault_comes_before_wrong_values(tmp_path: Path) -> None:
     assert len(reason.differences) == 1
 
 
-def test_fault_fails_where_no_expectation_is_independent(tmp_path: Path) -> None:
+def test_a_fault_fails_a_case_without_an_independent_expectation(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "unstated"), outputs([0] * 4, FaultKind.INPUT), no_expectation)
     assert (verdict.status, verdict.expectation) == (Status.FAILED, None)
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.INPUT_CHANGED
 
 
-def test_accepting_what_must_be_rejected_outweighs_a_fault(tmp_path: Path) -> None:
+def test_accepting_an_invalid_desc_is_reported_instead_of_a_fault(tmp_path: Path) -> None:
     verdict = judge(
         case(tmp_path, "invalid"), outputs([0] * 5, FaultKind.NOT_WRITTEN), no_expectation
     )

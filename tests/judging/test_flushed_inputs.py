@@ -1,4 +1,4 @@
-"""Indices and other results of comparisons may be those of zeros where inputs are subnormal.
+"""Indices and other results of comparisons may be those of zeros if inputs are subnormal.
 
 A device may flush subnormal FLOAT32 numbers to zero before it compares them. So ARGMAX of
 [1e-40, 2e-40] may be 1, or 0 as for two zeros.
@@ -46,7 +46,7 @@ DESCS = {
 }
 
 
-def made(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
+def case_of(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
     desc = DESCS[operator].replace(NUMBERS, numbers)
     text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
     (planned,) = load_suite([write(directory, text, "one.yaml")]).plan()
@@ -70,7 +70,7 @@ def reference(case: Case) -> Outcome:
 
 @pytest.mark.parametrize("operator", DESCS)
 def test_indices_of_zeros_for_subnormal_inputs_are_right(tmp_path: Path, operator: str) -> None:
-    case = made(tmp_path, operator)
+    case = case_of(tmp_path, operator)
     actual = flushed(case)
     right = evaluate(case, case.inputs())
     assert any((actual[name] != right[name]).any() for name in actual)
@@ -80,13 +80,13 @@ def test_indices_of_zeros_for_subnormal_inputs_are_right(tmp_path: Path, operato
 
 @pytest.mark.parametrize("operator", sorted(DESCS.keys() - {"NONZERO_COORDINATES"}))
 def test_indices_of_zeros_for_normal_inputs_are_wrong(tmp_path: Path, operator: str) -> None:
-    case = made(tmp_path, operator, "[0.1, 0.2, -0.1, 0.01]")
+    case = case_of(tmp_path, operator, "[0.1, 0.2, -0.1, 0.01]")
     assert judge(case, Outputs(flushed(case)), reference).status is Status.FAILED
 
 
 @pytest.mark.parametrize("operator", ["ARGMIN", "ARGMAX", "REDUCE", "MAX_POOLING1", "TOP_K"])
 def test_any_other_index_of_subnormal_inputs_is_wrong(tmp_path: Path, operator: str) -> None:
-    case = made(tmp_path, operator)
+    case = case_of(tmp_path, operator)
     actual = evaluate(case, case.inputs())
     name = next(name for name, array in actual.items() if array.dtype.kind == "u")
     candidates = {int(actual[name].ravel()[0]), int(flushed(case)[name].ravel()[0])}
@@ -103,6 +103,6 @@ def test_extrema_of_subnormal_numbers_may_be_zero(tmp_path: Path, function: str)
     (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
     case = build(planned)
     zero = Outputs({"OutputTensor": np.zeros((1, 1, 1, 1), np.float32)})
-    least = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 1e-30, np.float32)})
+    larger = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 1e-30, np.float32)})
     assert judge(case, zero, reference).status is Status.PASSED
-    assert judge(case, least, reference).status is Status.FAILED
+    assert judge(case, larger, reference).status is Status.FAILED

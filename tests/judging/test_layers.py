@@ -1,6 +1,6 @@
 """Cases made from layers of published networks fail if an output is wrong.
 
-The data of each layer must be such that its precision rule tells a wrong output from a right one.
+The data of each layer must be chosen so that a wrong output violates the precision rule.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_ALIKE: Final = 0.95
 """Share of an output's elements that may be equal; beyond it a constant output is nearly right."""
 
 FEW: Final = 64
-"""Outputs of so many elements, or fewer, may be one number."""
+"""The elements of an output with at most this many may all be equal."""
 
 
 @cache
@@ -92,7 +92,7 @@ def test_a_sample_of_layers_notices_wrong_outputs() -> None:
     assert unnoticed(sample()) == []
 
 
-def test_outputs_of_a_sample_of_layers_are_not_one_number() -> None:
+def test_outputs_of_a_sample_of_layers_are_not_nearly_constant() -> None:
     assert uniform_outputs(sample()) == []
 
 
@@ -102,5 +102,5 @@ def test_every_layer_notices_wrong_outputs() -> None:
 
 
 @pytest.mark.layers
-def test_no_output_of_a_layer_is_one_number() -> None:
+def test_no_output_of_a_layer_is_nearly_constant() -> None:
     assert uniform_outputs(layers()) == []

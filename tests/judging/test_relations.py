@@ -1,4 +1,4 @@
-"""Relations fail if outputs of the forms differ or are wrong; unfused runs say what is at fault."""
+"""A case with a relation fails if the outputs of its two forms differ, or are equally wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ outputs: {y: tanh}
 
 
 class FusesWrongly(NumpyBackend):
-    """Is right with operators, and with graphs that export the sum; else it reads a wrong row."""
+    """Computes operators and graphs that export the sum rightly; other graphs read a wrong row."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
@@ -91,7 +91,7 @@ def test_a_relation_that_holds_between_wrong_values_fails(tmp_path: Path) -> Non
 
 
 class Recorded(NumpyBackend):
-    """Knows the graph as it stands, and no other form of it, as a recording does."""
+    """Gives outputs only for the graph itself and not for its other form, like a recording."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
@@ -109,7 +109,7 @@ def test_a_recording_that_lacks_the_other_form_leaves_the_relation_unchecked(
 
 
 class DeclinesOperators(NumpyBackend):
-    """Takes graphs and no operator alone; graphs are right, or halved."""
+    """Declines single operators; its results for graphs are multiplied by a factor."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class DeclinesOperators(NumpyBackend):
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1, Status.UNSUPPORTED), (0.5, Status.FAILED)])
-def test_a_node_that_cannot_be_expressed_breaks_no_relation(
+def test_a_relation_is_unsupported_if_a_node_cannot_be_expressed(
     tmp_path: Path, factor: float, status: Status
 ) -> None:
     verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", DeclinesOperators(factor))
@@ -151,7 +151,9 @@ def test_an_unfused_run_that_is_wrong_does_not_blame_the_graph_compiler(tmp_path
     assert "compiler" not in verdict.reason.message
 
 
-def test_a_graph_that_passes_shows_how_many_bits_are_those_of_its_nodes(tmp_path: Path) -> None:
+def test_a_graph_that_passes_reports_how_many_elements_equal_those_of_its_nodes(
+    tmp_path: Path,
+) -> None:
     verdict = verdict_of(tmp_path, GRAPH, NumpyBackend(), compare_unfused=True)
     assert verdict.status is Status.PASSED
     assert verdict.figures["y"].unfused_same_bits == 6
@@ -159,7 +161,7 @@ def test_a_graph_that_passes_shows_how_many_bits_are_those_of_its_nodes(tmp_path
 
 @pytest.mark.parametrize("fault", ["no-output", "wrong-sizes", "wrong-type", "rejects", "zeros"])
 @pytest.mark.parametrize("relation", ["unfused", "exported", "cut", "order"])
-def test_whatever_a_backend_does_costs_one_verdict(
+def test_every_fault_of_a_backend_gives_exactly_one_verdict(
     tmp_path: Path, fault: str, relation: str
 ) -> None:
     name = parse(f"faulty:{fault}")

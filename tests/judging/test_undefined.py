@@ -1,4 +1,5 @@
-"""Elements that the documentation leaves undefined may hold anything and make no fault."""
+"""Elements that the documentation leaves undefined may have any value; faults in them are
+ignored."""
 
 from __future__ import annotations
 
@@ -49,13 +50,13 @@ def fault(kind: FaultKind, *elements: int, output: str = COORDINATES) -> Fault:
 
 
 @pytest.mark.parametrize("kind", [FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC])
-def test_anything_may_be_in_undefined_elements(case: Case, kind: FaultKind) -> None:
+def test_a_fault_in_undefined_elements_is_ignored(case: Case, kind: FaultKind) -> None:
     verdict = judge(case, outcome(fault(kind, 4, 5, 6, 7)), run_case)
     assert verdict.status is Status.PASSED
 
 
 @pytest.mark.parametrize("kind", [FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC])
-def test_one_defined_element_makes_a_fault(case: Case, kind: FaultKind) -> None:
+def test_a_fault_in_a_defined_element_fails_the_case(case: Case, kind: FaultKind) -> None:
     verdict = judge(case, outcome(fault(kind, 3, 4, 5, 6, 7)), run_case)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
@@ -74,14 +75,14 @@ def test_outputs_under_other_rules_have_no_undefined_elements(tmp_path: Path) ->
     assert without_excused_faults(tile, unwritten) is unwritten
 
 
-def test_faults_that_concern_no_elements_stay(case: Case) -> None:
+def test_a_fault_that_concerns_no_elements_is_kept(case: Case) -> None:
     guard = Fault(FaultKind.GUARD_BAND, "told of guard bands")
     excused = fault(FaultKind.NOT_WRITTEN, 7)
     both = outcome(guard, excused)
     assert without_excused_faults(case, both) == replace(both, faults=(guard,))
 
 
-def test_a_candidate_that_holds_every_number_leaves_elements_undefined(tmp_path: Path) -> None:
+def test_an_element_with_a_candidate_of_all_numbers_is_undefined(tmp_path: Path) -> None:
     text = """
 operator: ELEMENT_WISE_QUANTIZE_LINEAR
 cases:
@@ -99,8 +100,8 @@ cases:
         assert (actual.faults == ()) == excused
 
 
-def test_a_sum_of_what_was_not_written_is_undefined(tmp_path: Path) -> None:
-    """Where present tensors have two positions, each batch writes one of them, and reads both."""
+def test_a_sum_over_elements_that_are_not_written_is_undefined(tmp_path: Path) -> None:
+    """If the present tensors have two positions, each batch writes one position and reads both."""
     text = """
 operator: MULTIHEAD_ATTENTION1
 cases:

@@ -1,4 +1,4 @@
-"""Wrong results pass nowhere without a reason: zeros, the negation, and ten per cent more."""
+"""Wrong results (zeros, negated or 10% larger) fail each case, unless a file explains why not."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def explanations() -> list[Explanation]:
 
 @pytest.fixture
 def plan(bundled_suite: Suite) -> list[PlannedCase]:
-    """The cases but those of models, which tests/judging/test_layers.py tries."""
+    """All cases except those of models, which tests/judging/test_layers.py tries."""
     return without_models(list(bundled_suite.plan()))[0]
 
 

@@ -37,7 +37,9 @@ def verified(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_directml_computes_in_the_lab_is_verified_without_it(tmp_path: Path) -> None:
+def test_a_certificate_of_the_lab_is_verified_outside_and_a_changed_output_refused(
+    tmp_path: Path,
+) -> None:
     folder = furnished(tmp_path / "place")
     arguments = (
         "certify",

@@ -1,4 +1,4 @@
-"""Recipe, arguments, environment, refusals, build steps and substrate of the lab, not built."""
+"""The Wine lab (`lab/`) without building it: recipe, arguments, refusals, steps and substrate."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class TestRecipe:
         assert f"numpy==2.0.2 --hash=sha256:{sha256}\n" in recipe.requirements()
         assert recipe.requirements().count("\n") == len(recipe.wheels)
 
-    def test_interpreter_and_directml_are_no_libraries(self) -> None:
+    def test_interpreter_and_directml_are_not_among_the_libraries(self) -> None:
         recipe = Recipe.load()
         apart = {recipe.wheel("panda3d"), recipe.wheel("onnxruntime_directml")}
         assert set(recipe.libraries()) == set(recipe.wheels) - apart
 
-    def test_holds_what_dmlconf_depends_on(self) -> None:
+    def test_contains_the_packages_that_dmlconf_depends_on(self) -> None:
         recipe = Recipe.load()
         for name in ("click", "jsonschema", "numpy", "pyyaml", "rich"):
             assert recipe.wheel(name) in recipe.libraries()
@@ -87,7 +87,7 @@ class TestDigest:
             file.write("\n")
         assert digest(copy) != digest()
 
-    def test_stays_when_something_else_changes(self, tmp_path: Path) -> None:
+    def test_does_not_change_with_other_files(self, tmp_path: Path) -> None:
         copy = tmp_path / "lab"
         shutil.copytree(LAB, copy)
         (copy / "substrate.yaml").unlink()
@@ -106,7 +106,7 @@ class TestPlace:
     def test_follows_the_environment(self, environment: dict[str, str], expected: str) -> None:
         assert cache_directory(environment) == Path(expected)
 
-    def test_path_prints_it(self, tmp_path: Path) -> None:
+    def test_the_command_path_prints_the_folder(self, tmp_path: Path) -> None:
         done = lab_script("path", DMLCONF_LAB=str(tmp_path))
         assert (done.returncode, done.stdout) == (0, f"{tmp_path / digest()}\n")
 
@@ -139,13 +139,13 @@ class TestArguments:
             (f"recording:{ELSEWHERE}/r.json", r"recording:Z:\checkout\r.json"),
         ],
     )
-    def test_paths_become_the_lab_s(self, argument: str, expected: str) -> None:
+    def test_paths_are_translated_to_those_in_the_lab(self, argument: str, expected: str) -> None:
         assert translate(argument, HERE, ELSEWHERE) == expected
 
     @pytest.mark.parametrize(
         "argument", ["/tmp/x", "..", "../x", "a/../../x", "junit:/tmp/x", "--log=../x"]
     )
-    def test_unseen_paths_are_refused(self, argument: str) -> None:
+    def test_paths_that_the_lab_cannot_see_are_refused(self, argument: str) -> None:
         with pytest.raises(LabError, match="sees only the current directory and the checkout"):
             translate(argument, HERE, ELSEWHERE)
 
@@ -169,7 +169,7 @@ class TestEnvironment:
         packages_directory().mkdir(parents=True)
         assert environment_for({})["PYTHONPATH"] == r"Z:\checkout;Z:\directml\packages"
 
-    def test_takes_from_the_caller_only_what_is_meant_for_dmlconf(self) -> None:
+    def test_takes_only_variables_for_dmlconf_from_the_caller(self) -> None:
         caller = {
             "COLUMNS": "70",
             "DMLCONF_SOMETHING": "1",
@@ -208,15 +208,15 @@ class TestRefusals:
         with pytest.raises(LabError, match="needs Linux"):
             isolation.require({})
 
-    def test_an_error_has_dmlconf_s_exit_code_and_one_line(
+    def test_an_error_has_exit_code_4_and_a_message_of_one_line(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("DMLCONF_LAB", str(tmp_path))
         monkeypatch.setattr("os.geteuid", lambda: 1000)
         assert cli.main(["run", "--", "--version"]) == 4
-        said = capsys.readouterr().err
-        assert said.startswith("lab: ")
-        assert said.count("\n") == 1
+        message = capsys.readouterr().err
+        assert message.startswith("lab: ")
+        assert message.count("\n") == 1
 
     @pytest.mark.parametrize("arguments", [[], ["fly"], ["build", "--fast"]])
     def test_wrong_usage_has_exit_code_2(self, arguments: list[str]) -> None:
@@ -231,7 +231,7 @@ class TestBuild:
 
     @staticmethod
     def supervised(monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
-        """Let a step stand in for the build: it makes a tree and ends with a code."""
+        """Replace the build by a step that makes a tree and ends with this code."""
         calls: list[list[str]] = []
 
         def supervise(command: list[str], *, network: bool) -> int:
@@ -257,16 +257,14 @@ class TestBuild:
         build(lab, Path("script"))
         assert len(calls) == 1
 
-    def test_failed_build_leaves_nothing_half_made(
-        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_failed_build_leaves_no_files(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
         self.supervised(monkeypatch, 1)
         with pytest.raises(LabError, match="not built"):
             build(lab, Path("script"))
         assert not lab.is_built()
         assert not lab.unfinished.exists()
 
-    def test_what_a_killed_build_left_is_removed(
+    def test_files_of_a_killed_build_are_removed(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (lab.unfinished / "tree").mkdir(parents=True)
@@ -274,7 +272,7 @@ class TestBuild:
         build(lab, Path("script"))
         assert lab.is_built()
 
-    def test_remove_takes_everything_away(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_remove_all_deletes_everything(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
         self.supervised(monkeypatch, 0)
         build(lab, Path("script"))
         monkeypatch.setenv("DMLCONF_LAB", str(lab.path.parent))
@@ -336,20 +334,20 @@ class TestUnpack:
             "python/Lib/site-packages/numpy/__init__.py",
         }
 
-    def test_refuses_another_file_than_the_recipe_s(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_refuses_a_wheel_with_another_digest(self, recipe: Recipe, tmp_path: Path) -> None:
         with (tmp_path / "wheels/numpy-1.whl").open("ab") as file:
             file.write(b"more")
         with pytest.raises(LabError, match=r"numpy-1\.whl: SHA-256 is"):
             self.unpacked(recipe, tmp_path)
 
-    def test_refuses_another_directml(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_refuses_a_directml_with_another_digest(self, recipe: Recipe, tmp_path: Path) -> None:
         changed = Recipe(
             recipe.debian, recipe.python, {**recipe.directml, "sha256": "0" * 64}, recipe.wheels
         )
         with pytest.raises(LabError, match=r"DirectML\.dll: SHA-256 is"):
             self.unpacked(changed, tmp_path)
 
-    def test_verified_returns_what_it_was_given(self) -> None:
+    def test_verified_returns_the_content_if_its_digest_is_right(self) -> None:
         assert verified(b"x", hashlib.sha256(b"x").hexdigest(), "x") == b"x"
 
 
@@ -365,7 +363,7 @@ class TestCheck:
 
         return check(python), calls
 
-    def test_ends_with_an_identity_on_directml(self) -> None:
+    def test_runs_an_identity_on_directml_last(self) -> None:
         assert self.checked({}) == (0, ["-c", "devices", "run"])
 
     @pytest.mark.parametrize("step", ["-c", "devices", "run"])
@@ -423,7 +421,7 @@ class TestSubstrate:
                 content = (cases_directory() / folder / f"{file}.yaml").read_text("utf-8")
                 assert f"  - name: {case}\n" in content
 
-    def test_the_limit_of_graphs_holds_for_those_with_such_nodes_alone(self) -> None:
+    def test_the_limit_of_graphs_explains_only_graphs_with_such_nodes(self) -> None:
         limits = read_substrate(LAB / "substrate.yaml").limits
         [limit] = (each for each in limits if each.name == "kernels-in-dxil-only-in-graphs")
         case = build_case(graph_case(["ELEMENT_WISE_ADD"], 1, 0, 2))

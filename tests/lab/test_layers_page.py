@@ -1,4 +1,4 @@
-"""docs/layers.md has a row for each operator and names what fails; other logs are refused."""
+"""docs/layers.md, made from a run log, has a row for each operator and names failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from winelab.layers_page import page
 PASSED = reports.PASSED.of_case(tags=("model",)).ran(seconds=2.0, dispatch_seconds=(0.25, 0.5))
 
 
-def test_has_a_row_for_each_operator_and_names_what_did_not_pass(tmp_path: Path) -> None:
+def test_the_page_has_a_row_for_each_operator_and_names_failures(tmp_path: Path) -> None:
     failed = reports.FAILED.of_case(tags=("model",)).ran(seconds=1.0)
     lines = page(_log(tmp_path, PASSED, failed)).splitlines()
     row = "| GATHER | 2 | 1 | - | 1 | 3.0 s | 1.50 s | 0.75 s |"
@@ -29,7 +29,7 @@ def test_has_a_row_for_each_operator_and_names_what_did_not_pass(tmp_path: Path)
     assert any(line.startswith(f"- `{failed.case}`: ") for line in lines)
 
 
-def test_refuses_logs_of_other_cases_and_unfinished_ones(
+def test_logs_of_other_cases_and_unfinished_logs_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(LabError, match="without the tag model, such as"):

@@ -1,4 +1,4 @@
-"""Releases of DirectML are fetched, chosen, run (`Lab` plays the lab) and compared on a page."""
+"""Releases of DirectML are fetched, chosen, run (on a stand-in for the lab) and compared."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TestReleases:
         numbers = [tuple(map(int, release.version.split("."))) for release in known]
         assert sorted(numbers) == numbers
 
-    def test_the_latest_is_the_lab_s_own(self) -> None:
+    def test_the_latest_release_is_that_of_the_lab(self) -> None:
         recipe = Recipe.load()
         latest = releases()[-1]
         assert (latest.version, latest.sha256) == (
@@ -78,10 +78,10 @@ class TestReleases:
     def test_package_has_the_name_that_pip_knows(self) -> None:
         assert chosen(["1.8.0"])[0].package == "onnxruntime-directml 1.10.0"
 
-    def test_all_are_chosen_where_none_is_named(self) -> None:
+    def test_all_are_chosen_if_none_is_named(self) -> None:
         assert chosen([]) == releases()
 
-    def test_an_unknown_version_is_refused_with_those_there_are(self) -> None:
+    def test_an_unknown_version_is_refused_with_a_list_of_the_known_ones(self) -> None:
         with pytest.raises(
             LabError, match=r"there is no DirectML 1\.8\.1; the versions are 1\.8\.0, "
         ):
@@ -89,7 +89,7 @@ class TestReleases:
 
 
 def download_of(members: dict[str, bytes]) -> tuple[Release, Callable[[Release, Path], None]]:
-    """Return a release whose wheel has these members, and what downloads it."""
+    """Return a release whose wheel has these members, and a function that downloads it."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in members.items():
@@ -122,28 +122,28 @@ class TestFetch:
         assert not fetch(release, no_download)
 
     @pytest.mark.parametrize("digest", ["sha256", "wheel_sha256"])
-    def test_another_file_is_refused_and_leaves_nothing(self, digest: str) -> None:
+    def test_a_file_with_another_digest_is_refused_and_removed(self, digest: str) -> None:
         release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
         changed: Any = {digest: "0" * 64}
         with pytest.raises(LabError, match="SHA-256 is"):
             fetch(replace(release, **changed), download)
         assert not release.file.exists()
 
-    def test_a_file_that_changed_since_is_refused(self) -> None:
+    def test_a_file_that_changed_after_fetching_is_refused(self) -> None:
         release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
         fetch(release, download)
         release.file.write_bytes(b"changed")
         with pytest.raises(LabError, match=r"DirectML\.dll: SHA-256 is"):
             fetch(release, no_download)
 
-    def test_a_download_that_brings_nothing_is_reported(self) -> None:
+    def test_a_download_without_a_file_is_reported(self) -> None:
         release, _ = download_of({})
         with pytest.raises(LabError, match=r"\.whl could not be downloaded"):
             fetch(release, lambda release, folder: None)
 
 
 class TestInTheLab:
-    def test_packages_of_other_bytes_are_refused_and_leave_nothing(self) -> None:
+    def test_packages_with_another_digest_are_refused_and_removed(self) -> None:
         def fetch(wheel: str, sha256: str, folder: Path) -> None:
             (folder / wheel).write_bytes(b"other")
 
@@ -156,7 +156,7 @@ class TestInTheLab:
         with pytest.raises(LabError, match=r"fetch it with: python3 lab/lab\.py versions 1\.9\.0"):
             library("1.9.0")
 
-    def test_a_release_takes_the_place_of_the_lab_s_own(self) -> None:
+    def test_a_chosen_release_replaces_that_of_the_lab(self) -> None:
         [release] = chosen(["1.9.0"])
         release.file.parent.mkdir(parents=True)
         release.file.write_bytes(DLL)
@@ -171,7 +171,7 @@ class TestInTheLab:
         assert cli.main(["versions", "1.8.1"]) == 4
         assert "there is no DirectML 1.8.1" in capsys.readouterr().err
 
-    def test_remove_all_takes_the_releases_away(self, cache: Path) -> None:
+    def test_remove_all_deletes_the_releases(self, cache: Path) -> None:
         release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
         fetch(release, download)
         assert cli.main(["remove"]) == 0
@@ -194,7 +194,7 @@ def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
 
 
 class Lab:
-    """Runs dmlconf as the lab would, but each run is over at once: it writes a log."""
+    """A stand-in for the lab: a run of dmlconf only writes a log with given verdicts."""
 
     def __init__(self, *verdicts: Any, code: int = 0, ends: bool = True) -> None:
         self.verdicts = verdicts
@@ -210,7 +210,7 @@ class Lab:
 
 
 class TestSuite:
-    def test_runs_the_whole_suite_on_each_and_keeps_the_logs(self, tmp_path: Path) -> None:
+    def test_runs_the_suite_on_each_release_and_keeps_the_logs(self, tmp_path: Path) -> None:
         lab = Lab(reports.PASSED)
         assert run_suite(chosen(["1.8.0", "1.9.0"]), tmp_path / "logs", ["--quick"], lab) == 0
         assert [version for version, _ in lab.calls] == ["1.8.0", "1.9.0"]
@@ -219,36 +219,36 @@ class TestSuite:
         assert "--quick" in command
         assert (tmp_path / "logs" / "1.9.0.jsonl").is_file()
 
-    def test_a_release_that_was_run_is_not_run_again(self, tmp_path: Path) -> None:
-        some = chosen(["1.8.0", "1.9.0"])
-        run_suite(some[:1], tmp_path, [], Lab(reports.PASSED))
+    def test_a_release_is_not_run_again_with_the_same_options(self, tmp_path: Path) -> None:
+        picked = chosen(["1.8.0", "1.9.0"])
+        run_suite(picked[:1], tmp_path, [], Lab(reports.PASSED))
         lab = Lab(reports.PASSED)
-        run_suite(some, tmp_path, [], lab)
+        run_suite(picked, tmp_path, [], lab)
         assert [version for version, _ in lab.calls] == ["1.9.0"]
-        run_suite(some, tmp_path, ["--quick"], lab)
+        run_suite(picked, tmp_path, ["--quick"], lab)
         assert [version for version, _ in lab.calls] == ["1.9.0", "1.8.0", "1.9.0"]
 
-    def test_a_run_that_did_not_end_is_done_again(self, tmp_path: Path) -> None:
-        some = chosen(["1.8.0"])
-        run_suite(some, tmp_path, [], Lab(reports.PASSED, ends=False))
+    def test_a_run_that_did_not_end_is_repeated(self, tmp_path: Path) -> None:
+        picked = chosen(["1.8.0"])
+        run_suite(picked, tmp_path, [], Lab(reports.PASSED, ends=False))
         lab = Lab(reports.PASSED)
-        run_suite(some, tmp_path, [], lab)
-        run_suite(some, tmp_path, [], lab)
+        run_suite(picked, tmp_path, [], lab)
+        run_suite(picked, tmp_path, [], lab)
         assert len(lab.calls) == 1
 
-    def test_a_failure_stops_nothing_and_is_the_exit_code_again_and_again(
+    def test_a_failure_does_not_stop_other_releases_and_gives_exit_code_1_each_time(
         self, tmp_path: Path
     ) -> None:
-        some = chosen(["1.8.0", "1.9.0"])
+        picked = chosen(["1.8.0", "1.9.0"])
         lab = Lab(reports.FAILED, code=1)
-        assert run_suite(some, tmp_path, [], lab) == 1
-        assert run_suite(some, tmp_path, [], lab) == 1
+        assert run_suite(picked, tmp_path, [], lab) == 1
+        assert run_suite(picked, tmp_path, [], lab) == 1
         assert len(lab.calls) == 2
 
-    def test_a_run_that_is_up_to_date_has_the_exit_code_of_dmlconf(self, tmp_path: Path) -> None:
-        some = chosen(["1.8.0"])
+    def test_a_run_that_is_not_repeated_has_its_earlier_exit_code(self, tmp_path: Path) -> None:
+        picked = chosen(["1.8.0"])
         lab = Lab(reports.PASSED, code=7)
-        assert [run_suite(some, tmp_path, [], lab) for _ in range(2)] == [7, 7]
+        assert [run_suite(picked, tmp_path, [], lab) for _ in range(2)] == [7, 7]
         assert len(lab.calls) == 1
 
     def test_the_digest_is_of_cases_catalogue_code_and_options(self, tmp_path: Path) -> None:
@@ -266,19 +266,19 @@ class TestSuite:
 
 class TestPage:
     @pytest.fixture
-    def some(self, tmp_path: Path) -> list[Release]:
+    def picked(self, tmp_path: Path) -> list[Release]:
         """Two releases, whose logs are in the folder."""
-        some = chosen(["1.9.0", "1.9.1"])
+        picked = chosen(["1.9.0", "1.9.1"])
         waived = reports.WAIVED.judged(reason=KNOWN)
         newer = reports.UNSUPPORTED.judged(reason=NEWER)
         old = log_of("1.9.0", "5_0", reports.PASSED, waived, newer)
         new = log_of("1.9.1", "5_2", reports.PASSED, reports.PASSED_NEAR, reports.UNSUPPORTED)
-        reports.write(log_file(tmp_path, some[0]), old)
-        reports.write(log_file(tmp_path, some[1]), new)
-        return some
+        reports.write(log_file(tmp_path, picked[0]), old)
+        reports.write(log_file(tmp_path, picked[1]), new)
+        return picked
 
-    def test_counts_verdicts_of_each_release(self, some: list[Release], tmp_path: Path) -> None:
-        rows = [line for line in page(some, tmp_path).splitlines() if line.startswith("| 1.9")]
+    def test_counts_verdicts_of_each_release(self, picked: list[Release], tmp_path: Path) -> None:
+        rows = [line for line in page(picked, tmp_path).splitlines() if line.startswith("| 1.9")]
         old = "1.9.0 | 5_0 | onnxruntime-directml 1.12.1 | 2022-08-03"
         new = "1.9.1 | 5_2 | onnxruntime-directml 1.13.1 | 2022-10-22"
         assert rows[:2] == [
@@ -286,66 +286,68 @@ class TestPage:
             f"| {new} | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
         ]
 
-    def test_reports_what_changes(self, some: list[Release], tmp_path: Path) -> None:
+    def test_reports_changes_between_releases(self, picked: list[Release], tmp_path: Path) -> None:
         fault = "unsigned-64-bit-index-taken-as-negative"
         begin = f"| 1.9.0 | 1.9.1 | 5_0 to 5_2 | 1 | [{fault}](#{fault})<br>"
-        [row] = [line for line in page(some, tmp_path).splitlines() if line.startswith(begin)]
+        [row] = [line for line in page(picked, tmp_path).splitlines() if line.startswith(begin)]
         assert row.endswith(" | - |")
 
     def test_the_scoreboard_has_a_column_for_each_release(
-        self, some: list[Release], tmp_path: Path
+        self, picked: list[Release], tmp_path: Path
     ) -> None:
-        lines = scoreboard_page(some, tmp_path).splitlines()
+        lines = scoreboard_page(picked, tmp_path).splitlines()
         assert "| Operator | 1.9.0 | 1.9.1 |" in lines
         assert "| **waived** | 1 | 0 |" in lines
 
     def test_names_failures_that_nothing_explains(
-        self, some: list[Release], tmp_path: Path
+        self, picked: list[Release], tmp_path: Path
     ) -> None:
-        assert "Not explained" not in page(some, tmp_path)
-        reports.write(log_file(tmp_path, some[1]), log_of("1.9.1", "5_2", reports.FAILED))
-        assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(some, tmp_path)
+        assert "Not explained" not in page(picked, tmp_path)
+        reports.write(log_file(tmp_path, picked[1]), log_of("1.9.1", "5_2", reports.FAILED))
+        assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(picked, tmp_path)
 
-    def test_refuses_logs_that_do_not_fit(self, some: list[Release], tmp_path: Path) -> None:
-        first, second = (log_file(tmp_path, release) for release in some)
+    def test_refuses_missing_unfinished_and_unlike_logs(
+        self, picked: list[Release], tmp_path: Path
+    ) -> None:
+        first, second = (log_file(tmp_path, release) for release in picked)
         kept = second.read_text()
         second.unlink()
         with pytest.raises(LabError, match=r"create it with: .* versions --run 1\.9\.1"):
-            page(some, tmp_path)
+            page(picked, tmp_path)
         second.write_text(first.read_text())
         with pytest.raises(LabError, match=r"is from DirectML 1\.9\.0, not 1\.9\.1"):
-            page(some, tmp_path)
+            page(picked, tmp_path)
         second.write_text("".join(kept.splitlines(keepends=True)[:-1]))
         with pytest.raises(LabError, match="did not finish"):
-            page(some, tmp_path)
+            page(picked, tmp_path)
         header, *rest = kept.splitlines(keepends=True)
         other = json.dumps({**json.loads(header), "suite_digest": "a" * 64}) + "\n"
         second.write_text("".join([other, *rest]))
         with pytest.raises(LabError, match="different suites"):
-            page(some, tmp_path)
+            page(picked, tmp_path)
         other = json.dumps({**json.loads(header), "options": {"quick": True}}) + "\n"
         second.write_text("".join([other, *rest]))
         with pytest.raises(LabError, match="different parts of the suite"):
-            page(some, tmp_path)
+            page(picked, tmp_path)
 
-    def test_a_part_of_the_suite_is_reported_as_such(
-        self, some: list[Release], tmp_path: Path
+    def test_the_page_of_a_part_of_the_suite_names_the_options(
+        self, picked: list[Release], tmp_path: Path
     ) -> None:
-        assert "cases of the suite that" not in page(some, tmp_path)
-        for release in some:
+        assert "cases of the suite that" not in page(picked, tmp_path)
+        for release in picked:
             log = log_file(tmp_path, release)
             header, *rest = log.read_text().splitlines(keepends=True)
             options = {"tags": ["boundary", "invalid"], "against": "auto"}
             other = json.dumps({**json.loads(header), "options": options}) + "\n"
             log.write_text("".join([other, *rest]))
-        assert "cases of the suite that `tags: boundary, invalid` selects" in page(some, tmp_path)
+        assert "cases of the suite that `tags: boundary, invalid` selects" in page(picked, tmp_path)
 
-    def test_the_page_in_the_docs_has_the_known_faults_of_today(self) -> None:
+    def test_the_page_in_the_docs_ends_with_the_present_known_faults(self) -> None:
         text = (CHECKOUT / "docs" / "versions.md").read_text("utf-8")
         assert text.endswith(section_of_faults())
         assert "## Not explained" not in text
 
-    def test_every_status_that_fails_a_run_is_named(self) -> None:
+    def test_failed_broken_and_stale_are_the_statuses_that_fail_a_run(self) -> None:
         assert {status for status in Status if status.fails_run} == {
             Status.FAILED,
             Status.BROKEN,

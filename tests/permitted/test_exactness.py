@@ -89,7 +89,7 @@ def test_a_quotient_that_underflows_may_leave_the_dividend(a: float, b: float) -
     assert not permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, b / 3)
 
 
-def test_a_quotient_by_the_largest_numbers_is_itself_or_zero() -> None:
+def test_a_quotient_by_one_of_the_largest_numbers_is_right_or_zero() -> None:
     right = 1e38 / 3e38
     for value, permitted in (
         (right, True),
@@ -112,7 +112,7 @@ def test_the_remainder_of_a_zero_divisor_is_nan(operator: str, a: float) -> None
 
 
 @pytest.mark.parametrize("operator", MODULUS)
-def test_anything_is_right_where_a_quotient_overflows(operator: str) -> None:
+def test_any_remainder_is_right_if_the_quotient_overflows(operator: str) -> None:
     assert pair(operator, 3e38, 1e-5, DataType.FLOAT32) == (-math.inf, math.inf)
 
 
@@ -130,7 +130,7 @@ def test_acosh_below_minus_one_is_nan(x: float) -> None:
 
 
 @pytest.mark.parametrize("x", [-1e5, -3e38])
-def test_acosh_may_be_anything_where_its_sum_may_be_zero(x: float) -> None:
+def test_acosh_may_have_any_result_if_its_sum_may_be_zero(x: float) -> None:
     # Measured on DirectML 1.15.4: negative and positive infinity.
     assert single("ELEMENT_WISE_ACOSH", x, ScaleBias=None) == (-math.inf, math.inf)
 

@@ -51,7 +51,7 @@ MEASURED = {
         {"OutputTensor": [NAN, NAN, 2, 3]},
         {"OutputTensor": [7, NAN, 2, 3]},
     ),
-    "NaN is not right where nothing infinite is near": Measured(
+    "NaN that is not beside an infinity": Measured(
         "UPSAMPLE_2D",
         "{InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, .inf, 3]}, "
         "OutputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32}, "
@@ -332,7 +332,7 @@ def status(folder: Path, measured: Measured, values: Mapping[str, list[Any]]) ->
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_what_directml_gave_is_right_and_what_no_device_may_give_is_not(
+def test_outputs_measured_on_directml_are_right_and_wrong_outputs_fail(
     name: str, tmp_path: Path
 ) -> None:
     measured = MEASURED[name]

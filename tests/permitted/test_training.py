@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER with infinite steps and moments, and with numbers that vanish or are subnormal."""
+"""What ADAM_OPTIMIZER may give if intermediate results are infinite, subnormal or rounded away."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def moments(tmp_path: Path, **values: str) -> Case:
 
 
 @pytest.mark.parametrize("beta", ["1.0e-9", "1.0e-30", "1.1754943508222875e-38"])
-def test_a_beta_may_vanish_beside_1(tmp_path: Path, beta: str) -> None:
+def test_a_small_beta_may_be_rounded_away_beside_1(tmp_path: Path, beta: str) -> None:
     """DirectML 1.15.4 computes V + (1 - Beta2) (G G - V), which is 0."""
     case = moments(tmp_path, BETA2=beta)
     assert accepts(case, "OutputSecondMomentTensor", [0, 0])
     assert not accepts(case, "OutputSecondMomentTensor", [1e-6, 0])
 
 
-def test_1_may_vanish_beside_a_beta(tmp_path: Path) -> None:
-    """DirectML 1.8.0 gives M where the gradient equals it, and not M - M."""
+def test_1_may_be_rounded_away_beside_a_large_beta(tmp_path: Path) -> None:
+    """DirectML 1.8.0 gives M, and not M - M, if the gradient equals M."""
     case = moments(
         tmp_path,
         FIRST="[0.25, 4]",
@@ -77,7 +77,7 @@ def test_1_may_vanish_beside_a_beta(tmp_path: Path) -> None:
 
 
 def test_an_infinite_moment_less_a_square_that_overflows_is_nan(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives NaN where G G is infinite in FLOAT32 but finite in FLOAT64."""
+    """DirectML 1.15.4 gives NaN if G G is infinite in FLOAT32 but finite in FLOAT64."""
     case = moments(tmp_path, SECOND="[.inf, .inf]", GRADIENT="[3.0e+38, 2]", BETA2="3")
     assert accepts(case, "OutputSecondMomentTensor", [np.nan, np.inf])
     assert not accepts(case, "OutputSecondMomentTensor", [np.nan, np.nan])

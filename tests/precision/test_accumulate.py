@@ -52,7 +52,7 @@ def product(draw: str, length: int, data_type: Any = np.float32) -> Product:
 
 
 def accumulated(pair: Product, order: Any, precision: Any = np.float32) -> Array:
-    """Add up the products one after the other, rounding each and each sum."""
+    """Add up the products one after the other, rounding each product and each sum."""
     total = np.zeros((ROWS, COLUMNS), precision)
     for k in order:
         terms = np.outer(pair.a[:, k], pair.b[k]).astype(precision)
@@ -122,8 +122,8 @@ def in_float16(pair: Product) -> Array:
 
 def one_element_off(pair: Product) -> Array:
     result = pair.a.astype(np.float64) @ pair.b.astype(np.float64)
-    place = np.unravel_index(np.abs(result).argmax(), result.shape)
-    result[place] *= 1.01
+    index = np.unravel_index(np.abs(result).argmax(), result.shape)
+    result[index] *= 1.01
     return result
 
 
@@ -152,7 +152,7 @@ def test_every_order_of_adding_up_in_float32_passes(
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_every_defect_fails(defect: str, draw: str, length: int) -> None:
+def test_sums_with_a_defect_fail(defect: str, draw: str, length: int) -> None:
     pair = product(draw, length)
     assert not pair.judged(DEFECTS[defect](pair)).passed
 
@@ -183,7 +183,7 @@ def test_equal_errors_of_equal_elements_do_not_count_as_many() -> None:
     assert pair.judged(accumulated_evenly(pair)).passed
 
 
-def test_long_sums_of_equal_terms_have_room_that_those_of_different_terms_lack() -> None:
+def test_long_sums_of_one_size_have_a_larger_limit_than_sums_of_many_sizes() -> None:
     expected = np.full(128, 0.25, np.float16)
     actual = expected - np.float16(0.001)
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1 << 17)
@@ -200,21 +200,21 @@ def accumulated_evenly(pair: Product) -> Array:
     return np.full((8, 16), total)
 
 
-def test_overflow_on_the_way_makes_infinity_and_nan_right() -> None:
+def test_an_overflow_of_a_partial_sum_makes_infinity_and_nan_right() -> None:
     large = np.float32(3e38)
     pair = Product(np.array([[large, large, -large]]), np.ones((3, 1), np.float32))
     for value in (np.inf, np.nan, 3e38):
         assert pair.judged(np.array([[value]])).passed
 
 
-def test_overflow_on_the_way_makes_no_other_number_right() -> None:
+def test_an_overflow_of_a_partial_sum_makes_no_other_number_right() -> None:
     large = np.float32(3e38)
     pair = Product(np.array([[large, large, -large]]), np.ones((3, 1), np.float32))
     for value in (0, 1e38, -3e38):
         assert not pair.judged(np.array([[value]])).passed
 
 
-def test_the_result_is_right_where_another_device_overflowed() -> None:
+def test_the_exact_sum_is_right_if_the_recorded_one_overflowed() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 3, True)
     exact = np.array([3e38], np.float32)
     allowed = Allowance(right=exact, errors=SumErrors(np.array([9e38])))
@@ -224,20 +224,20 @@ def test_the_result_is_right_where_another_device_overflowed() -> None:
         assert not compare(exact / 2, expected, rule, allowed).passed
 
 
-def test_an_infinite_result_where_the_sum_is_small_fails() -> None:
+def test_an_infinite_result_of_a_small_sum_fails() -> None:
     pair = Product(np.array([[1, 2]], np.float32), np.ones((2, 1), np.float32))
     for value in (np.inf, -np.inf, np.nan):
         actual = pair.judged(np.array([[value]]))
         assert actual.differing == 1
 
 
-def test_nothing_to_add_up_is_exactly_zero() -> None:
+def test_a_sum_of_zeros_must_be_exactly_zero() -> None:
     pair = Product(np.zeros((1, 4), np.float32), np.ones((4, 1), np.float32))
     assert pair.judged(np.zeros((1, 1))).passed
     assert not pair.judged(np.full((1, 1), 1e-30)).passed
 
 
-def test_inputs_that_are_not_finite_excuse_nothing() -> None:
+def test_sums_of_infinite_or_nan_inputs_must_be_exact() -> None:
     for value, right in ((np.nan, np.nan), (np.inf, np.inf), (-np.inf, -np.inf)):
         pair = Product(np.array([[1, value]], np.float32), np.ones((2, 1), np.float32))
         assert pair.judged(np.array([[right]])).passed
@@ -279,7 +279,7 @@ def test_each_of_many_spans_is_right_and_nothing_between(count: int) -> None:
     np.testing.assert_allclose(highest, 7, atol=1e-6)
 
 
-def test_the_reference_itself_fails_where_something_else_is_expected() -> None:
+def test_the_reference_fails_if_the_expected_value_is_not_permitted() -> None:
     right, other = np.array([1], np.float32), np.array([2], np.float32)
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1, True)
     allowed = Allowance(right=right, errors=SumErrors(np.array([1.0]), others=(other,)))

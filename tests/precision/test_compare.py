@@ -46,7 +46,7 @@ def test_equal_arrays_do_not_differ_under_any_rule(data_type: DataType) -> None:
         assert comparison.worst_ulp == (0.0 if data_type.is_float else None)
 
 
-def test_exact_shows_every_differing_integer_in_row_major_order() -> None:
+def test_the_exact_rule_lists_differing_integers_in_row_major_order() -> None:
     expected = np.arange(6, dtype=np.int32).reshape(2, 3)
     actual = expected.copy()
     actual[0, 1], actual[1, 2] = 7, -8
@@ -56,7 +56,7 @@ def test_exact_shows_every_differing_integer_in_row_major_order() -> None:
     assert comparison.worst_ulp is None
 
 
-def test_keeps_the_first_differences_and_counts_all() -> None:
+def test_a_comparison_keeps_the_first_differences_and_counts_all() -> None:
     expected = np.zeros(100, np.uint8)
     comparison = compare(expected + np.uint8(1), expected, EXACT)
     assert comparison.differing == 100
@@ -66,7 +66,7 @@ def test_keeps_the_first_differences_and_counts_all() -> None:
 
 
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_exact_shows_zeros_of_the_other_sign(data_type: DataType) -> None:
+def test_the_exact_rule_distinguishes_zeros_by_their_sign(data_type: DataType) -> None:
     positive, negative = floats(0.0, data_type=data_type), floats(-0.0, data_type=data_type)
     assert compare(negative, positive, EXACT).differing == 1
     assert compare(positive, negative, EXACT).differing == 1
@@ -105,7 +105,7 @@ def test_an_infinity_equals_itself_only(kind: str) -> None:
 
 
 @given(st.sampled_from(FLOATS), st.integers(0, 6), st.integers(1, 6), st.booleans())
-def test_ulp_rule_takes_its_limit_and_nothing_beyond(
+def test_the_ulp_rule_accepts_its_limit_and_nothing_beyond(
     data_type: DataType, steps: int, limit: int, up: bool
 ) -> None:
     expected = floats(1.0, 0.0, -3.5, data_type=data_type)
@@ -117,7 +117,7 @@ def test_ulp_rule_takes_its_limit_and_nothing_beyond(
     assert comparison.worst_ulp == steps
 
 
-def test_worst_element_is_the_farthest_not_the_first() -> None:
+def test_the_worst_element_is_the_farthest_and_not_the_first() -> None:
     expected = floats(1, 1, 1, 1).reshape(2, 2)
     actual = expected.copy()
     actual[0, 1] = 1.5
@@ -127,7 +127,7 @@ def test_worst_element_is_the_farthest_not_the_first() -> None:
     assert comparison.worst_ulp == float(ulp_distance(actual, expected).max())
 
 
-def test_worst_element_is_reported_where_it_is_within_the_rule() -> None:
+def test_the_worst_element_is_reported_even_if_the_rule_permits_it() -> None:
     expected = floats(1, 1)
     actual = floats(1, np.nextafter(np.float32(1), np.float32(2)))
     comparison = compare(actual, expected, rule("ulp", 4))
@@ -151,7 +151,7 @@ def test_relative_rule_agrees_with_its_formula(a: float, e: float, limit: float)
 
 
 @pytest.mark.parametrize(("kind", "far"), [("absolute", [3]), ("relative", [1, 3])])
-def test_tolerant_rules_hold_for_integers_too(kind: str, far: list[int]) -> None:
+def test_absolute_and_relative_rules_also_apply_to_integers(kind: str, far: list[int]) -> None:
     limits = {"absolute": 2.0, "relative": 0.1}
     expected = np.array([100, 1, 0, -5], np.int32)
     actual = np.array([101, 2, 0, -8], np.int32)

@@ -1,4 +1,4 @@
-"""Elements are open or loose by what is permitted; what lies outside the permitted ends fails."""
+"""`room` counts elements that are open (any value passes) or loose (a wide range passes)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_interval_open_to_one_side_is_loose_only() -> None:
     assert counted(half(1), Ends(0, math.inf)) == Room(open=0, loose=1)
 
 
-def test_integers_are_open_where_the_interval_has_all_of_them() -> None:
+def test_integers_are_open_if_the_interval_contains_all_of_their_type() -> None:
     actual = counted(np.array([0, 200], np.uint8), Ends(0, 255), Ends(190, 200))
     assert actual == Room(open=1, loose=1)
     assert counted(np.array([3], np.uint8), Ends(3, 3)) == NO_ROOM
@@ -73,22 +73,22 @@ def test_an_expected_value_outside_its_interval_leaves_no_room() -> None:
     assert counted(half(math.nan), Ends(1, 3)) == NO_ROOM
 
 
-def test_nan_that_anything_may_stand_for_is_open() -> None:
+def test_an_expected_nan_with_an_unbounded_interval_is_open() -> None:
     assert counted(half(math.nan), Ends(-math.inf, math.inf)) == Room(open=1, loose=1)
 
 
-def test_the_last_place_of_a_large_number_is_no_room_to_infinity() -> None:
+def test_an_interval_from_the_largest_number_to_infinity_is_not_loose() -> None:
     assert counted(half(65504), Ends(65504, math.inf)) == NO_ROOM
 
 
-def test_a_sum_is_loose_by_its_error_scale_and_open_where_that_is_beyond_all_measure() -> None:
+def test_a_sum_is_loose_if_its_error_scale_is_large_and_open_if_it_is_enormous() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     sums = np.array([1.0, 2.0**18, 2.0**301])
     actual = room(half(1, 1, 1), rule, Allowance(errors=SumErrors(sums)))
     assert actual == Room(open=1, loose=2)
 
 
-def test_a_sum_that_may_overflow_on_the_way_is_judged_where_it_is_finite() -> None:
+def test_a_sum_whose_partial_sums_may_overflow_is_not_open() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     assert room(half(1), rule, Allowance(errors=SumErrors(np.array([1e39])))).open == 0
 
@@ -100,13 +100,13 @@ def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
     assert actual == Room(open=0, loose=1)
 
 
-def test_a_sum_of_nothing_leaves_no_room() -> None:
+def test_a_sum_of_zeros_leaves_no_room() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     assert room(half(0), rule, Allowance(errors=SumErrors(np.zeros(1)))) == NO_ROOM
 
 
 @pytest.mark.parametrize("kind", ["interval", "accumulate"])
-def test_a_rule_needs_what_the_reference_gives(kind: str) -> None:
+def test_a_rule_without_the_allowance_that_it_needs_is_an_error(kind: str) -> None:
     with pytest.raises(ValueError, match=kind):
         room(half(1), PrecisionRule(RuleKind(kind), 1, "test"), Allowance())
 
@@ -115,7 +115,7 @@ def test_a_rule_needs_what_the_reference_gives(kind: str) -> None:
     ("kind", "limit"), [("ulp", 3), ("absolute", 0.5), ("relative", 0.25), ("accumulate", 1)]
 )
 @given(values=st.lists(FLOATS, min_size=1, max_size=4), size=st.floats(0, 1e6))
-def test_what_lies_between_the_ends_passes_and_what_lies_outside_fails(
+def test_values_between_the_permitted_ends_pass_and_values_outside_fail(
     kind: str, limit: float, values: list[float], size: float
 ) -> None:
     rule = PrecisionRule(RuleKind(kind), limit, "test", products=4)

@@ -49,8 +49,8 @@ PAIRS = st.sampled_from(FLOATS).flatmap(
 def rank(data_type: DataType, value: Any) -> int:
     """Return how many steps a finite number or an infinity is from 0, by exact arithmetic.
 
-    A binade of 2^e has numbers 2^(e - fraction bits) apart; below the least exponent, and in
-    the binade of it, they are as far apart as the least subnormal number is from 0.
+    Numbers from 2^e to 2^(e + 1) are 2^(e - fraction bits) apart. Below the least exponent,
+        numbers are as far apart as at the least exponent.
     """
     steps = 1 << FRACTION_BITS[data_type]
     if math.isinf(value):
@@ -111,7 +111,7 @@ def test_steps_across_zero_are_counted(data_type: DataType, data: st.DataObject)
 
 
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_zeros_of_either_sign_are_one_number(data_type: DataType) -> None:
+def test_zeros_of_both_signs_have_distance_0(data_type: DataType) -> None:
     tiny = number(data_type, 1)
     zero = data_type.dtype.type(0.0)
     assert distance(zero, -zero) == 0
@@ -130,7 +130,7 @@ def test_infinity_is_one_step_beyond_the_greatest_number(data_type: DataType) ->
 
 
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_nan_is_near_to_nan_only(data_type: DataType) -> None:
+def test_nan_has_distance_0_only_to_nan(data_type: DataType) -> None:
     nan = data_type.dtype.type(math.nan)
     others = [0.0, 1.0, -1.0, math.inf, -math.inf]
     assert distance(nan, nan) == 0

@@ -1,4 +1,4 @@
-"""Functions of a desc take its fields as keyword arguments, and their signatures name them."""
+"""`of_fields` makes a function of a desc take the desc's fields as arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_signature_has_the_fields_and_the_function_s_result() -> None:
     assert signature(scale).return_annotation == "float"
 
 
-def test_name_and_docstring_stay() -> None:
+def test_name_and_docstring_of_the_function_are_kept() -> None:
     assert (scale.__name__, scale.__doc__) == ("scale", "Return the scaled input.")
 
 

@@ -12,7 +12,7 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 WHOLE_NUMBERS = 4
-"""Numbers up to this are drawn, so that sums are exact and the greatest number is there often."""
+"""Whole numbers up to this are drawn: sums are exact, and the greatest number occurs often."""
 
 
 def random(*sizes: int, seed: int = 0) -> Array:
@@ -20,8 +20,8 @@ def random(*sizes: int, seed: int = 0) -> Array:
     return drawn.astype(np.float32)
 
 
-def desc(*sizes: int, of: DataType = DataType.FLOAT32) -> TensorDesc:
-    return TensorDesc(of, sizes)
+def desc(*sizes: int, data_type: DataType = DataType.FLOAT32) -> TensorDesc:
+    return TensorDesc(data_type, sizes)
 
 
 def convolution(values: Array, filter_: Array, groups: int, direction: str) -> Array:
@@ -54,7 +54,7 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
     ],
     ids=["rows", "groups", "batches"],
 )
-def test_a_convolution_in_parts_is_that_of_each_group(
+def test_a_convolution_in_parts_equals_that_of_each_group(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
 ) -> None:
     values, filter_ = random(*sizes), random(*filter_sizes, seed=1)
@@ -95,7 +95,7 @@ def pooled(operator: str, values: Array, **more: Any) -> Any:
     ("operator", "more"),
     [("AVERAGE_POOLING", {"IncludePadding": False}), ("MAX_POOLING", {}), ("LP_POOLING", {"P": 1})],
 )
-def test_pooling_in_parts_is_that_of_each_channel(operator: str, more: dict[str, Any]) -> None:
+def test_pooling_in_parts_equals_that_of_each_channel(operator: str, more: dict[str, Any]) -> None:
     values = random(2, 30, 61, 50)
     actual = pooled(operator, values, **more)
     for batch, channel in np.ndindex(2, 30):
@@ -105,10 +105,10 @@ def test_pooling_in_parts_is_that_of_each_channel(operator: str, more: dict[str,
         )
 
 
-def test_indices_are_those_of_the_whole_tensor() -> None:
+def test_indices_of_pooling_in_parts_refer_to_the_whole_tensor() -> None:
     values = random(2, 30, 61, 50)
-    outputs = desc(2, 30, 31, 25, of=DataType.UINT32)
-    alone = desc(1, 1, 31, 25, of=DataType.UINT32)
+    outputs = desc(2, 30, 31, 25, data_type=DataType.UINT32)
+    alone = desc(1, 1, 31, 25, data_type=DataType.UINT32)
     greatest, indices = pooled("MAX_POOLING1", values, OutputIndicesTensor=outputs)
     np.testing.assert_array_equal(values.ravel()[indices], greatest)
     for batch, channel in np.ndindex(2, 30):
@@ -120,7 +120,7 @@ def test_indices_are_those_of_the_whole_tensor() -> None:
 
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
 @pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["many elements", "few elements"])
-def test_gradients_of_resampling_in_parts_are_those_of_each_channel(
+def test_gradients_of_resampling_in_parts_equal_those_of_each_channel(
     mode: str, sizes: tuple[int, int]
 ) -> None:
     gradient = random(2, 30, 120, 100)
@@ -138,12 +138,12 @@ def test_gradients_of_resampling_in_parts_are_those_of_each_channel(
         one = gradient[batch : batch + 1, channel : channel + 1]
         alone = function(one, desc(1, 1, *sizes), **fields)
         np.testing.assert_array_equal(actual[batch, channel], alone[0, 0])
-    # Every gradient is shared out, and nothing is lost.
+    # The sum of the gradients of each channel is unchanged.
     np.testing.assert_allclose(actual.sum(axis=(2, 3)), gradient.sum(axis=(2, 3)), atol=0.01)
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_regions_in_parts_are_those_of_each_region(function: str) -> None:
+def test_regions_in_parts_equal_those_of_each_region(function: str) -> None:
     values, count = random(2, 30, 20, 20), 40
     drawn = np.random.default_rng(2)
     begins = drawn.uniform(0, 8, (count, 2))
@@ -175,7 +175,7 @@ def test_regions_in_parts_are_those_of_each_region(function: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_many_samples_in_parts_are_those_of_few_channels(function: str) -> None:
+def test_many_channels_in_parts_equal_few_channels_at_a_time(function: str) -> None:
     values = random(1, 300, 20, 20)
     gradients = random(2, 300, 3, 4, seed=1)
     fields: dict[str, Any] = {
@@ -218,7 +218,7 @@ def test_many_samples_in_parts_are_those_of_few_channels(function: str) -> None:
             np.testing.assert_allclose(whole[:, channels], part_of(channels), rtol=1e-6, atol=1e-6)
 
 
-def test_greatest_numbers_of_regions_are_those_of_each_region() -> None:
+def test_pooled_regions_in_parts_equal_those_of_each_region() -> None:
     values, count = random(2, 30, 40, 40), 40
     drawn = np.random.default_rng(2)
     begins = drawn.integers(0, 20, (count, 2))

@@ -9,15 +9,19 @@ from dmlconf.reports.runs import html, json_report, junit, markdown, picture
 from tests.reports import logs
 
 DISPUTING = logs.PASSED.of_case(disputes="reference")
-TWO = logs.run_log(DISPUTING, DISPUTING.of_case(case="gather/other"), logs.FAILED)
+WITH_TWO_DISPUTES = logs.run_log(DISPUTING, DISPUTING.of_case(case="gather/other"), logs.FAILED)
 
 
 def test_every_report_counts_disputes() -> None:
     note = f"2 cases dispute the reference, such as {logs.PASSED.case}"
-    for report in (picture.render_text(TWO), markdown.render(TWO), html.render(TWO)):
+    for report in (
+        picture.render_text(WITH_TWO_DISPUTES),
+        markdown.render(WITH_TWO_DISPUTES),
+        html.render(WITH_TWO_DISPUTES),
+    ):
         assert note in " ".join(report.split())
-    assert '<property name="disputed" value="2"/>' in junit.render(TWO)
-    data = json.loads(json_report.render(TWO))
+    assert '<property name="disputed" value="2"/>' in junit.render(WITH_TWO_DISPUTES)
+    data = json.loads(json_report.render(WITH_TWO_DISPUTES))
     assert [verdict.get("disputes") for verdict in data["verdicts"]].count("reference") == 2
     validator(bundled_schema("report")).validate(data)
 

@@ -48,7 +48,9 @@ def test_every_format_can_be_written_as_utf_8(name: str, log: RunLog) -> None:
         ("text:a:b:c", "text", Path("a:b:c")),
     ],
 )
-def test_file_is_all_after_the_first_colon(option: str, name: str, file: Path | None) -> None:
+def test_the_file_of_a_report_is_all_text_after_the_first_colon(
+    option: str, name: str, file: Path | None
+) -> None:
     report = parse_report(option, RUN_FORMATS)
     assert (report.format.name, report.file, report.option) == (name, file, f"--report {option}")
 
@@ -68,7 +70,7 @@ def test_an_unknown_format_is_refused_with_the_nearest_and_all(option: str, hint
     assert "the formats are html, json, junit, markdown, svg, text" in str(raised.value)
 
 
-def test_no_suggestion_is_made_where_none_is_near() -> None:
+def test_an_unknown_format_without_a_similar_one_gets_no_suggestion() -> None:
     with pytest.raises(ValueError, match="there is no report format 'pdf': the formats are"):
         parse_report("pdf", RUN_FORMATS)
 
@@ -84,7 +86,7 @@ def test_github_takes_no_file() -> None:
         parse_report("github:out.txt", RUN_FORMATS)
 
 
-def test_knowing_the_formats_imports_none_of_them() -> None:
+def test_the_list_of_formats_imports_no_report_module() -> None:
     script = (
         "import sys, dmlconf.reports.formats, dmlconf.reports.runs.terminal;"
         "print(*sys.modules, sep='\\n')"
@@ -103,7 +105,7 @@ def test_knowing_the_formats_imports_none_of_them() -> None:
     assert not late & modules
 
 
-def test_a_format_says_what_is_not_installed() -> None:
+def test_a_format_whose_package_is_missing_names_it() -> None:
     sheet: Format[RunLog] = Format("sheet", str, needs=("json", "none_such"), extra="sheets")
     late: Formats[RunLog] = formats(sheet)
     with pytest.raises(ValueError, match=r"sheet needs none_such; .*\[sheets\]'"):
@@ -120,7 +122,7 @@ def undocumented(names: Iterable[str]) -> list[str]:
     return [name for name in names if name not in rows]
 
 
-def test_the_documentation_has_these_formats() -> None:
+def test_the_documentation_lists_all_formats() -> None:
     assert not undocumented(RUN_FORMATS)
     assert undocumented([*RUN_FORMATS, "csv"]) == ["csv"]
 
@@ -147,7 +149,7 @@ assert [each.value for each in report.shell_complete(None, "c")] == ["csv"]
 """
 
 
-def test_a_new_format_is_one_entry(tmp_path: Path) -> None:
+def test_a_new_format_needs_only_a_module_and_one_entry(tmp_path: Path) -> None:
     package = tmp_path / "dmlconf"
     shutil.copytree(Path(dmlconf.__file__).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
     shutil.copytree(ROOT / "schemas", tmp_path / "schemas")

@@ -35,7 +35,7 @@ def log_lines(log: RunLog) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_fits_its_schema(name: str) -> None:
+def test_the_json_report_fits_its_schema(name: str) -> None:
     assert not list(validator(bundled_schema("report")).iter_errors(parsed(LOGS[name])))
 
 
@@ -57,7 +57,7 @@ def test_every_line_of_the_log_fits_its_schema(name: str) -> None:
         {"verdicts": [{"case": "a"}]},
     ],
 )
-def test_schema_refuses_other_reports(change: dict[str, Any]) -> None:
+def test_the_schema_refuses_invalid_reports(change: dict[str, Any]) -> None:
     assert not validator(bundled_schema("report")).is_valid(parsed(logs.everything()) | change)
 
 
@@ -72,7 +72,7 @@ def test_schema_refuses_other_reports(change: dict[str, Any]) -> None:
         {"reason": {"kind": "mood", "message": "", "differences": [], "diagnostics": ""}},
     ],
 )
-def test_schemas_refuse_other_verdicts(change: dict[str, Any]) -> None:
+def test_the_schemas_refuse_invalid_verdicts(change: dict[str, Any]) -> None:
     report = parsed(logs.run_log(logs.FAILED))
     report["verdicts"][0] |= change
     assert not validator(bundled_schema("report")).is_valid(report)
@@ -81,21 +81,21 @@ def test_schemas_refuse_other_verdicts(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("started", ["2026-11-21T05:00:00", "2026-11-21T05:00:00+02:00", "today"])
-def test_schemas_refuse_times_that_are_not_said_to_be_utc(started: str) -> None:
+def test_the_schemas_refuse_times_that_are_not_in_utc(started: str) -> None:
     log = logs.run_log(logs.PASSED, started=started)
     assert not validator(bundled_schema("report")).is_valid(parsed(log))
     assert not validator(bundled_schema("run-log")).is_valid(log_lines(log)[0])
 
 
 @pytest.mark.parametrize("name", ["report", "run-log"])
-def test_schemas_know_every_status_and_kind_of_reason(name: str) -> None:
+def test_the_schemas_list_every_status_and_kind_of_reason(name: str) -> None:
     definitions = bundled_schema(name)["$defs"]
     assert definitions["status"]["enum"] == [str(status) for status in Status]
     kinds = definitions["reason_kind"]["enum"]
     assert kinds == [str(kind) for kind in ReasonKind]
 
 
-def test_schemas_agree_on_what_they_share() -> None:
+def test_the_schemas_agree_on_shared_definitions() -> None:
     report, log = bundled_schema("report"), bundled_schema("run-log")
     shared = report["$defs"].keys() & log["$defs"].keys()
     assert {"verdict", "reason", "figures", "environment"} <= shared
@@ -103,13 +103,13 @@ def test_schemas_agree_on_what_they_share() -> None:
         assert report["$defs"][name] == log["$defs"][name], name
 
 
-def test_schemas_know_the_versions() -> None:
+def test_the_schemas_state_the_format_versions_of_the_code() -> None:
     report, log = bundled_schema("report"), bundled_schema("run-log")
     assert report["properties"]["version"]["const"] == json_report.VERSION
     assert log["$defs"]["header"]["properties"]["format"]["const"] == FORMAT
 
 
-def test_the_report_is_one_object_with_these_parts() -> None:
+def test_the_report_has_the_documented_parts() -> None:
     report = parsed(logs.everything())
     assert list(report) == [
         "schema",
@@ -143,14 +143,14 @@ def test_summary_counts_every_status() -> None:
     assert counts == {str(status): 1 for status in Status} | {"passed": 3}
 
 
-def test_verdicts_are_as_the_log_has_them() -> None:
+def test_verdicts_of_the_report_equal_those_of_the_log() -> None:
     verdicts = [line for line in log_lines(logs.everything()) if line.pop("record") == "verdict"]
     assert [line.pop("place") for line in verdicts] == list(range(len(verdicts)))
     assert parsed(logs.everything())["verdicts"] == verdicts
     assert verdicts[3] == json.loads(json.dumps(verdict_data(logs.FAILED)))
 
 
-def test_infinities_and_nan_are_text() -> None:
+def test_infinities_and_nan_are_written_as_text() -> None:
     verdict = parsed(logs.run_log(logs.FAILED))["verdicts"][0]
     differences = verdict["reason"]["differences"]
     assert [d["expected"] for d in differences][:3] == [1.5, "-inf", "nan"]
@@ -166,7 +166,7 @@ def test_a_dead_run_is_incomplete_and_its_missing_cases_were_not_run() -> None:
     assert run["selected"] == 20
 
 
-def test_run_shows_what_was_asked_for() -> None:
+def test_the_run_in_the_report_has_its_paths_options_and_digest() -> None:
     run = parsed(logs.everything())["run"]
     assert run["paths"] == list(logs.HEADER.paths)
     assert run["options"] == {"operators": ["GATHER"]}

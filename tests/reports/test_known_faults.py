@@ -13,12 +13,12 @@ LOG = logs.run_log(logs.PASSED, logs.KNOWN_FAULT, logs.KNOWN_FAULT)
 LINE = "2 low-words, in DirectML 1.15.4"
 
 
-def test_each_fault_is_named_with_the_number_of_its_cases() -> None:
+def test_each_known_fault_is_named_with_the_number_of_its_cases() -> None:
     assert remarks.known_fault_lines(LOG) == [LINE]
     assert remarks.known_fault_lines(logs.run_log(logs.WAIVED)) == []
 
 
-def test_text_and_markdown_have_a_section_of_them() -> None:
+def test_text_and_markdown_have_a_section_of_known_faults() -> None:
     text = RUN_FORMATS["text"].text(LOG)
     assert f"Waived for known faults of DirectML\n  {LINE}\n" in text
     assert "Waived for known faults" not in RUN_FORMATS["text"].text(logs.plain())
@@ -35,17 +35,17 @@ def test_the_html_page_counts_known_faults_and_waived_failures() -> None:
     assert "waived by a waiver: 1 WAIVER-7" in page
 
 
-def test_the_run_passes_and_counts_them() -> None:
+def test_a_run_with_known_faults_passes_and_counts_them_as_waived() -> None:
     assert summary.closing_sentence(LOG) == "PASSED: 1 passed, 2 waived of 3 cases"
 
 
-def test_junit_skips_them_with_the_reason() -> None:
+def test_junit_marks_known_faults_as_skipped_with_the_reason() -> None:
     root = ElementTree.fromstring(junit.render(LOG))
     assert (root.get("failures"), root.get("errors"), root.get("skipped")) == ("0", "0", "2")
     [first, _] = root.iter("skipped")
     assert "known fault of DirectML" in str(first.get("message"))
 
 
-def test_json_has_a_kind_of_its_own() -> None:
+def test_json_gives_known_faults_as_the_kind_of_the_reason() -> None:
     reason = json_report.report_data(LOG)["verdicts"][1]["reason"]
     assert reason["kind"] == "known fault of DirectML"

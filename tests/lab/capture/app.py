@@ -24,11 +24,11 @@ def session(fused: bool) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession("net.onnx", options, providers=[provider])
 
 
-def output(of: onnxruntime.InferenceSession, shift: int) -> str:
+def output(network: onnxruntime.InferenceSession, shift: int) -> str:
     """Return the bits of the network's output, in hexadecimal."""
     values = (np.arange(243) + shift) % 17 / 17
     return str(
-        of.run(None, {"x": values.astype(np.float32).reshape(1, 3, 9, 9)})[0].tobytes().hex()
+        network.run(None, {"x": values.astype(np.float32).reshape(1, 3, 9, 9)})[0].tobytes().hex()
     )
 
 

@@ -1,4 +1,4 @@
-"""Make a device, run cases on it and release it, again and again; print handles and memory.
+"""Repeatedly make a device, run cases on it and release it; print handles and memory.
 
 `many_devices.py FOLDER COUNT` runs the cases of FOLDER on COUNT devices, one after the other, and
 prints a line of JSON after each tenth.

@@ -1,4 +1,4 @@
-"""A DirectML that is wrong in one circumstance is caught with that circumstance named."""
+"""A DirectML that is wrong in one circumstance fails, and the circumstance is named."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def verdicts(folder: Path, request: pytest.FixtureRequest) -> dict[str, tuple[An
 
 
 @pytest.mark.parametrize("circumstance", Circumstance)
-def test_the_circumstance_is_named_and_no_other(
+def test_exactly_the_wrong_circumstance_is_named(
     circumstance: Circumstance, verdicts: dict[str, tuple[Any, ...]]
 ) -> None:
     order = list(Circumstance)

@@ -1,8 +1,8 @@
-"""Layers between dmlconf and the native libraries in the lab, each of which changes what these do.
+"""Layers between dmlconf and the native libraries in the lab; each changes what the libraries do.
 
 `python layer.py LAYER ARGUMENTS...` runs `dmlconf ARGUMENTS...` with the layer in its workers. A
 layer replaces methods in the tables that all objects of a library's class share, so dmlconf's own
-code runs as it is.
+code runs unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NODE_BYTES: Final = 16
 Hook = Callable[..., Any]
 
 _alive: list[Any] = []
-"""What native code may still use."""
+"""Objects that native code may still use."""
 
 
 def replace_method(com: ComObject, name: str, arguments: tuple[Any, ...], hook: Hook) -> None:
@@ -131,7 +131,7 @@ def wrong_graph(device: Device) -> None:
 
 
 class DebugLayer:
-    """Plays the debug layers: an ID3D12InfoQueue, and messages when operators are created."""
+    """Simulates the debug layers: an ID3D12InfoQueue, and messages when operators are created."""
 
     def __init__(self, device: Device) -> None:
         self._messages: list[tuple[D3D12_MESSAGE_SEVERITY, str]] = []
@@ -171,8 +171,8 @@ class DebugLayer:
         self._messages.append((D3D12_MESSAGE_SEVERITY.INFO, "an operator is created"))
         if result < 0:
             self._messages.append((D3D12_MESSAGE_SEVERITY.ERROR, "the desc is not valid"))
-        if number in SPOKEN_OF:
-            self._messages.append(SPOKEN_OF[number])
+        if number in MESSAGES:
+            self._messages.append(MESSAGES[number])
         return result
 
     def message(self, this: int, index: int, memory: int, size: int) -> int:
@@ -189,7 +189,7 @@ class DebugLayer:
 
 
 class SlowAdd:
-    """Dispatches ELEMENT_WISE_ADD 5,000 times where once is asked for."""
+    """Dispatches ELEMENT_WISE_ADD 5,000 times instead of once."""
 
     def __init__(self, device: Device) -> None:
         self._added: set[int] = set()
@@ -251,7 +251,7 @@ def leaking(device: Device) -> None:
     replace_method(device.dml, "Release", (), release)
 
 
-SPOKEN_OF: Final = {
+MESSAGES: Final = {
     ELEMENT_WISE_ADD: (D3D12_MESSAGE_SEVERITY.ERROR, "a buffer is in the wrong state"),
     ELEMENT_WISE_SUBTRACT: (D3D12_MESSAGE_SEVERITY.WARNING, "a barrier is superfluous"),
 }

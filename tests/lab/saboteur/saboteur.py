@@ -1,4 +1,4 @@
-"""A plugin: real DirectML, to whose device or process something happens before a certain batch.
+"""A plugin: real DirectML, whose device or process is damaged before a chosen batch.
 
 `saboteur:WHAT,PART` does WHAT before a batch with a case whose identifier contains PART.
 """
@@ -52,7 +52,7 @@ def sleep_for_hours() -> None:
 
 
 def jump_nowhere() -> None:
-    """Let a thread of the process run where no code is, which ends the process."""
+    """Start a thread at an address without code, which ends the process."""
     print("about to jump", file=sys.stderr, flush=True)
     kernel = ctypes.CDLL("kernel32.dll")
     kernel.CreateThread(None, ctypes.c_size_t(0), ctypes.c_void_p(1), None, 0, None)
@@ -68,17 +68,18 @@ def entry(com: ComObject, slot: int) -> int:
     return ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p)).value or 0
 
 
-DEEDS = {
-    deed.__name__: deed for deed in (remove_device, block_queue, sleep_for_hours, jump_nowhere)
+ACTIONS = {
+    action.__name__: action
+    for action in (remove_device, block_queue, sleep_for_hours, jump_nowhere)
 }
 
 
 class Saboteur:
-    """Real DirectML, which does a deed before a batch with a case of a certain name."""
+    """Real DirectML, which does an action before a batch with a case of a certain name."""
 
     def __init__(self, options: str) -> None:
         name, _, self._part = options.partition(",")
-        self._deed = DEEDS[name]
+        self._action = ACTIONS[name]
         self._directml = create_directml("")
 
     def environment(self) -> Environment:
@@ -89,7 +90,7 @@ class Saboteur:
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         if any(self._part in case.identifier for case in cases):
-            self._deed()
+            self._action()
         return self._directml.run(cases)
 
     def limit_waits(self, seconds: float) -> None:

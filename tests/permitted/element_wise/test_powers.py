@@ -1,4 +1,4 @@
-"""An odd exponent of POW that FLOAT32 does not hold may be rounded to an even one."""
+"""An odd exponent of POW that FLOAT32 cannot represent may be rounded to an even one."""
 
 from __future__ import annotations
 

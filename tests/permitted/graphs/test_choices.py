@@ -1,5 +1,7 @@
-"""If values of a graph are open, or may be equal, be zero or overflow, given their errors, each
-result that follows from such values is right, and no other.
+"""Every result that follows from a possible value of an uncertain node of a graph is right.
+
+A value is uncertain if the documentation leaves it open, or if its permitted error lets it be
+zero, equal another value or overflow. No other result is right.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def test_any_number_of_elements_that_may_be_zero_is_counted(tmp_path: Path) -> N
         assert not accepts(case, "y", [count]), count
 
 
-def test_a_coordinate_is_that_of_any_element_that_may_be_counted_there(tmp_path: Path) -> None:
+def test_a_coordinate_may_be_that_of_any_element_that_may_be_at_its_row(tmp_path: Path) -> None:
     case = graph(tmp_path, NEAR_ZERO, NONZERO, "node.OutputCoordinatesTensor")
     for rows in ([0, 1, 2, 3], [0, 1, 3, 9], [1, 2, 3, 9], [1, 3, 9, 9]):
         assert accepts(case, "y", rows), rows
@@ -46,7 +48,7 @@ FIRST = """
          desc: {ATensor: first, BTensor: i, OutputTensor: {}}}"""
 
 
-def test_each_index_that_is_right_leads_to_a_result_that_is(tmp_path: Path) -> None:
+def test_every_right_index_leads_to_a_right_result(tmp_path: Path) -> None:
     """Twelve cosines of 1.5707964 are 0 with an error of 0.0008, so each may be the greatest."""
     inputs = f"""
   x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}
@@ -64,7 +66,7 @@ CAST = (
 )
 
 
-def test_each_index_may_be_cast(tmp_path: Path) -> None:
+def test_every_right_index_may_be_cast(tmp_path: Path) -> None:
     inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
     case = graph(tmp_path, inputs, CAST)
     for index in range(12):
@@ -80,7 +82,7 @@ LARGE = """
   node: {operator: ELEMENT_WISE_SINH, desc: {InputTensor: scaled, OutputTensor: {}}}"""
 
 
-def test_finite_numbers_lead_to_every_number_up_to_the_infinity_of_their_ends(
+def test_every_number_is_right_if_the_ends_of_its_range_overflow(
     tmp_path: Path,
 ) -> None:
     """Sines of 9e20 may be anything from -1 to 1, and SINH of 3,000 times that may overflow."""
@@ -98,7 +100,7 @@ MOVED = (
 )
 
 
-def test_a_coordinate_that_is_moved_has_the_same_choices(tmp_path: Path) -> None:
+def test_a_coordinate_that_another_node_copies_has_the_same_choices(tmp_path: Path) -> None:
     case = graph(tmp_path, NEAR_ZERO, MOVED)
     for rows in ([0, 1, 2, 3], [1, 2, 3, 9], [1, 3, 9, 9]):
         assert accepts(case, "y", rows), rows
@@ -140,7 +142,7 @@ TOP_K = (
 )
 
 
-def test_an_index_of_top_k_beside_an_open_element_is_one_of_the_line(tmp_path: Path) -> None:
+def test_top_k_of_a_line_with_an_open_element_gives_any_index_of_the_line(tmp_path: Path) -> None:
     """The open element may be NaN, and TOP_K may then give any element of the line."""
     nodes = OPEN.replace("OPERATOR", TOP_K)
     case = graph(tmp_path, OVERFLOWING, nodes, "node.OutputIndexTensor")
@@ -194,7 +196,7 @@ DIVIDED = """
         ("INCREASING", [[2, 4], [3, 2], [2, 3]], [[4, 2], [0, 2], [1, 2], [2, 0], [2, 1]]),
     ],
 )
-def test_beside_an_open_integer_top_k_gives_what_may_have_the_rank(
+def test_top_k_beside_an_open_integer_gives_elements_that_may_have_the_rank(
     tmp_path: Path, integer: str, direction: str, right: list[Values], wrong: list[Values]
 ) -> None:
     operator = (

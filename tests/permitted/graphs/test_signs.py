@@ -1,4 +1,4 @@
-"""Even powers, absolute values and the like are not negative, however large the input's error."""
+"""Even powers, absolute values and similar results are not negative, whatever the input's error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_only_an_odd_power_of_a_number_near_zero_may_be_negative(
         ("ELEMENT_WISE_SQRT", "InputTensor: cosine"),
     ],
 )
-def test_operators_that_never_give_a_negative_number(
+def test_operators_of_results_from_0_on_never_give_a_negative_number(
     tmp_path: Path, operator: str, desc: str
 ) -> None:
     """The cosines are 0.00082 with an error of 0.0008, so they may be close to 0."""
@@ -87,7 +87,7 @@ def test_operators_that_never_give_a_negative_number(
         ("-16777216", [1, 0.1353353], [-1, -0.1353353]),
     ],
 )
-def test_a_great_exponent_is_even_while_an_integer_of_32_bits_holds_it(
+def test_a_large_exponent_counts_as_even_only_if_int32_can_hold_it(
     tmp_path: Path, exponent: str, right: list[float], wrong: list[float]
 ) -> None:
     tensor = "{Sizes: [2], DataType: FLOAT32, values: [-1, -1.0000001]}"

@@ -1,4 +1,4 @@
-"""In the outputs of later nodes, exactly the elements computed from open elements are open."""
+"""Elements computed from open (undefined) elements of earlier nodes are open, and no others."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def test_elements_computed_from_undefined_coordinates_are_open_and_no_others(
 
 
 @pytest.mark.parametrize(("index", "right"), [(0, True), (1, True), (2, True), (3, False)])
-def test_any_index_is_right_whose_value_may_be_the_greatest(
+def test_an_index_is_right_if_its_value_may_be_the_greatest(
     tmp_path: Path, index: int, right: bool
 ) -> None:
-    # The cosines of the first three are off by no less than they differ.
+    # The errors of the first three cosines are at least as large as their differences.
     values = "[0.00001, 0.00002, 0.00003, 3]"
     assert passes(graph_case(tmp_path, GREATEST.replace("VALUES", values)), "y", [index]) is right
 
@@ -88,7 +88,7 @@ def test_any_index_is_right_whose_value_may_be_the_greatest(
     ("indices", "right"),
     [([3, 0], True), ([3, 2], True), ([2, 0], False), ([0, 3], False), ([3, 1], True)],
 )
-def test_each_rank_has_indices_of_its_own(
+def test_each_rank_accepts_only_indices_of_values_that_may_have_it(
     tmp_path: Path, indices: list[float], right: bool
 ) -> None:
     values = "[0.00001, 0.00002, 0.00003, 3]"
@@ -101,7 +101,7 @@ def test_indices_of_exact_values_are_exact(tmp_path: Path) -> None:
     assert not any(passes(case, "y", [index]) for index in (0, 2, 3))
 
 
-def test_after_an_overflow_the_largest_number_is_as_right_as_infinity(tmp_path: Path) -> None:
+def test_an_overflow_may_give_infinity_or_the_largest_number(tmp_path: Path) -> None:
     case = graph_case(tmp_path, STORE)
     assert passes(case, "y", [np.inf, 30000])
     assert passes(case, "y", [32752, 30000])
@@ -147,7 +147,7 @@ outputs: {y: places.OutputCoordinatesTensor}
     assert not passes(case, "y", [1, 0, 9, 9, 9, 9, 9, 9])
 
 
-def behind_coordinates(nodes: str) -> str:
+def graph_of_coordinates(nodes: str) -> str:
     """Return a graph whose nodes read 32 coordinates of x, of which the last 30 are undefined."""
     values = [0, 7, *[0] * 29, 9]
     return f"""
@@ -167,7 +167,7 @@ def test_remainders_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
     """2^32 - 1 is a multiple of 3, so both ends of the range of UINT32 have the remainder 0."""
     case = graph_case(
         tmp_path,
-        behind_coordinates(
+        graph_of_coordinates(
             """  rest:
     operator: ELEMENT_WISE_MODULUS_TRUNCATE
     desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: divisor, OutputTensor: {}}
@@ -194,7 +194,7 @@ def test_the_least_of_undefined_elements_is_undefined(tmp_path: Path) -> None:
            OutputIndexTensor: {Sizes: [1, 1], DataType: UINT32}, Axis: 0, K: 1,
            AxisDirection: INCREASING}
 outputs: {y: least.OutputValueTensor}"""
-    graph = behind_coordinates(nodes).replace(str([3] * 32), str(flags))
+    graph = graph_of_coordinates(nodes).replace(str([3] * 32), str(flags))
     assert status_of(graph_case(tmp_path, graph), {"y": [1]}) is Status.UNCHECKED
     certain = graph.replace("XOR", "AND").replace(str(flags), str([0] * 32))
     assert passes(graph_case(tmp_path, certain), "y", [0])
@@ -228,7 +228,7 @@ outputs: {y: index}
 
 
 @pytest.mark.parametrize(("divisor", "uncertain"), [("1", False), ("1.5707", True)])
-def test_a_pole_in_one_line_leaves_what_may_be_nan_in_another_open(
+def test_an_element_that_may_be_nan_is_open_if_another_line_may_have_a_pole(
     tmp_path: Path, divisor: str, uncertain: bool
 ) -> None:
     """The cosine of 1.5707 is 0.0001 with an error of 0.0008: its root may be NaN, which TOP_K may

@@ -1,7 +1,7 @@
 """BATCH_NORMALIZATION_TRAINING_GRAD may store its sums in FLOAT16 in two steps.
 
 DirectML 1.13.1 and 1.15.4 add along one dimension first and store these sums in FLOAT16, then add
-them up. The outputs below were measured there.
+up the stored sums. The outputs below were measured on these versions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_a_sum_may_be_stored_after_one_dimension_and_after_both(tmp_path: Path) 
       OutputScaleGradientTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}},
       OutputBiasGradientTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}}"""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
-    own = [*([0.32177734375] * 10), *ZEROS, *ACTUAL, *ZEROS]
-    assert accepts(case, "OutputGradientTensor", own)
-    own[22] = -0.0361
-    assert not accepts(case, "OutputGradientTensor", own)
+    measured = [*([0.32177734375] * 10), *ZEROS, *ACTUAL, *ZEROS]
+    assert accepts(case, "OutputGradientTensor", measured)
+    measured[22] = -0.0361
+    assert not accepts(case, "OutputGradientTensor", measured)

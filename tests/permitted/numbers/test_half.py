@@ -1,4 +1,4 @@
-"""`half.toward_zero` takes the nearest FLOAT16 number whose size is no larger than a value's."""
+"""`half.toward_zero` rounds numbers to FLOAT16 toward zero."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from tests.truncation import toward_zero
 
 @given(st.lists(st.floats() | st.floats(-70000, 70000), min_size=1, max_size=9))
 @example([65519.9, 65520, 1e300, 2.0**-24, 2.0**-25, -1e-300, np.inf, -np.inf, -0.0, np.nan])
-def test_a_store_toward_zero_is_the_nearest_number_that_is_no_larger(numbers: list[float]) -> None:
+def test_toward_zero_equals_the_independent_rounding_of_the_tests(numbers: list[float]) -> None:
     values = np.array(numbers)
     np.testing.assert_array_equal(half.toward_zero(values), toward_zero(values))

@@ -1,4 +1,4 @@
-"""Varied terms of a sum err independently, and equal ones alike (`terms_vary`, `alike`)."""
+"""Rounding errors of a sum are independent if its terms vary, and alike if terms are equal."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def test_random_terms_vary_along_any_axes() -> None:
         "of 20 kinds",
         "two of five equal",
         "one of ten equal",
-        "lost beside one",
+        "lost beside a large one",
     ],
 )
-def test_terms_that_agree_in_their_last_bits_do_not_vary(terms: Array) -> None:
+def test_terms_that_are_partly_equal_or_lose_their_last_bits_do_not_vary(terms: Array) -> None:
     assert not terms_vary(terms, (1,))
 
 
-def test_zeros_add_nothing_and_leave_other_terms_as_they_are() -> None:
+def test_random_terms_with_zeros_among_them_vary() -> None:
     assert terms_vary(np.where(np.arange(500) % 3 == 0, np.float32(0), RANDOM), (1,))
 
 
-def test_terms_that_err_alike_count_each() -> None:
+def test_the_error_of_equal_terms_grows_with_their_number() -> None:
     equal = np.full((3, 500), 0.7, np.float32)
     assert alike(equal, (1,)) * roundings(500) == pytest.approx(500)
     assert alike(RANDOM, (1,)) == alike(equal[:, :63], (1,)) == 1
     assert alike(equal.astype(np.float16), (1,)) == 1
 
 
-def test_a_few_terms_and_many_sums_say_nothing() -> None:
+def test_few_terms_and_terms_of_very_many_sums_do_not_count_as_varied() -> None:
     assert not terms_vary(RANDOM[:, :63], (1,))
     assert not terms_vary(np.tile(RANDOM, (2000, 1)), (1,))
 
@@ -71,7 +71,7 @@ def test_serial_sums_of_varied_terms_have_random_errors_and_equal_ones_do_not() 
         assert (halves < 0.5 * roundings(500)).all() == vary
 
 
-def test_steps_count_once_whatever_the_number_of_terms() -> None:
+def test_errors_of_steps_beside_a_sum_do_not_grow_with_its_terms() -> None:
     for terms in (1, 10, 1000):
         halves = steps_beside_sum(np.array([6.0]), terms) * roundings(terms)
         assert halves == pytest.approx(6)

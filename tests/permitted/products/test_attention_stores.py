@@ -1,4 +1,4 @@
-"""Attention passes with the FLOAT16 stores that versions of DirectML were measured to make."""
+"""Attention may round intermediate results to FLOAT16 where versions of DirectML do so."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def arguments(seed: int) -> dict[str, Any]:
 
 
 def kernel(given: dict[str, Any], older: bool) -> Array:
-    """Return what DirectML 1.15.4 computes, or an older version, which stores scores and sums."""
+    """Return what DirectML 1.15.4 computes; an older version also rounds scores and sums."""
     query, key, value = (given[name][0].astype(np.float64) for name in list(given)[:3])
     scores = given["Scale"] * query @ key.T
     scores = toward_zero(scores) if older else scores
@@ -68,20 +68,20 @@ def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
 
 
 @pytest.mark.parametrize("older", [False, True])
-def test_accepts_the_stores_of_each_version(older: bool) -> None:
+def test_results_with_the_roundings_of_each_version_are_accepted(older: bool) -> None:
     for seed in range(5):
         given = arguments(seed)
         assert shares_of_limits(kernel(given, older), given).max() <= 1
 
 
-def test_refuses_four_ulps_above_what_is_right() -> None:
+def test_most_results_four_ulps_too_high_are_refused() -> None:
     given = arguments(1)
     (right,) = multihead_attention1(**given)
     assert (shares_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9
 
 
-def test_accepts_products_that_are_stored_before_positions_are_added() -> None:
-    """As measured on DirectML 1.13.1. A ULP of 30 is 2^-6, which changes a share by 1.6%."""
+def test_products_that_are_rounded_before_positions_are_added_are_accepted() -> None:
+    """Measured on DirectML 1.13.1. A ULP of 30 is 2^-6, which changes a share by 1.6%."""
     for seed in range(5):
         given = arguments(seed) | {"Scale": 16.0}
         fit = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T
@@ -101,7 +101,7 @@ BIASED = """StackedQueryKeyTensor:
 
 
 def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) -> None:
-    """As measured: DirectML 1.15.4 makes an infinity of 65504 + 1, which FLOAT16 does not have."""
+    """Measured: DirectML 1.15.4 makes an infinity of 65504 + 1, which FLOAT16 does not have."""
     infinity = float("inf")
     overflowing = single(tmp_path, "MULTIHEAD_ATTENTION1", BIASED.format(value=65504))
     assert accepts(overflowing, "OutputTensor", [infinity, infinity])
@@ -112,7 +112,7 @@ def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) ->
     assert not accepts(finite, "OutputTensor", [infinity, infinity])
 
 
-def test_nan_is_wrong_beside_a_large_value(tmp_path: Path) -> None:
+def test_nan_is_wrong_in_the_channel_beside_a_large_value(tmp_path: Path) -> None:
     desc = """
       QueryTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [10]},
       KeyTensor: {Sizes: [1, 2, 1], DataType: FLOAT32, values: [10, 10.1]},

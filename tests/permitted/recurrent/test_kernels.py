@@ -1,4 +1,4 @@
-"""Recurrent layers: errors depend little on which kernels and sequences are simulated together."""
+"""Permitted errors of recurrent layers hardly depend on what is simulated together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LONGEST = 40
 """The most steps of a sequence that is tried; longer ones take seconds."""
 
 JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
-"""Activations with a jump: the number of rows changes a product's last bit, which decides."""
+"""Activations with a jump, at which the last bit of a product decides; that bit depends on the
+number of rows."""
 
 
 def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
@@ -46,8 +47,8 @@ def error_scales(cases: list[Case]) -> list[ErrorScale]:
 def assert_agree(one: Array, other: Array) -> None:
     """Check that nine of ten errors are the same, and the others within a factor of 2.
 
-    Nodes that are equal in all rows that are computed together share an error. In few rows that
-    happens by chance as well, and such nodes are few.
+    Nodes that are equal in all rows that are computed together share an error. If the rows are few,
+    a few nodes are equal by chance.
     """
     if one.size:
         same = np.isclose(one, other, rtol=1e-9, atol=0, equal_nan=True)
@@ -57,7 +58,7 @@ def assert_agree(one: Array, other: Array) -> None:
 
 
 @pytest.mark.parametrize("operator", ["gru", "lstm", "rnn"])
-def test_kernels_side_by_side_are_those_one_by_one(
+def test_errors_of_kernels_simulated_together_and_alone_agree(
     operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = cases_of(operator)
@@ -73,7 +74,7 @@ def test_kernels_side_by_side_are_those_one_by_one(
 
 
 @pytest.mark.parametrize("operator", ["gru", "lstm", "rnn"])
-def test_sequences_one_by_one_are_those_of_the_whole_batch(
+def test_errors_of_sequences_simulated_alone_and_in_a_batch_agree(
     operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = [
@@ -95,8 +96,8 @@ def test_sequences_one_by_one_are_those_of_the_whole_batch(
             np.testing.assert_array_equal(parts.overflows, whole.overflows)
 
 
-def test_where_one_kernel_may_give_anything_any_result_is_right() -> None:
-    """The error of another kernel there may be NaN, as that of infinity times 0 is."""
+def test_an_element_permits_any_result_if_one_kernel_does() -> None:
+    """Another kernel's error of the same element may be NaN, such as that of infinity times 0."""
     scales = [ErrorScale(np.array([error, 3.0])) for error in (np.nan, ANY_RESULT, np.inf)]
     both = layers._apart([np.zeros(2)] * 3, scales, 5).sums
     np.testing.assert_array_equal(both, [ANY_RESULT, 3.0])

@@ -1,4 +1,4 @@
-"""Errors spread through recurrent layers: right kernels pass, and wrong elements fail."""
+"""Error bounds of recurrent layers accept right kernels and refuse wrong elements."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
         (np.float16, truncated, truncated),
     ],
 )
-def test_accepts_right_kernels(
+def test_results_of_right_kernels_are_accepted(
     dtype: type, store: Store, other: Store, weights: str, before: bool
 ) -> None:
     for seed in range(5):
@@ -141,7 +141,9 @@ def test_accepts_right_kernels(
 
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize(("dtype", "least"), [(np.float32, 1.0), (np.float16, 0.9)])
-def test_refuses_one_percent(dtype: type, least: float, before: bool) -> None:
+def test_large_elements_that_are_one_percent_too_large_are_refused(
+    dtype: type, least: float, before: bool
+) -> None:
     given = tensors(dtype, "random", 1)
     right = kernel(given, before, single, single)
     large = np.abs(right) > np.abs(right).max() / 4
@@ -149,8 +151,8 @@ def test_refuses_one_percent(dtype: type, least: float, before: bool) -> None:
     assert refused.mean() >= least
 
 
-def test_one_error_that_comes_twice_adds_up_with_its_signs() -> None:
-    """Independent errors of 1 add up to sqrt(2); that sum twice to sqrt(8), less itself to 0."""
+def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
+    """Two independent errors of 1 give sqrt(2); twice that sum gives sqrt(8), sum - sum gives 0."""
     error, sources = Spread.none((1, 2)).widened(np.ones((1, 2))), sources_of(np.array([[3.0, 5]]))
     np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), sources).limit, 2**0.5)
     (state,) = independent([error], sources)
@@ -160,14 +162,15 @@ def test_one_error_that_comes_twice_adds_up_with_its_signs() -> None:
     np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
 
 
-def test_equal_values_may_err_alike() -> None:
-    """Four equal values err alike, by 4 in all, and apart, by 2; a difference keeps the 2 alone."""
+def test_equal_values_may_share_an_error() -> None:
+    """Four equal values share an error (4 in the sum), and each has its own (2 in the sum or a
+    difference)."""
     error, sources = Spread.none((1, 4)).widened(np.ones((1, 4))), sources_of(np.full((1, 4), 3.0))
     np.testing.assert_allclose(error.times(np.ones((4, 1)), sources).limit, 20**0.5)
     np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)
 
 
-def test_independent_errors_keep_their_covariance_in_sums() -> None:
+def test_independent_errors_give_the_same_limits_of_sums() -> None:
     generator = np.random.default_rng(1)
     error = Spread.none((3, 4)).widened(generator.uniform(0, 1, (3, 4)))
     sources = sources_of(generator.normal(size=(3, 4)))
@@ -181,7 +184,7 @@ def test_independent_errors_keep_their_covariance_in_sums() -> None:
     np.testing.assert_allclose(state.times(matrix, sources).limit, expected)
 
 
-def test_a_wide_state_has_few_errors_that_permit_no_less() -> None:
+def test_a_wide_state_keeps_at_most_256_errors_and_permits_no_less() -> None:
     """Each of ten steps adds an error to each of 600 values; at most 256 errors are kept."""
     generator = np.random.default_rng(2)
     width = 600

@@ -1,6 +1,4 @@
-"""REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT: which results are permitted where there is an
-overflow, an underflow or a NaN.
-"""
+"""What REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT may give after an overflow or for NaN."""
 
 from __future__ import annotations
 
@@ -74,7 +72,7 @@ def test_a_part_of_a_product_that_underflows_may_be_zero() -> None:
     ("sizes", "axes", "whole"),
     [((512,), (0,), True), ((513,), (0,), False), ((3, 5), (0, 1), False), ((3, 5), (1,), True)],
 )
-def test_an_index_is_open_where_a_nan_is_among_elements_compared_in_parts(
+def test_an_index_is_open_if_a_nan_is_among_elements_compared_in_parts(
     sizes: tuple[int, ...], axes: tuple[int, ...], whole: bool, place: str
 ) -> None:
     values = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
@@ -82,9 +80,9 @@ def test_an_index_is_open_where_a_nan_is_among_elements_compared_in_parts(
     output = TensorDesc(DataType.UINT32, tuple(1 if n in axes else s for n, s in enumerate(sizes)))
     right = argmax(values, output, axes, "INCREASING")
     low, high = argmax_interval(values, output, axes, "INCREASING")
-    some = (low == 0) & (high == np.prod([sizes[axis] for axis in axes]) - 1)
-    assert bool(some.any()) is not whole
-    assert ((low == right) & (high == right) | some).all()
+    open_line = (low == 0) & (high == np.prod([sizes[axis] for axis in axes]) - 1)
+    assert bool(open_line.any()) is not whole
+    assert ((low == right) & (high == right) | open_line).all()
 
 
 def test_without_nan_an_index_has_no_alternative() -> None:

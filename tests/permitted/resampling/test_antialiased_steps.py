@@ -18,7 +18,7 @@ DESC = """
 
 
 @pytest.mark.parametrize(("data_type", "stored"), [("FLOAT16", True), ("FLOAT32", False)])
-def test_the_result_of_a_step_may_be_truncated(
+def test_the_result_of_a_step_may_be_truncated_to_float16(
     tmp_path: Path, data_type: str, stored: bool
 ) -> None:
     """In a graph, DirectML 1.15.4 gives 0.689453125 for 0.69, and as an operator 0.68994140625."""
@@ -29,7 +29,7 @@ def test_the_result_of_a_step_may_be_truncated(
     assert not accepts(case, "OutputTensor", [0, 0.6875, 0])
 
 
-def test_a_tensor_that_does_not_change_stays_as_it_is(tmp_path: Path) -> None:
+def test_upsampling_by_1_permits_only_the_input(tmp_path: Path) -> None:
     desc = """
   InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [0.2, -0.4, 3]},
   OutputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16},

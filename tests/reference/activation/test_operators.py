@@ -1,4 +1,4 @@
-"""Alone and fused, activations of numbers are the same and permitted; `slope` bounds changes."""
+"""Activations give the same alone and fused, within their interval; `slope` bounds differences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_permitted_activation_has_a_formula() -> None:
     assert set(operator_sets()["ELEMENT_WISE_ACTIVATIONS"]) == set(FORMULAS)
 
 
-def test_without_an_activation_values_and_error_scales_stay() -> None:
+def test_without_an_activation_values_and_error_scales_are_unchanged() -> None:
     values = np.array([1.0, -2.0])
     assert fused(values, None) is values
     assert slope(None) == 1
@@ -60,8 +60,8 @@ def test_without_an_activation_values_and_error_scales_stay() -> None:
 @few
 @given(x=numbers, y=numbers, value=factors)
 def test_the_slope_bounds_every_difference(name: str, x: float, y: float, value: float) -> None:
-    one, other = fused(np.array([x, y]), nested(name, value))
-    assert abs(one - other) <= slope(nested(name, value)) * abs(x - y) * (1 + 1e-9) + 1e-9
+    first, second = fused(np.array([x, y]), nested(name, value))
+    assert abs(first - second) <= slope(nested(name, value)) * abs(x - y) * (1 + 1e-9) + 1e-9
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -103,7 +103,7 @@ def test_relu_alone_makes_0_of_nan_and_others_keep_it(name: str, expected: list[
     np.testing.assert_array_equal(alone(name, values, 1), np.array(expected, np.float32))
 
 
-def test_a_fused_relu_multiplies_so_that_nan_stays_and_zeros_are_negative() -> None:
+def test_a_fused_relu_keeps_nan_and_gives_zeros_with_a_negative_sign() -> None:
     actual = fused(np.array([math.nan, -math.inf, -1.0, 2.0]), {"operator": "ACTIVATION_RELU"})
     np.testing.assert_array_equal(actual, [math.nan, math.nan, -0.0, 2.0])
     assert math.copysign(1, actual[2]) == -1
@@ -144,7 +144,7 @@ def test_gelu_keeps_the_digits_of_small_results(x: float) -> None:
 
 
 @given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0]))
-def test_a_leaky_relu_multiplies_what_is_negative(x: float, slope: float) -> None:
+def test_a_leaky_relu_multiplies_negative_numbers_by_its_slope(x: float, slope: float) -> None:
     value = np.array([x], np.float32)
     with np.errstate(all="ignore"):
         expected = value if x > 0 else np.float32(slope) * np.minimum(value, 0)
@@ -152,7 +152,7 @@ def test_a_leaky_relu_multiplies_what_is_negative(x: float, slope: float) -> Non
 
 
 @given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 3.0]))
-def test_elu_keeps_what_is_not_negative(x: float, slope: float) -> None:
+def test_elu_keeps_numbers_of_at_least_0(x: float, slope: float) -> None:
     value = np.array([x], np.float32)
     (actual,) = alone("ACTIVATION_ELU", value, slope)
     expected = float(value[0]) if x >= 0 else slope * math.expm1(x)

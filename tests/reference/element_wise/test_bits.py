@@ -1,4 +1,4 @@
-"""Bit operators take each data type as plain bits; most shifts by the whole width are open."""
+"""Bit operators treat each data type as plain bits; any result of a shift by the width is right."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def elements(data_type: DataType, *bits: int) -> Any:
 
 @pytest.mark.parametrize("data_type", TYPES)
 @given(st.data())
-def test_bits_are_combined_whatever_the_data_type_means(
+def test_numbers_of_every_data_type_are_combined_as_plain_bits(
     data_type: DataType, data: st.DataObject
 ) -> None:
     mask = 2**data_type.bits - 1
@@ -53,7 +53,7 @@ def test_bits_of_strided_tensors_are_counted_in_order() -> None:
 
 @pytest.mark.parametrize("data_type", UNSIGNED)
 @given(st.data())
-def test_bits_are_shifted_and_those_that_leave_are_lost(
+def test_bits_that_are_shifted_out_of_the_type_are_lost(
     data_type: DataType, data: st.DataObject
 ) -> None:
     mask = 2**data_type.bits - 1
@@ -67,7 +67,9 @@ def test_bits_are_shifted_and_those_that_leave_are_lost(
 
 @pytest.mark.parametrize("name", ["SHIFT_LEFT", "SHIFT_RIGHT"])
 @pytest.mark.parametrize("data_type", UNSIGNED)
-def test_shifts_by_the_width_are_open_but_for_32_bits(name: str, data_type: DataType) -> None:
+def test_any_result_of_a_shift_by_the_width_is_right_except_for_uint32(
+    name: str, data_type: DataType
+) -> None:
     inputs = elements(data_type, 200), elements(data_type, data_type.bits)
     lowest, highest = evaluate(name, data_type, *inputs, part="interval")
     is_open = data_type is not DataType.UINT32

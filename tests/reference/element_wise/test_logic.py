@@ -1,4 +1,4 @@
-"""Comparisons are those of the numbers, anything but 0 is true, and IF keeps every bit."""
+"""Comparisons compare numbers, every number except 0 is true, and IF keeps every bit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
-def test_comparisons_are_those_of_the_numbers(a: int, b: int) -> None:
+def test_comparisons_of_int64_numbers_agree_with_python(a: int, b: int) -> None:
     assert results(a, b, DataType.INT64) == [a == b, a > b, a >= b, a < b, a <= b]
 
 
@@ -47,13 +47,13 @@ def test_subnormal_float32_numbers_may_count_as_zero() -> None:
     assert ends == [(0, 1), (0, 1), (1, 1), (0, 0), (0, 1)]
 
 
-def test_subnormal_float16_numbers_count_as_they_are() -> None:
+def test_subnormal_float16_numbers_do_not_count_as_zero() -> None:
     ends = results(HALF_SUBNORMAL, 0, DataType.FLOAT16, "interval")
     assert ends == [(0, 0), (1, 1), (1, 1), (0, 0), (0, 0)]
 
 
 @given(st.integers(0, 255), st.integers(0, 255))
-def test_whatever_is_not_zero_is_true(a: int, b: int) -> None:
+def test_every_number_except_0_is_true(a: int, b: int) -> None:
     desc = TensorDesc(DataType.UINT8, (1,))
     vectors = [np.array([number], np.uint8) for number in (a, b)]
     expected = {"AND": a > 0 and b > 0, "OR": a > 0 or b > 0, "XOR": (a > 0) != (b > 0)}
@@ -63,7 +63,7 @@ def test_whatever_is_not_zero_is_true(a: int, b: int) -> None:
     assert reference_function("ELEMENT_WISE_IF")(vectors[0], *vectors, desc)[0] == (a or b)
 
 
-def test_a_choice_keeps_every_bit() -> None:
+def test_if_keeps_every_bit_of_the_chosen_number() -> None:
     numbers = np.array([0x7F800001, 0x80000000, 1], np.uint32).view(np.float32)
     condition = np.array([1, 2, 255], np.uint8)
     desc = TensorDesc(DataType.FLOAT32, (3,))

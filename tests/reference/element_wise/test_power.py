@@ -26,7 +26,7 @@ def power(
     data_type: DataType,
     base: float,
     exponent: float,
-    of: DataType | None = None,
+    exponent_type: DataType | None = None,
     *,
     part: str = "",
     scale_bias: Any = None,
@@ -35,7 +35,7 @@ def power(
     function = function_of("ELEMENT_WISE_POW", part)
     result = function(
         InputTensor=np.array([base], data_type.dtype),
-        ExponentTensor=np.array([exponent], (of or data_type).dtype),
+        ExponentTensor=np.array([exponent], (exponent_type or data_type).dtype),
         OutputTensor=TensorDesc(data_type, (1,)),
         ScaleBias=scale_bias,
     )
@@ -62,7 +62,7 @@ def test_powers_of_integers_are_exact_modulo_two_to_the_power_of_32(
 
 @pytest.mark.parametrize("data_type", SMALL)
 @given(st.data())
-def test_small_integers_that_do_not_hold_the_power_may_be_anything(
+def test_a_power_beyond_a_small_integer_type_may_be_any_number(
     data_type: DataType, data: st.DataObject
 ) -> None:
     base = data.draw(st.integers(int(data_type.minimum), int(data_type.maximum)))
@@ -99,7 +99,7 @@ def test_negative_powers_of_integers_are_truncated(base: int, exponent: int, exp
         (-INFINITY, 3.0, -INFINITY),
     ],
 )
-def test_special_numbers_follow_the_logarithm(
+def test_powers_of_special_numbers_are_those_by_logarithms(
     data_type: DataType, base: float, exponent: float, expected: float
 ) -> None:
     np.testing.assert_equal(float(power(data_type, base, exponent)), expected)
@@ -114,7 +114,7 @@ def test_powers_of_float32_numbers_by_logarithms_are_right(base: float, exponent
 
 
 @pytest.mark.parametrize("exponent", [-1.0, 0.0, 2.0, NAN])
-def test_the_base_0_has_one_right_result(exponent: float) -> None:
+def test_a_power_of_0_must_be_0(exponent: float) -> None:
     assert power(DataType.FLOAT32, 0.0, exponent, part="interval") == (0, 0)
 
 
@@ -140,13 +140,13 @@ def test_scale_and_bias_apply_to_base_and_exponent(
     assert power(DataType.INT32, 3, 1, scale_bias={"Scale": 1.5, "Bias": 0.5}) == 25
 
 
-@pytest.mark.parametrize("of", [DataType.FLOAT16, DataType.UINT8, DataType.INT16])
-def test_float32_powers_by_small_exponents_may_overflow_float16(of: DataType) -> None:
-    assert power(DataType.FLOAT32, 300, 2, of) == 90000
-    lowest, highest = power(DataType.FLOAT32, -300, 3, of, part="interval")
+@pytest.mark.parametrize("exponent_type", [DataType.FLOAT16, DataType.UINT8, DataType.INT16])
+def test_float32_powers_by_small_exponents_may_overflow_float16(exponent_type: DataType) -> None:
+    assert power(DataType.FLOAT32, 300, 2, exponent_type) == 90000
+    lowest, highest = power(DataType.FLOAT32, -300, 3, exponent_type, part="interval")
     assert lowest == -INFINITY
     assert highest < -26e6
-    assert power(DataType.FLOAT32, 250, 2, of, part="interval")[1] < 62501
+    assert power(DataType.FLOAT32, 250, 2, exponent_type, part="interval")[1] < 62501
 
 
 def test_real_powers_of_integers_are_truncated_from_either_side_of_a_whole_number() -> None:
@@ -173,7 +173,7 @@ def test_a_constant_exponent_is_not_scaled(x: float, exponent: float) -> None:
 
 
 @given(st.floats(-9, 9, width=32), st.floats(-9, 9, width=32))
-def test_angles_are_those_of_y_and_x(y: float, x: float) -> None:
+def test_angles_agree_with_atan2(y: float, x: float) -> None:
     # Of two zeros any angle is right, and two subnormal numbers may be flushed to zeros.
     assume(max(abs(x), abs(y)) >= 2.0**-126)
     lowest, highest = angle(y, x, "candidates")

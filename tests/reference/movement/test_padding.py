@@ -12,7 +12,7 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 MODES = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
-"""The modes but CONSTANT, as NumPy names them."""
+"""NumPy's names of all modes except CONSTANT."""
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -37,7 +37,9 @@ def test_padding_holds_the_elements_that_numpy_puts_there(
 
 
 @given(shape=SHAPES, value=st.floats(width=32), data=st.data())
-def test_outside_is_the_constant(shape: list[int], value: float, data: st.DataObject) -> None:
+def test_constant_padding_holds_the_constant(
+    shape: list[int], value: float, data: st.DataObject
+) -> None:
     around = [data.draw(st.tuples(st.integers(0, 3), st.integers(0, 3))) for _ in shape]
     tensor = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     expected = np.pad(tensor, around, constant_values=value)

@@ -153,7 +153,7 @@ def test_error_scales_are_at_least_as_great_as_results(seed: int, sizes: tuple[i
     assert (4 * np.abs(forward(tensor, **inputs)) <= permitted * (1 + 1e-6)).all()
 
 
-def test_the_mean_of_squares_less_the_square_of_the_mean_is_within_the_limit() -> None:
+def test_a_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
     one = np.ones((1, 1), np.float32)
     count = np.float32(1000)
     for seed in range(20):
@@ -166,8 +166,8 @@ def test_the_mean_of_squares_less_the_square_of_the_mean_is_within_the_limit() -
         assert (error <= roundings(1000) * 2.0**-24 * ErrorScale.of(scale).sums).all()
 
 
-def test_a_subnormal_product_on_the_way_may_be_flushed_and_the_gradient_0() -> None:
-    """Where ScaleTensor * InputGradientTensor is 1e-40 and flushed, OutputGradientTensor is 0."""
+def test_a_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
+    """If ScaleTensor * InputGradientTensor is 1e-40 and flushed, OutputGradientTensor is 0."""
 
     def one(*values: float) -> Array:
         return np.array([values], np.float32)
@@ -192,8 +192,9 @@ def test_a_subnormal_product_on_the_way_may_be_flushed_and_the_gradient_0() -> N
     assert of_input.overflows.tolist() == [[False, True, False]]
 
 
-def test_a_scale_that_is_multiplied_early_may_overflow() -> None:
-    """The Scale is 3e38: times `x - Mean`, which is 3, it overflows; times a term near 0.1 not."""
+def test_a_product_with_the_scale_may_overflow_if_it_is_computed_early() -> None:
+    """The scale is 3e38. Its product with `x - Mean` (3) overflows, one with a term near 0.1 does
+    not."""
     tensor = np.array([[3, -3]], np.float32)
     descs: dict[str, tuple[int, ...]] = {
         f"Output{part}GradientTensor": (1, 2) for part in ("", "Scale", "Bias")

@@ -1,4 +1,5 @@
-"""Normalised elements have mean 0, variance 1 or norm 1; right kernels err within the limits."""
+"""Normalised elements have mean 0, variance 1 or norm 1; errors of right kernels are small
+enough."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_normalized_elements_have_a_mean_of_0_and_a_variance_of_1(
 
 
 @given(SEEDS, SIZES)
-def test_without_the_mean_the_mean_of_the_squares_is_1(seed: int, sizes: tuple[int, ...]) -> None:
+def test_without_use_mean_the_mean_of_the_squares_is_1(seed: int, sizes: tuple[int, ...]) -> None:
     tensor = uniform(seed, sizes)
     actual = normalized(tensor, (1, 3), UseMean=False).astype(np.float64)
     np.testing.assert_allclose(np.square(actual).mean((1, 3)), 1, rtol=1e-5)
@@ -94,7 +95,9 @@ def test_older_normalizations_are_special_forms_of_the_newest(
 
 
 @given(SEEDS, SIZES, st.integers(0, 3), st.sampled_from([1, 2]))
-def test_a_norm_becomes_1(seed: int, sizes: tuple[int, ...], axis: int, order: int) -> None:
+def test_lp_normalization_gives_a_norm_of_1(
+    seed: int, sizes: tuple[int, ...], axis: int, order: int
+) -> None:
     tensor = uniform(seed, sizes)
     actual = evaluate("LP_NORMALIZATION", tensor, Axis=axis, Epsilon=0.0, P=order)
     sums = (np.abs(actual.astype(np.float64)) ** order).sum(axis)
@@ -117,7 +120,7 @@ def test_a_norm_beyond_float16_is_its_largest_number_or_infinite(order: int) -> 
     assert (actual.sums < 9).all()
 
 
-def test_any_result_is_right_where_float16_has_no_digits_of_the_variance() -> None:
+def test_any_result_is_right_if_float16_has_no_digits_of_the_variance() -> None:
     tensor = np.full((1, 4), 2.0**-13, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": 2, "OutputTensor": output}
@@ -135,7 +138,7 @@ def test_a_single_element_gives_the_bias_and_nan_unless_epsilon_is_positive(epsi
     assert (formula == 7).all() if epsilon > 0 else np.isnan(formula).all()
     actual = normalized(tensor, (0,), "error_scale", **fields)
     assert (actual.sums < 1e38).all() or epsilon <= 0
-    # Only where the formula divides 0 by 0 may a device divide by the root of element + Epsilon.
+    # Only if the formula divides 0 by 0 may a device divide by the root of element + Epsilon.
     of_elements = np.where(tensor + epsilon > 0, bias, np.nan)
     others = [np.array_equal(other, of_elements, equal_nan=True) for other in actual.others]
     assert any(others) == (epsilon == 0)
@@ -222,7 +225,7 @@ def test_spans_hold_results_of_truncated_variances_beyond_float16() -> None:
 
 
 @pytest.mark.parametrize("operator", ["MEAN_VARIANCE_NORMALIZATION2", "LP_NORMALIZATION"])
-def test_between_the_divisors_beyond_float16_no_quotient_is_right(operator: str) -> None:
+def test_a_quotient_between_those_of_the_permitted_divisors_is_wrong(operator: str) -> None:
     tensor = np.array([[300, 500, 300, 500]], np.float16)
     output = TensorDesc(DataType.FLOAT16, tensor.shape)
     if operator == "LP_NORMALIZATION":
@@ -238,7 +241,7 @@ def test_between_the_divisors_beyond_float16_no_quotient_is_right(operator: str)
         assert np.logical_or.reduce(within).all() == expected
 
 
-def test_the_mean_of_squares_less_the_square_of_the_mean_is_within_the_limit() -> None:
+def test_a_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
     count = np.float32(1000)
     for seed in range(20):
         tensor = np.random.default_rng(seed).normal(3, 1, (1, 1000)).astype(np.float32)

@@ -46,7 +46,7 @@ def test_a_number_that_does_not_fit_becomes_what_directml_stores(
 
 @pytest.mark.parametrize("data_type", INTEGERS)
 @given(value=st.floats(width=32))
-def test_several_numbers_are_right_only_where_the_type_does_not_hold_the_value(
+def test_several_numbers_are_right_only_if_the_type_cannot_hold_the_value(
     data_type: DataType, value: float
 ) -> None:
     choices = [int(choice) for choice in possible_conversions(value, "FLOAT32", data_type.dtype)]

@@ -13,7 +13,7 @@ from dmlconf.reference.numbers.erf import erf, erfc
 
 
 @given(st.floats(allow_nan=False))
-def test_erf_is_that_of_the_mathematics_library(x: float) -> None:
+def test_erf_agrees_with_the_c_library(x: float) -> None:
     assert float(erf(np.array([x]))[0]) == pytest.approx(math.erf(x), rel=2**-50, abs=0)
 
 
@@ -24,11 +24,11 @@ def test_erf_is_exact_between_the_nodes_of_its_table() -> None:
 
 
 @given(st.floats(-30, 10.5))
-def test_erfc_has_the_digits_that_erf_lacks(x: float) -> None:
+def test_erfc_is_precise_for_small_results(x: float) -> None:
     assert float(erfc(np.array([x]))[0]) == pytest.approx(math.erfc(x), rel=2**-39, abs=0)
 
 
-def test_erfc_goes_to_its_limits() -> None:
+def test_erfc_of_large_numbers_is_0_or_2() -> None:
     values = np.array([-math.inf, -1e12, -20.3, 20.3, 1e12, math.inf, math.nan])
     np.testing.assert_array_equal(erfc(values), [2, 2, 2, 0, 0, 0, math.nan])
 

@@ -27,7 +27,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
-def test_the_bits_are_those_of_a_conversion_one_by_one(values: Array) -> None:
+def test_to_float16_gives_the_bits_of_numpys_conversion(values: Array) -> None:
     with np.errstate(all="ignore"):
         numbers = values[~np.isnan(values)]
         expected = np.array([np.float16(number) for number in numbers])

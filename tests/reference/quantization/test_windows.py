@@ -20,7 +20,9 @@ PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
 PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 
 
-def seen(tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, start: Any) -> Any:
+def elements_in_window(
+    tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, start: Any
+) -> Any:
     """Yield each index of the kernel with the element of a channel that it meets in a window."""
     for row, column in np.ndindex(*kernel):
         y = place[0] * strides[0] - start[0] + row * dilations[0]
@@ -32,7 +34,7 @@ def seen(tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, sta
 @settings(max_examples=examples(15))
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_convolution_adds_what_the_window_sees(
+def test_a_convolution_sums_the_products_in_the_window(
     groups: int, seed: int, strides: Any, dilations: Any, kernel: Any, start: Any
 ) -> None:
     random = np.random.default_rng(seed)
@@ -57,7 +59,9 @@ def test_a_convolution_adds_what_the_window_sees(
         for channel in range(2):
             tensor = values[batch, output // 2 * 2 + channel].astype(np.int64) - zero
             weights = filter_[output, channel].astype(np.int64) - zeros[output]
-            for at, value in seen(tensor, (row, column), kernel, strides, dilations, start):
+            for at, value in elements_in_window(
+                tensor, (row, column), kernel, strides, dilations, start
+            ):
                 expected[batch, output, row, column] += value * weights[at]
     assert actual.tolist() == expected.tolist()
 
@@ -66,7 +70,7 @@ def test_a_convolution_adds_what_the_window_sees(
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("include", [False, True])
 @pytest.mark.parametrize("data_type", [DataType.INT8, DataType.UINT8])
-def test_a_mean_is_that_of_what_the_window_sees(
+def test_an_average_is_the_mean_of_the_elements_in_the_window(
     data_type: DataType,
     include: bool,
     seed: int,
@@ -88,7 +92,7 @@ def test_a_mean_is_that_of_what_the_window_sees(
     assert np.all((lowest <= actual) & (actual <= highest))
     for _, channel, row, column in np.ndindex(*output.Sizes):
         tensor = (values[0, channel].astype(np.float64) - zero[0, channel]) * scale[0, channel]
-        window = seen(tensor, (row, column), kernel, strides, dilations, start)
+        window = elements_in_window(tensor, (row, column), kernel, strides, dilations, start)
         numbers = [value for _, value in window]
         count = kernel[0] * kernel[1] if include else len(numbers)
         if count:
@@ -102,7 +106,7 @@ def test_a_mean_is_that_of_what_the_window_sees(
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(1.0, True), (0.5, True), (0.3, False)])
-def test_means_are_exact_where_all_is_divided_by_powers_of_two(scale: float, exact: bool) -> None:
+def test_averages_are_exact_if_the_scale_is_a_power_of_two(scale: float, exact: bool) -> None:
     values = np.arange(12, dtype=np.int8).reshape(1, 1, 1, 12)
     one = np.array([scale], np.float32)
     tensors = values, one, None, one, None, TensorDesc(DataType.INT8, (1, 1, 1, 11))

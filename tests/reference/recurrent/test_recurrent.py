@@ -49,14 +49,14 @@ def sigmoid(x: Array) -> Array:
     return value
 
 
-@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize("with_peepholes", [False, True])
 @pytest.mark.parametrize("coupled", [False, True])
-def test_lstm_is_as_its_equations_say(seen: bool, coupled: bool) -> None:
+def test_lstm_agrees_with_its_equations(with_peepholes: bool, coupled: bool) -> None:
     x = random(1, STEPS, BATCH, INPUTS, seed=1)
     weight = random(1, 1, 4 * HIDDEN, INPUTS, seed=2)
     recurrence = random(1, 1, 4 * HIDDEN, HIDDEN, seed=3)
     start = random(1, 1, BATCH, HIDDEN, seed=4)
-    peepholes = random(1, 1, 1, 3 * HIDDEN, seed=5) if seen else None
+    peepholes = random(1, 1, 1, 3 * HIDDEN, seed=5) if with_peepholes else None
     sequence, last = computed(x, weight, recurrence, start, peepholes, coupled)
 
     by_i, by_o, by_f = np.split(np.zeros(3 * HIDDEN) if peepholes is None else peepholes.ravel(), 3)
@@ -82,7 +82,7 @@ def test_an_infinite_cell_has_no_effect_without_peepholes() -> None:
 
 
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
-def test_only_the_step_that_is_computed_first_multiplies_no_state(
+def test_only_the_first_computed_step_multiplies_no_state(
     direction: str,
 ) -> None:
     zeros = np.zeros((1, 2, 2, 1), np.float32)

@@ -24,7 +24,7 @@ def desc(array: Array) -> TensorDesc:
 
 
 @given(SEEDS, FUNCTIONS, MODES, st.integers(1, 3), st.booleans())
-def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
+def test_the_gradient_of_the_input_is_the_adjoint_of_roi_align1(
     seed: int, function: str, mode: str, samples: int, corners: bool
 ) -> None:
     """sum(InputGradientTensor * outputs) = sum(OutputGradientTensor * InputTensor)."""
@@ -57,7 +57,7 @@ def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
     np.testing.assert_allclose((actual * values).sum(), (gradients * outputs).sum(), atol=1e-9)
 
 
-def of_a_plane(gradients: Array, **fields: Any) -> Any:
+def plane_arguments(gradients: Array, **fields: Any) -> Any:
     """Return arguments of ROI_ALIGN_GRAD, by default for a plane 3 x - 2 y, 16 wide and 8 high."""
     y, x = np.mgrid[0:8, 0:16]
     arguments: dict[str, Any] = {
@@ -82,9 +82,11 @@ def of_a_plane(gradients: Array, **fields: Any) -> Any:
 
 
 @given(SEEDS, FUNCTIONS, MODES)
-def test_start_and_end_of_a_region_share_the_slope(seed: int, function: str, mode: str) -> None:
+def test_start_and_end_of_a_region_share_the_slope_of_a_plane(
+    seed: int, function: str, mode: str
+) -> None:
     gradients = np.random.default_rng(seed).integers(-9, 10, (1, 1, 3, 4)).astype(np.float64)
-    fields = of_a_plane(gradients, ReductionFunction=function, InterpolationMode=mode)
+    fields = plane_arguments(gradients, ReductionFunction=function, InterpolationMode=mode)
     (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
     across = 3 * 16 * (gradients * np.arange(4) / 8).sum()
     down = -2 * 8 * (gradients * np.arange(3)[:, np.newaxis] / 6).sum()
@@ -96,7 +98,7 @@ def test_start_and_end_of_a_region_share_the_slope(seed: int, function: str, mod
 def test_aligned_corners_leave_one_element_out(corners: bool, shares: tuple[float, ...]) -> None:
     gradients = np.array([0.0, 1.0]).reshape(1, 1, 1, 2)
     single = {"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": 1}
-    fields = of_a_plane(gradients, AlignRegionsToCorners=corners, **single)
+    fields = plane_arguments(gradients, AlignRegionsToCorners=corners, **single)
     fields |= {"InputPixelOffset": 0.0, "OutputPixelOffset": 0.0}
     (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
     width = 15 if corners else 16
@@ -104,8 +106,8 @@ def test_aligned_corners_leave_one_element_out(corners: bool, shares: tuple[floa
 
 
 def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
-    """The sample is at 0.5, computed from 3 / 3, below 1 if the reciprocal of 3 is rounded down."""
-    fields = of_a_plane(np.array([4.0, 0.0, 0.0]).reshape(1, 1, 1, 3))
+    """The sample is at 0.5, computed from 3 / 3: below 1 if the reciprocal of 3 is rounded down."""
+    fields = plane_arguments(np.array([4.0, 0.0, 0.0]).reshape(1, 1, 1, 3))
     fields |= {
         "InputTensor": None,
         "ROITensor": np.array([[0.5, 0, 3.5, 1]], np.float32),
@@ -122,8 +124,8 @@ def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
     assert least.ravel()[2:].tolist() == most.ravel()[2:].tolist() == [0, 0]
 
 
-def test_infinite_gradients_outside_leave_the_intervals_of_other_elements() -> None:
-    fields = of_a_plane(
+def test_infinite_gradients_outside_do_not_change_intervals_of_other_elements() -> None:
+    fields = plane_arguments(
         np.full((2, 1, 1, 1), 2.0, np.float32),
         ROITensor=np.array([[2.6, 1.2, 3.1, 1.9], [2.6, -5.7, 3.1, -5.1]], np.float32),
         BatchIndicesTensor=np.array([0, 0], np.uint32),
@@ -147,9 +149,9 @@ def interval_width(fields: dict[str, Any]) -> Array:
 
 
 @pytest.mark.parametrize("begin", [2.9, 3.0, 3.1])
-def test_a_linear_share_changes_little_where_a_sample_passes_an_element(begin: float) -> None:
+def test_the_interval_is_narrow_if_a_sample_is_near_an_element(begin: float) -> None:
     """The coordinates are products with a scale, so that none is exact."""
-    fields = of_a_plane(
+    fields = plane_arguments(
         np.full((1, 1, 1, 3), 8.0, np.float32),
         InputTensor=None,
         ROITensor=np.array([[begin, 2.0, begin + 6, 3.0]], np.float32),
@@ -166,7 +168,7 @@ def test_the_error_of_a_row_cancels_in_slopes_whose_changes_do() -> None:
     region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)
     widths = [
         interval_width(
-            of_a_plane(
+            plane_arguments(
                 np.array([4.0, 4.0 * sign, 4.0, 4.0 * sign]).reshape(1, 1, 1, 4),
                 InputTensor=image,
                 ROITensor=region,
@@ -181,18 +183,18 @@ def test_the_error_of_a_row_cancels_in_slopes_whose_changes_do() -> None:
 
 
 def test_gradients_of_other_regions_cancel_no_error() -> None:
-    one = of_a_plane(np.full((1, 1, 1, 1), 4.0, np.float32))
-    one |= {
+    single_region = plane_arguments(np.full((1, 1, 1, 1), 4.0, np.float32))
+    single_region |= {
         "InputTensor": None,
         "ROITensor": np.array([[1.3, 1.1, 9.7, 4.9]], np.float32),
         "OutputGradientTensor": TensorDesc(DataType.FLOAT32, (1, 1, 8, 16)),
         "OutputROIGradientTensor": None,
         "SpatialScaleX": 0.7,
     }
-    two = {
-        **one,
+    two_regions = {
+        **single_region,
         "InputGradientTensor": np.array([4.0, -4.0], np.float32).reshape(2, 1, 1, 1),
-        "ROITensor": one["ROITensor"].repeat(2, axis=0),
+        "ROITensor": single_region["ROITensor"].repeat(2, axis=0),
         "BatchIndicesTensor": np.array([0, 0], np.uint32),
     }
-    assert (interval_width(two) >= interval_width(one)).all()
+    assert (interval_width(two_regions) >= interval_width(single_region)).all()
