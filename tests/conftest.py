@@ -18,15 +18,17 @@ from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import collect_garbage_seldom
 from tests.forked import forked_workers
 
-# pytest rewrites 6,000 assertions each time, and each process that a test starts compiles dmlconf
-# again, unless Python may keep what it compiled; PYTHONDONTWRITEBYTECODE forbids that.
+# With the variable PYTHONDONTWRITEBYTECODE, Python stores no compiled modules. Without stored
+# modules, pytest rewrites all assertions each time, and each process that a test starts compiles
+# dmlconf again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 collect_garbage_seldom()
 
-# Hypothesis tries the same examples each time, so that no change is refused by bad luck: 60, so
-# that all unit tests take about two minutes. With `pytest --hypothesis-profile explore` it tries
-# 1,500 others, as many as a night has time for, and prints a seed for `--hypothesis-seed`.
+# Hypothesis tries the same 60 examples each time: the same, so that no change is refused by bad
+# luck, and 60, so that all unit tests take about two minutes. With `pytest --hypothesis-profile
+# explore` it tries 1,500 others, as many as a night has time for, and prints a seed for
+# `--hypothesis-seed`.
 settings.register_profile(
     "dmlconf", deadline=None, max_examples=60, database=None, derandomize=True
 )
@@ -87,7 +89,7 @@ def share(text: str) -> tuple[int, int]:
     return int(k), int(n)
 
 
-@pytest.hookimpl(trylast=True)  # After `-m` has chosen.
+@pytest.hookimpl(trylast=True)  # Runs after `-m` has selected tests.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that are not in the share."""
     if config.option.share is None:

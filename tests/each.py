@@ -1,4 +1,4 @@
-"""One test for many modules, operators or pages, which reports each of them that fails."""
+"""Make one test for many modules, operators or pages; it reports each one that fails."""
 
 from __future__ import annotations
 

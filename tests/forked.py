@@ -1,8 +1,8 @@
 """Start worker processes as copies of one that has imported what they need.
 
 A new process imports NumPy and dmlconf first, which takes ten times as long as the work that most
-tests have for it. Only processes that tests start through `multiprocessing`, on Linux, are copies;
-processes that they start as a command are not, nor are the workers of such a command.
+tests have for it. Only processes that tests start through `multiprocessing`, on Linux, are copies.
+A command that a test starts is a new process, and its workers are new processes too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Docstrings name only functions, fields and values that exist."""
+"""Docstrings name only functions, fields, values and paths that exist.
+
+What is tested is in the docstrings of `dmlconf/` and of the test modules in `tests/`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,12 @@ PACKAGE: Final = Path(dmlconf.__file__).parent
 NAME: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z]\w*_\w+)`")
 """A name of several words, such as `max_pooling2`; those of one word may be words of English."""
 
+TEST_MODULES: Final = Path(__file__).parent
+ROOT: Final = TEST_MODULES.parent
+PATH: Final = re.compile(
+    r"`((?:\.ci|\.github|cases|dmlconf|docs|lab|release|schemas|tests)/[^`]*)`"
+)
+"""A path from the root of the checkout, such as `dmlconf/limits.py`."""
 ELSEWHERE: Final = {"ge25519_has_small_order"}
 """Names of functions of other projects."""
 
@@ -61,3 +70,13 @@ def test_docstrings_name_only_what_exists() -> None:
         if name not in known | ELSEWHERE
     ]
     assert unknown == []
+
+
+def test_docstrings_of_test_modules_name_only_paths_that_exist() -> None:
+    missing = [
+        f"{file.relative_to(ROOT)}: {path}"
+        for file in TEST_MODULES.rglob("test_*.py")
+        for path in PATH.findall(file.read_text("utf-8").split('"""', 2)[1])
+        if not any(ROOT.glob(path))
+    ]
+    assert missing == []

@@ -1,4 +1,7 @@
-"""The language of constraints, matrices and `--where`: what it computes, and what it refuses."""
+"""The language of constraints, matrices and `--where`: what it computes, and what it refuses.
+
+The tested code is in `dmlconf/expressions.py`.
+"""
 
 from __future__ import annotations
 
@@ -80,22 +83,24 @@ def test_the_source_of_an_expression_is_one_line_with_even_spaces() -> None:
         ("same(())", True),
     ],
 )
-def test_evaluates(source: str, expected: Any) -> None:
+def test_an_expression_has_the_expected_value(source: str, expected: Any) -> None:
     assert value(source) == expected
 
 
-def test_every_function_is_evaluated_above() -> None:
-    cases = next(m for m in test_evaluates.pytestmark if m.name == "parametrize").args[1]
+def test_every_function_of_the_language_is_among_the_expected_values() -> None:
+    cases = next(
+        m for m in test_an_expression_has_the_expected_value.pytestmark if m.name == "parametrize"
+    ).args[1]
     called = {name for source, _ in cases for name in re.findall(r"(\w+)\(", source)}
     assert called >= FUNCTIONS.keys()
 
 
 @given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.integers(1, 9))
-def test_computes_as_python_does(a: int, b: int, c: int) -> None:
+def test_arithmetic_agrees_with_python(a: int, b: int, c: int) -> None:
     assert value("(a + b) * c - a // c + b % c", a=a, b=b, c=c) == (a + b) * c - a // c + b % c
 
 
-def test_reads_the_members_of_a_tensor() -> None:
+def test_members_of_a_tensor_can_be_read() -> None:
     assert value("T.Sizes[0] * T.DimensionCount", T=TENSOR) == 6
     assert value("T.DataType == 'FLOAT32' and T.OverlappingStrides", T=TENSOR) is True
     assert value("T.TotalTensorSizeInBytes == T.MinimumTensorSizeInBytes == 12", T=TENSOR) is True
@@ -103,7 +108,7 @@ def test_reads_the_members_of_a_tensor() -> None:
     assert value("T.GuaranteedBaseOffsetAlignment", T=TENSOR) == 0
 
 
-def test_names_are_those_it_needs_and_neither_functions_nor_bound_names() -> None:
+def test_names_of_an_expression_exclude_functions_and_bound_names() -> None:
     source = "all(axis < Input.DimensionCount for axis in Axes) and len(Sizes) == 1"
     assert Expression(source).names == {"Input", "Axes", "Sizes"}
 
@@ -168,12 +173,14 @@ def test_refuses_what_is_not_part_of_the_language(source: str, message: str) -> 
         ("str(1)", "cannot call str"),
     ],
 )
-def test_reports_why_it_has_no_value(source: str, message: str) -> None:
+def test_an_expression_without_a_value_is_reported_with_the_reason(
+    source: str, message: str
+) -> None:
     with pytest.raises(ExpressionError, match=re.escape(message)):
         value(source)
 
 
-def test_long_tuples_stay_bounded() -> None:
+def test_ones_gives_at_most_4096_values() -> None:
     assert len(value("ones(10000000000)")) == 4096
 
 
@@ -183,7 +190,7 @@ def test_a_value_may_shadow_a_function_but_is_still_checked() -> None:
         value("a * 2", a="text")
 
 
-def test_evaluating_leaves_the_names_as_they_are() -> None:
+def test_evaluating_does_not_change_the_namespace() -> None:
     names = namespace({"a": 1})
     before = dict(names)
     Expression("sum(b for b in (a, a))").evaluate(names)
@@ -217,7 +224,7 @@ def test_expressions_of_the_same_text_are_equal_and_can_be_pickled() -> None:
         ("sum((big, big))", "a number of more than 1024 bits"),
     ],
 )
-def test_bounds_work_and_results(source: str, message: str) -> None:
+def test_work_and_results_are_bounded(source: str, message: str) -> None:
     names = namespace({"x": (1,) * 40_000, "text": "a" * 40_000, "big": 2**1024 - 1})
     with pytest.raises(ExpressionError, match=re.escape(message)):
         Expression(source).evaluate(names)

@@ -1,4 +1,7 @@
-"""`tests/forked.py`: workers are forked from a prepared process, and else behave as new ones."""
+"""`tests/forked.py`: worker processes are copies of a prepared one, and behave like new ones.
+
+The tested code is in `tests/forked.py`.
+"""
 
 from __future__ import annotations
 

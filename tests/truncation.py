@@ -1,4 +1,4 @@
-"""Round toward zero, without the code of dmlconf that does so."""
+"""Round toward zero, independently of dmlconf's own code."""
 
 from __future__ import annotations
 

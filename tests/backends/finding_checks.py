@@ -68,7 +68,7 @@ class FindingChecks:
         assert _is_explained(verdict, finding) or is_fixed, verdict
 
     def check_defects(self, finding: Finding) -> None:
-        """Check that a further defect makes the example fail, and that the finding does not explain
+        """Check that a further defect fails the example, and that the finding does not explain
         it."""
         example = case(finding.example)
         outcome, right = self._outcome(example), run_case(example)

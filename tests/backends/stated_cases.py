@@ -1,4 +1,4 @@
-"""Make cases of another project's tests (ONNX's, WebNN's), with the outputs that these state."""
+"""Make cases of tests of other projects (ONNX, WebNN), with the outputs that the tests state."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def data_type(array: Array) -> DataType:
 
 
 def with_rank(array: Array, rank: int) -> Array:
-    """Return the array with `rank` dimensions, by sizes of 1 before its own."""
+    """Return the array with `rank` dimensions; sizes of 1 are added in front."""
     return array.reshape(*(1,) * (rank - array.ndim), *array.shape)
 
 
@@ -135,8 +135,7 @@ def along_axes(output: Array, sizes: Sequence[int], axes: Collection[int]) -> Ar
 
 
 def elements_of(field: str, arrays: Iterable[Array]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the tensors of an array field by name, such as `InputTensors[0]`, and the desc's
-    fields.
+    """Return tensors of an array field by name, such as `InputTensors[0]`, and the desc's fields.
 
     Args:
         field: `InputTensors` or `OutputTensors`.

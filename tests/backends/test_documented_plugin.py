@@ -1,4 +1,7 @@
-"""The example plugin in docs/backends.md runs cases and passes, and a mistake in it fails."""
+"""The example of a plugin in the documentation passes, and fails if a mistake is added.
+
+What is tested is in `docs/backends.md`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ CHOICE = "FLOAT32 and (layouts or documented)"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
-def test_the_documented_plugin_passes_and_a_mistake_in_it_fails(
+def test_the_documented_plugin_passes_and_fails_after_a_mistake_is_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)

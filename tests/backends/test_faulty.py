@@ -1,4 +1,7 @@
-"""The backend `faulty` gives the wrong results that its options ask for, or refuses the options."""
+"""The backend `faulty` gives the wrong results that its options ask for, or refuses the options.
+
+The tested code is in `dmlconf/backends/faulty/`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def array(data_type: DataType, *values: float) -> Array:
         (DataType.UINT4, [1, 0, 15], [15, 0, 1]),
     ],
 )
-def test_negated_changes_each_sign(
+def test_the_fault_negated_changes_the_sign_of_each_element(
     data_type: DataType, values: list[float], expected: list[float]
 ) -> None:
     actual = negated(array(data_type, *values), data_type)
@@ -56,7 +59,7 @@ def test_negated_changes_each_sign(
         (DataType.INT64, [2**62], [9223372036854774784]),
     ],
 )
-def test_scaled_multiplies_and_saturates(
+def test_the_fault_scaled_multiplies_elements_and_saturates_integers(
     data_type: DataType, values: list[float], expected: list[float]
 ) -> None:
     actual = scaled(array(data_type, *values), data_type, 2)

@@ -1,4 +1,7 @@
-"""A plugin that shares its name with another backend is refused, and both owners are named."""
+"""A plugin that shares its name with another backend is refused, and both owners are named.
+
+The tested code is in `dmlconf/backends/plugins.py`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def plugin_path(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join((str(tmp_path / "plugins"), inherited))}
 
 
-def test_two_plugins_of_one_name_are_refused_and_both_are_named(
+def test_two_plugins_with_the_same_name_are_refused_and_both_are_named(
     tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:
     install(tmp_path / "plugins", "acme-dml", "fast")

@@ -1,4 +1,7 @@
-"""Recordings, stored in a file for each operator or in a single file, are replayed and compared."""
+"""Recordings, stored in a file for each operator or in a single file, are replayed and compared.
+
+The tested code is in `dmlconf/backends/recording/store.py`.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,9 @@ def test_a_case_of_an_operator_without_a_file_breaks_down(
     assert outcome.message == "the recording has no such case"
 
 
-def test_only_the_files_of_the_cases_are_read(tmp_path: Path, tile: Case, fold: Case) -> None:
+def test_only_the_files_of_the_requested_operators_are_read(
+    tmp_path: Path, tile: Case, fold: Case
+) -> None:
     path = write_by_operator(tmp_path, refused(tile), refused(fold))
     part_path(path, "FOLD").write_bytes(b"no recording")
     store = StoredRecording(path)
@@ -88,7 +93,9 @@ def test_only_the_files_of_the_cases_are_read(tmp_path: Path, tile: Case, fold: 
         store.find(fold)
 
 
-def test_the_digest_covers_every_file(tmp_path: Path, tile: Case, fold: Case) -> None:
+def test_the_digest_of_a_recording_covers_every_file(
+    tmp_path: Path, tile: Case, fold: Case
+) -> None:
     path = write_by_operator(tmp_path, refused(tile), refused(fold))
     digests = {StoredRecording(path).digest()}
     write_by_operator(tmp_path, (fold, recording({})))
@@ -146,7 +153,7 @@ def test_a_recording_is_divided_into_one_part_for_each_operator() -> None:
     assert parts["FOLD"].environment == whole.environment
 
 
-def test_an_operators_file_does_not_depend_on_the_others() -> None:
+def test_the_file_of_an_operator_does_not_depend_on_other_operators() -> None:
     small = recording({"tile/a": REFUSED})
     large = recording({"tile/a": REFUSED, "fold/a": Outputs({"X": np.arange(9)})})
     assert recording_bytes(by_operator(small)["TILE"]) == recording_bytes(
@@ -158,7 +165,7 @@ def recording_of_values(*values: float) -> Recording:
     return recording({"tile/a": Outputs({"X": np.array(values, np.float32)})})
 
 
-def test_same_outcomes_are_equal_to_the_bit_and_of_the_same_case_digest() -> None:
+def test_outcomes_are_the_same_if_their_bits_and_case_digests_are_equal() -> None:
     first = recording_of_values(1.0, 0.0)
     assert same_outcomes(first, recording_of_values(1.0, 0.0))
     assert not same_outcomes(first, recording_of_values(1.0, -0.0))
@@ -179,7 +186,7 @@ def test_same_outcomes_are_equal_to_the_bit_and_of_the_same_case_digest() -> Non
         ({"adapter": None}, False),
     ],
 )
-def test_same_outcomes_are_of_the_same_device_and_options(
+def test_recordings_of_other_devices_or_options_have_other_outcomes(
     environment: dict[str, Any], same: bool
 ) -> None:
     assert same_outcomes(recording({}), recording({}, **environment)) is same
@@ -187,7 +194,7 @@ def test_same_outcomes_are_of_the_same_device_and_options(
     assert same_outcomes(recording({}), newer) is same
 
 
-def test_the_head_is_read_from_either_layout_of_a_recording_file(tmp_path: Path) -> None:
+def test_the_head_is_read_from_both_layouts_of_a_recording_file(tmp_path: Path) -> None:
     whole = recording({"a": REFUSED})
     path = tmp_path / "x.dmlrec"
     path.write_bytes(recording_bytes(whole))

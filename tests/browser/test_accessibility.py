@@ -1,4 +1,8 @@
-"""Pages are accessible, which the checker axe decides, and are no wider than their window."""
+"""Pages are accessible, which the checker axe decides, and are no wider than their window.
+
+The tested code is in `dmlconf/reports/runs/html.py`, `dmlconf/reports/comparisons/` and
+`dmlconf/reports/history/site.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The HTML report works in a real browser, such as its filters, links, groups and keys."""
+"""The HTML report works in a real browser, such as its filters, links, groups and keys.
+
+The tested code is in `dmlconf/reports/runs/html.py`.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +182,7 @@ def test_a_handle_in_the_address_opens_its_case(page: Page, report: str) -> None
 def test_the_copy_button_copies_the_command(browser: Browser, report: str, secure: bool) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    if not secure:  # As on a server without HTTPS.
+    if not secure:  # Pages of a server without HTTPS have no clipboard.
         page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     opened(page, report)
     command = page.locator("pre.command").first

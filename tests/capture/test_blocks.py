@@ -1,4 +1,7 @@
-"""A graph is split into blocks that share no node and together compute the same."""
+"""A graph is split into blocks that share no node and together compute the same values.
+
+The tested code is in `dmlconf/capture/blocks.py`.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def test_blocks_compute_the_same_values_as_the_whole_graph(tmp_path: Path, numbe
             np.testing.assert_array_equal(array, values.outputs[slot])
 
 
-def test_a_block_has_the_tensors_that_other_blocks_read_as_outputs() -> None:
+def test_tensors_that_other_blocks_read_are_outputs_of_a_block() -> None:
     whole = valid_case(graph_case(OPERATORS, 3, 1, 12))
     parts = parts_of(whole)
     found = blocks(parts, 2)

@@ -1,4 +1,8 @@
-"""The first node of a model whose output differs between two providers is found."""
+"""The first node of a model whose output differs between two providers is found.
+
+The tested code is in `dmlconf/capture/model_runs/first_difference.py` and
+`dmlconf/capture/model_runs/output_difference.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Inputs of ONNX models come from a file or are generated; users set sizes of open dimensions."""
+"""Inputs of ONNX models come from a file or are generated; users set sizes of open dimensions.
+
+The tested code is in `dmlconf/capture/model_runs/onnx_model.py`.
+"""
 
 from __future__ import annotations
 

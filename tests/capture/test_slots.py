@@ -1,4 +1,7 @@
-"""The buffers that an application binds to an initialiser are read for each of its operators."""
+"""The buffers that an application binds to an initialiser are read for each of its operators.
+
+The tested code is in `dmlconf/capture/hooking/slots.py`.
+"""
 
 from __future__ import annotations
 

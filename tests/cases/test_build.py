@@ -1,4 +1,7 @@
-"""Cases are built from their entries (desc, data, expectation); wrong entries are refused."""
+"""Cases are built from their entries (desc, data, expectation); wrong entries are refused.
+
+The tested code is in `dmlconf/cases/building/`.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ cases:
 """
 
 
-def test_builds_the_desc_the_data_and_the_expectation(tmp_path: Path) -> None:
+def test_a_case_is_built_with_its_desc_data_and_expectation(tmp_path: Path) -> None:
     case = built(tmp_path, TILE)
     assert case.desc == {
         "InputTensor": TensorDesc(DataType.FLOAT32, (2,)),
@@ -118,7 +121,7 @@ def test_absent_fields_are_none_and_their_count_is_0(tmp_path: Path) -> None:
         assert case.desc["RepeatsCount"] == 0
 
 
-def test_count_may_be_given_where_it_is_right(tmp_path: Path) -> None:
+def test_count_of_an_array_may_be_given_if_it_is_right(tmp_path: Path) -> None:
     text = changed(TILE, "Repeats: [2]", "RepeatsCount: 1\n      Repeats: [2]")
     assert built(tmp_path, text).desc["RepeatsCount"] == 1
 
@@ -159,7 +162,7 @@ def test_flags_are_named_with_the_prefix_or_without(
 
 
 @pytest.mark.parametrize("values", ["[[1, 2, 3], [4, 5, 6]]", "[1, 2, 3, 4, 5, 6]"])
-def test_values_are_nested_or_flat(tmp_path: Path, values: str) -> None:
+def test_values_of_a_tensor_may_be_nested_or_flat(tmp_path: Path, values: str) -> None:
     text = changed(
         TILE, "[2], DataType: FLOAT32, values: [1, 2]", f"[2, 3], DataType: INT8, values: {values}"
     )

@@ -1,4 +1,7 @@
-"""Case files may take tensor data from .npy files; unsuitable files are refused with the line."""
+"""Case files may take tensor data from .npy files; unsuitable files are refused with the line.
+
+The tested code is in `dmlconf/cases/building/files.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A handle is a short name of a case, such as cc9m8: safe in a shell and unique in a run."""
+"""A handle is a short name of a case, such as cc9m8: safe in a shell and unique in a run.
+
+The tested code is in `dmlconf/cases/handles.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def test_the_handle_of_an_identifier_does_not_change_between_versions() -> None:
     assert handles(["gemm/matrix[A=0]"]) == {"gemm/matrix[A=0]": "cc9m8"}
 
 
-def test_handles_in_a_run_differ_and_those_that_would_be_equal_are_longer(
+def test_handles_in_a_run_are_as_long_as_needed_to_differ(
     known: Mapping[str, str],
 ) -> None:
     assert len(set(known.values())) == len(NAMES)

@@ -1,4 +1,7 @@
-"""Case files are loaded, and all their problems are reported at once, each with its line."""
+"""Case files are loaded, and all their problems are reported at once, each with its line.
+
+The tested code is in `dmlconf/cases/loading/loader.py` and `dmlconf/cases/loading/discovery.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A matrix expands to the combinations of its parameters that meet `where`, all or pairwise."""
+"""A matrix expands to the combinations of its parameters that meet `where`, all or pairwise.
+
+The tested code is in `dmlconf/cases/loading/matrix.py`.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def identifiers(directory: Path, parameters: str, **entry: str) -> list[str]:
     return [name[len("tile/f[") : -1] for name in result]
 
 
-def test_first_parameter_changes_slowest(tmp_path: Path) -> None:
+def test_the_first_parameter_of_a_matrix_changes_slowest(tmp_path: Path) -> None:
     assert identifiers(tmp_path, VALUES) == ["A=1,B=x", "A=1,B=y", "A=2,B=x", "A=2,B=y"]
 
 
@@ -58,7 +61,7 @@ def test_case_has_its_parameters_and_its_identifier(tmp_path: Path) -> None:
         assert actual.desc["InputTensor"].Sizes == (case.parameters["A"],)
 
 
-def test_plan_is_the_same_every_time(tmp_path: Path) -> None:
+def test_the_plan_of_a_suite_is_the_same_every_time(tmp_path: Path) -> None:
     suite = load_suite([write(tmp_path, MATRIX)])
     assert list(suite.plan()) == list(suite.plan())
 
@@ -101,7 +104,7 @@ def test_let_defines_names_for_the_desc_from_earlier_names(tmp_path: Path) -> No
     assert sizes == [(4,), (12,)]
 
 
-def test_expressions_stand_anywhere_in_the_desc_and_the_expectation(tmp_path: Path) -> None:
+def test_expressions_may_stand_anywhere_in_the_desc_and_the_expectation(tmp_path: Path) -> None:
     text = """
     operator: TILE
     cases:

@@ -1,4 +1,7 @@
-"""`--quick` chooses a few cases that together cover data types, layouts and attribute values."""
+"""`--quick` chooses a few cases that together cover data types, layouts and attribute values.
+
+The tested code is in `dmlconf/cases/selecting/quick.py`.
+"""
 
 from __future__ import annotations
 

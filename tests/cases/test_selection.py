@@ -1,4 +1,8 @@
-"""Cases are selected by keywords (`-k`), tags, operators and other options."""
+"""Cases are selected by keywords (`-k`), tags, operators and other options.
+
+The tested code is in `dmlconf/cases/selecting/selection.py` and
+`dmlconf/cases/selecting/keywords.py`.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +57,15 @@ IDENTIFIERS = st.lists(WORDS, max_size=4).map("/".join)
 
 
 @given(FORMULAS, IDENTIFIERS)
-def test_keywords_agree_with_a_naive_model(formula: Formula, identifier: str) -> None:
+def test_keyword_expressions_agree_with_a_naive_evaluation(
+    formula: Formula, identifier: str
+) -> None:
     text, holds = formula
     assert keyword_matcher(text)(identifier.casefold()) == holds(identifier)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["and", "or"]), st.booleans(), WORDS), max_size=6))
-def test_and_binds_before_or_and_not_before_both(
+def test_not_binds_before_and_which_binds_before_or(
     terms: list[tuple[str, bool, str]],
 ) -> None:
     identifier = "gather/boundary/x[axis=1]"

@@ -2,6 +2,8 @@
 
 A tolerance may permit more than the operator's precision rule only if it states a reason. An origin
 says where expected values come from if they are not from DirectML's documentation.
+
+The tested code is in `dmlconf/cases/tolerance.py`.
 """
 
 from __future__ import annotations

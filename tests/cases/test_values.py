@@ -1,4 +1,7 @@
-"""Values in case files become tensors: rounded once, and refused outside the data type."""
+"""Values in case files become tensors: rounded once, and refused outside the data type.
+
+The tested code is in `dmlconf/cases/building/values.py`.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def test_one_number_makes_a_tensor_of_one_element() -> None:
     assert tensor_values(5, (1, 1), DataType.INT8).tolist() == [[5]]
 
 
-def test_whole_floats_are_integers() -> None:
+def test_floats_without_a_fraction_are_accepted_as_integers() -> None:
     assert tensor_values([1.0, 1e3, -0.0], (3,), DataType.INT32).tolist() == [1, 1000, 0]
 
 

@@ -1,4 +1,7 @@
-"""Cases are selected by conditions on their descs (`--where`)."""
+"""Cases are selected by conditions on their descs (`--where`).
+
+The tested code is in `dmlconf/cases/selecting/where.py`.
+"""
 
 from __future__ import annotations
 

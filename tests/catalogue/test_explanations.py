@@ -1,4 +1,7 @@
-"""Each constraint that a desc breaks is explained at the right field, with the values."""
+"""Each constraint that a desc breaks is explained at the right field, with the values.
+
+The tested code is in `dmlconf/catalogue/explanations.py`.
+"""
 
 from __future__ import annotations
 

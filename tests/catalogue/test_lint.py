@@ -1,4 +1,7 @@
-"""Mistakes in the catalogue's files are found, all at once; the bundled files have none."""
+"""Mistakes in the catalogue's files are found, all at once; the bundled files have none.
+
+The tested code is in `dmlconf/catalogue/lint.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The catalogue's operators agree with each other; levels, fields, enums and tensors are read."""
+"""The catalogue's operators agree with each other; levels, fields, enums and tensors are read.
+
+The tested code is in `dmlconf/catalogue/model.py`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def test_feature_levels_are_ordered_by_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4", "4.1", "4_1_0", "x4_1", "4_1 ", "4_1\n", "-4_1"])
-def test_feature_level_refuses_other_text(text: str) -> None:
+def test_parsing_a_feature_level_refuses_other_text(text: str) -> None:
     with pytest.raises(ValueError, match="is not a feature level such as 4_1"):
         FeatureLevel.parse(text)
 

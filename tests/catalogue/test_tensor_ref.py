@@ -1,4 +1,7 @@
-"""References to tensors are read from names, written as names, and replace a single tensor."""
+"""References to tensors are read from names, written as names, and replace a single tensor.
+
+The tested code is in `dmlconf/catalogue/tensor_ref.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf verify` accepts only allowed backends and keys; its report begins with both."""
+"""`dmlconf verify` accepts only allowed backends and keys; its report begins with both.
+
+The tested code is in `dmlconf/certification/acceptance.py`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plainly_verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate; only `more` can allow a backend."""
+    """Verify a certificate; a backend is allowed only if the options `more` allow it."""
     return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
 
 

@@ -1,6 +1,8 @@
 """`dmlconf certify` writes certificates or says why not, can continue, and `dmlconf sign` signs.
 
 A journal, `it.dmlcert.partial`, keeps the outcomes until the certificate is written.
+
+The tested code is in `dmlconf/certification/making.py` and `dmlconf/certification/journal.py`.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def test_equal_outputs_are_stored_once(folder: Path) -> None:
     assert len(stored) == sum(map(len, forgery.blobs.values()))
 
 
-def test_a_large_output_is_a_digest_and_a_sample_that_the_challenge_chooses(folder: Path) -> None:
+def test_the_challenge_chooses_the_stored_sample_of_a_large_output(folder: Path) -> None:
     elements = []
     for challenge in ((), ("--challenge", "1"), ("--challenge", "2")):
         output = taken_apart(certified(folder, *challenge)).line("/large")["outputs"][
@@ -241,7 +243,7 @@ def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None
     assert not list(folder.glob("it.dmlcert*"))
 
 
-def test_several_parties_sign_later_and_elsewhere(folder: Path) -> None:
+def test_several_parties_can_sign_a_certificate_later(folder: Path) -> None:
     certified(folder)
     assert "it is not signed" in spoken(verified(folder))
     assert verified(folder, "--key", "vendor.pub.pem").returncode == 3
@@ -307,7 +309,9 @@ def test_wrong_options_are_reported_and_give_their_exit_code(folder: Path) -> No
     assert dmlconf_here(folder, *arguments("-o", "it.dmlcert")).returncode == 3
 
 
-def test_verify_reports_a_damaged_certificate_and_one_of_other_cases(folder: Path) -> None:
+def test_verify_reports_a_damaged_certificate_and_a_certificate_of_other_cases(
+    folder: Path,
+) -> None:
     certified(folder)
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-100])
     cut = dmlconf_here(folder, "verify", "cut.dmlcert")

@@ -1,4 +1,7 @@
-"""Keys for certificates are made and read, work with OpenSSL, and are refused if weak."""
+"""Keys for certificates are made and read, work with OpenSSL, and are refused if weak.
+
+The tested code is in `dmlconf/certification/keys.py`.
+"""
 
 from __future__ import annotations
 

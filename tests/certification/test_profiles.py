@@ -1,4 +1,7 @@
-"""Profiles say which cases a certificate must have, and which verdicts it may have."""
+"""Profiles say which cases a certificate must have, and which verdicts it may have.
+
+The tested code is in `dmlconf/certification/profiles.py`.
+"""
 
 from __future__ import annotations
 

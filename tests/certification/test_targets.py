@@ -1,4 +1,8 @@
-"""A profile limits how many cases a certified backend may be unable to express."""
+"""A profile limits how many cases a certified backend may be unable to express.
+
+The tested code is in `dmlconf/certification/profiles.py` and
+`dmlconf/certification/verification.py`.
+"""
 
 from __future__ import annotations
 

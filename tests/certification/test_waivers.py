@@ -1,4 +1,7 @@
-"""A certificate may enclose waivers of a limited share of cases; verification judges them again."""
+"""A certificate may enclose waivers of a limited share of cases; verification judges them again.
+
+The tested code is in `dmlconf/certification/waived_limit.py` and `dmlconf/certification/replay.py`.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,7 @@ def test_a_waiver_whose_bound_is_exceeded_excuses_nothing(folder: Path) -> None:
     assert "by a-tenth-off (waivers.yaml:4)" in spoken(done)
 
 
-def test_a_certificate_with_too_many_waived_cases_does_not_hold(folder: Path) -> None:
+def test_a_certificate_with_too_many_waived_cases_fails_verification(folder: Path) -> None:
     done = suite.verified(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 1
     message = "waivers of the sender excuse 1 of 14 cases (7.14%), more than the 1% allowed"
@@ -125,7 +128,7 @@ def test_certify_with_too_many_waived_cases_gives_no_certificate(folder: Path) -
     assert "more than the 1% allowed" in done.stderr
 
 
-def test_a_certificate_in_which_every_case_is_waived_does_not_hold(
+def test_a_certificate_in_which_every_case_is_waived_fails_verification(
     tmp_path: Path,
 ) -> None:
     furnished(tmp_path)

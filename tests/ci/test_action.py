@@ -1,4 +1,7 @@
-"""The GitHub action (`action.yml`) fits its schema, and runs cases but no text of users as code."""
+"""The GitHub action (`action.yml`) fits its schema, and runs cases but no text of users as code.
+
+The tested code is in `action.yml` and `.github/action/`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the steps are r
     [("vendor.github-actions", ACTION), ("vendor.github-workflows", EXAMPLE)],
     ids=["action", "workflow"],
 )
-def test_the_file_fits_its_schema(schema: str, file: Path) -> None:
+def test_the_action_and_the_example_workflow_fit_their_schemas(schema: str, file: Path) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout
@@ -104,7 +107,7 @@ def test_a_run_that_passes_leaves_its_reports(tmp_path: Path) -> None:
 
 
 @pytest.mark.action
-def test_a_run_that_fails_fails_the_action_after_its_reports(tmp_path: Path) -> None:
+def test_a_failing_run_writes_its_reports_before_the_action_fails(tmp_path: Path) -> None:
     job = job_with(tmp_path, TILE, paths="my cases", backend="faulty:zeros")
     job.run()
     assert job.exit_codes["Run the cases"] == 0

@@ -1,4 +1,7 @@
-"""The workflow of a release builds the wheel, the notes, and a single file that runs (.pyz)."""
+"""The workflow of a release builds the wheel, the notes, and a single file that runs (.pyz).
+
+The tested code is in `release/` and `.github/workflows/release.yml`.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(source, folder / name)
     steps = {step["name"]: step["run"] for step in jobs()["build"]["steps"] if "run" in step}
-    assert next(iter(steps)) == "Install what builds"  # It is installed already.
+    assert next(iter(steps)) == "Install what builds"  # The tests have installed that already.
     assert list(steps)[-1] == "Try the single file"
     bin_folder = folder / "bin"
     bin_folder.mkdir()
@@ -189,7 +192,9 @@ def test_the_single_file_runs_from_the_cache_and_unpacks_once(
 
 @pytest.mark.wheel
 @pytest.mark.parametrize("place", ["cache", "off"])
-def test_a_failing_run_says_what_to_type(single_file: Path, cache: Path, place: str) -> None:
+def test_a_failing_run_of_the_single_file_says_how_to_start_dmlconf(
+    single_file: Path, cache: Path, place: str
+) -> None:
     options = ["run", "-o", "TILE", "--quick", "-j", "1", "-b", "faulty:negated"]
     options += ["--log", str(cache.parent / "log")]
     done = start(single_file, *options, DMLCONF_CACHE=place.replace("cache", str(cache)))
@@ -217,7 +222,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(single_file: Path, cache: 
 
 
 @pytest.mark.wheel
-def test_an_unsupported_python_is_told_which_ones_are_supported(
+def test_the_error_with_an_unsupported_python_names_the_supported_versions(
     single_file: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.pyz"

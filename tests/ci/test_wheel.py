@@ -1,4 +1,7 @@
-"""A wheel contains its suite already checked; a changed file or source causes a new check."""
+"""A wheel contains its suite already checked; a changed file or source causes a new check.
+
+The tested code is in `hatch_build.py` and `dmlconf/cases/loading/bundle.py`.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def loaded(package: Path, cache: str = "off") -> tuple[int, list[str]]:
     return int(count), read
 
 
-def test_a_wheel_holds_its_checked_suite_in_few_bytes(wheel: Path) -> None:
+def test_a_wheel_contains_its_checked_suite_in_less_than_3_mb(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         assert 0 < archive.getinfo(ARCHIVE).file_size < MOST_BYTES
 

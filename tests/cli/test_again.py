@@ -1,4 +1,7 @@
-"""Options that choose, repeat, time, show or save cases; options of other runners are explained."""
+"""Options that choose, repeat, time, show or save cases; options of other runners are explained.
+
+The tested code is in `dmlconf/cli/options/` and `dmlconf/cli/common/command.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Commands keep checked case files for later ones; `--no-cache` and DMLCONF_CACHE=off prevent
-this."""
+"""Commands keep checked case files for later; `--no-cache` and DMLCONF_CACHE=off prevent it.
+
+The tested code is in `dmlconf/cli/common/cache.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""If a model's outputs differ, `dmlconf capture` says what is suspect, or how to find it."""
+"""If a model's outputs differ, `dmlconf capture` says what is suspect, or how to find it.
+
+The tested code is in `dmlconf/cli/output/captured_difference.py`.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def test_the_suspect_follows_from_the_verdicts_on_dispatches(
     assert suspect in printed.err
 
 
-def test_a_capture_without_data_suggests_to_capture_them(
+def test_the_report_on_a_capture_without_data_suggests_capturing_data(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     report_difference(tmp_path, PROGRAM, has_dispatches=False)

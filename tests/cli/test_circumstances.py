@@ -1,4 +1,7 @@
-"""`--circumstances` is refused or reported, never ignored, if a backend has no circumstances."""
+"""`--circumstances` is refused or reported, never ignored, if a backend has no circumstances.
+
+The tested code is in `dmlconf/cli/options/circumstances.py`.
+"""
 
 from __future__ import annotations
 

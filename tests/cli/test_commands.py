@@ -1,4 +1,7 @@
-"""What `run`, `report`, `list`, `show`, `operators` and `validate` print and write to files."""
+"""What `run`, `report`, `list`, `show`, `operators` and `validate` print and write to files.
+
+The tested code is in `dmlconf/cli/commands/`.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +157,7 @@ def test_show_prints_which_constraint_is_broken(tmp_path: Path) -> None:
     assert "all(repeat > 0 for repeat in Repeats)" in done.stdout
 
 
-def test_show_prints_what_the_terms_of_a_broken_constraint_are(tmp_path: Path) -> None:
+def test_show_prints_what_each_name_in_a_broken_constraint_means(tmp_path: Path) -> None:
     case = "multihead_attention1/invalid/position-bias-one-too-large"
     actual = " ".join(dmlconf_here(tmp_path, "show", case).stdout.split())
     assert "position-bias-sizes: RelativePositionBiasTensor is None or" in actual
@@ -163,7 +166,7 @@ def test_show_prints_what_the_terms_of_a_broken_constraint_are(tmp_path: Path) -
     assert "HeadSize" not in actual
 
 
-def test_show_names_the_origin_of_what_a_case_expects(tmp_path: Path) -> None:
+def test_show_names_the_origin_of_the_values_that_a_case_expects(tmp_path: Path) -> None:
     name = write(tmp_path, TILE + "    origin: derived by hand\n")
     done = dmlconf_here(tmp_path, "show", "tile/tile/stated", name)
     assert done.returncode == 0, done.stderr
@@ -211,7 +214,9 @@ def test_operators_describes_a_rule_of_several_candidates(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["CONVOLUTION", "MULTIHEAD_ATTENTION1", "RESAMPLE3"])
-def test_operators_fits_80_columns_and_cuts_nothing_off(tmp_path: Path, name: str) -> None:
+def test_the_output_of_operators_fits_80_columns_and_nothing_is_cut_off(
+    tmp_path: Path, name: str
+) -> None:
     shown = dmlconf_here(tmp_path, "operators", name, COLUMNS="80").stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
@@ -227,7 +232,7 @@ def test_operators_fits_80_columns_and_cuts_nothing_off(tmp_path: Path, name: st
     assert "\n\ncases: " in shown
 
 
-def test_operators_indents_wrapped_lines(tmp_path: Path) -> None:
+def test_the_output_of_operators_indents_wrapped_lines(tmp_path: Path) -> None:
     shown = dmlconf_here(tmp_path, "operators", "CONVOLUTION", COLUMNS="80").stdout
     struct, _, rest = shown.partition("{")[2].partition("};")
     assert all(line.startswith("  ") for line in struct.strip("\n").splitlines())
@@ -237,14 +242,14 @@ def test_operators_indents_wrapped_lines(tmp_path: Path) -> None:
     assert "== (FilterTensor.Sizes[1] * GroupCount" in shown
 
 
-def test_operators_as_markdown_equals_the_table_of_the_documentation(tmp_path: Path) -> None:
+def test_the_output_of_operators_as_markdown_equals_the_documented_table(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text("utf-8")
     table = dmlconf_here(tmp_path, "operators", "--markdown").stdout
     assert table.count("\n") == len(operator_names()) + 2
     assert table in page
 
 
-def test_validate_counts_what_it_checked(tmp_path: Path) -> None:
+def test_validate_counts_the_files_cases_and_operators(tmp_path: Path) -> None:
     right = MIXED.replace("[1, 2, 3, .inf]", "[1, 2, 1, 2]")
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, right))
     known = len(operator_names())
@@ -302,7 +307,7 @@ def test_a_completion_script_is_printed_for_each_shell(tmp_path: Path, shell: st
     assert "dmlconf" in done.stdout
 
 
-def test_operators_and_cases_complete(tmp_path: Path) -> None:
+def test_shell_completion_suggests_operators_and_cases(tmp_path: Path) -> None:
     def completed(words: str, number: int) -> list[str]:
         done = dmlconf(
             tmp_path, _DMLCONF_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(number)

@@ -1,6 +1,8 @@
 """Options come from the configuration file, its profiles and the environment.
 
 `dmlconf config` shows which options are set, and where each comes from.
+
+The tested code is in `dmlconf/cli/common/configuration.py`.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ def test_the_old_spelling_of_a_profile_works_with_a_notice(folder: Path) -> None
     assert "use --config-profile reference" in done.stderr
 
 
-def test_a_profile_of_the_file_and_one_of_certificates_can_be_given_together(folder: Path) -> None:
+def test_a_profile_of_the_file_and_a_certification_profile_can_be_given_together(
+    folder: Path,
+) -> None:
     write(folder, name="documented.yaml")
     both = ["list", "documented.yaml", "--tag", "documented", "--config-profile", "reference"]
     assert dmlconf_here(folder, *both, "--profile", "6_4").returncode == 0

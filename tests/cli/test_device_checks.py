@@ -1,6 +1,9 @@
 """`dmlconf devices --check` shows the results of checks, and fails if a check fails.
 
 Adapters are simulated here; tests/lab runs real checks.
+
+The tested code is in `dmlconf/cli/pages/device_checks.py` and
+`dmlconf/backends/directml/check_processes.py`.
 """
 
 from __future__ import annotations

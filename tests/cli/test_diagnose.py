@@ -1,5 +1,7 @@
-"""`dmlconf diagnose` names the causes of failures, writes its findings to files, and reports
-errors."""
+"""`dmlconf diagnose` names causes of failures, writes findings to files, and reports errors.
+
+The tested code is in `dmlconf/cli/commands/results/diagnose.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Exit codes 0 to 6 and 70 occur for the reasons that the documented table gives."""
+"""Exit codes 0 to 6 and 70 occur for the reasons that the documented table gives.
+
+The tested code is in `dmlconf/cli/common/exit_codes.py` and `dmlconf/cli/options/run_exit_code.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What earlier runs computed of cases is cached, and used only for equal cases and recordings."""
+"""What earlier runs computed of cases is cached, and used only for equal cases and recordings.
+
+The tested code is in `dmlconf/judging/figure_cache.py`.
+"""
 
 from __future__ import annotations
 

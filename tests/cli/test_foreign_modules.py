@@ -1,4 +1,7 @@
-"""Modules in the working folder are never executed, even if named like those dmlconf imports."""
+"""Modules in the working folder are never executed, even if named like those dmlconf imports.
+
+The tested code is in `dmlconf/cli/entry_point.py`.
+"""
 
 from __future__ import annotations
 

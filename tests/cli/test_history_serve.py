@@ -1,4 +1,7 @@
-"""`dmlconf history serve` shows pages to those who have the token, until Ctrl-C ends it."""
+"""`dmlconf history serve` shows pages to those who have the token, until Ctrl-C ends it.
+
+The tested code is in `dmlconf/cli/server/`.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +130,7 @@ def test_a_database_that_cannot_be_read_is_reported_without_a_traceback(
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start the server, and end it after the block; give its process and its first line."""
+    """Start the server, and end it after the block; yield its process and first line of output."""
     command = [*DMLCONF, "history", "serve", "--database", str(folder / "h.sqlite"), *options]
     process = subprocess.Popen(
         command,

@@ -1,4 +1,7 @@
-"""`dmlconf record` without `-o` writes expected values into a case file, or renews recordings."""
+"""`dmlconf record` without `-o` writes expected values into a case file, or renews recordings.
+
+The tested code is in `dmlconf/cli/runs/into_case.py` and `dmlconf/cases/writing/insertion.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The plan of a run is freed before its reports are made, because both can be large.
 
 Only cases outside the bundled suite are kept, for the hints in reports.
+
+The tested code is in `dmlconf/cli/runs/run_target.py` and `dmlconf/cli/output/hints.py`.
 """
 
 from __future__ import annotations

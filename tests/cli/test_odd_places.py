@@ -1,4 +1,7 @@
-"""Paths that are too long or not UTF-8, deleted folders, pipes and devices cause no crash."""
+"""Paths that are too long or not UTF-8, deleted folders, pipes and devices cause no crash.
+
+The tested code is in `dmlconf/documents/files.py` and `dmlconf/cli/output/files.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`dmlconf record` writes recordings, which runs replay and compare with."""
+"""`dmlconf record` writes recordings, which runs replay and compare with.
+
+The tested code is in `dmlconf/cli/commands/writing/record.py` and
+`dmlconf/expectations/recorder.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """A configuration file in a stranger's checkout must be allowed before it can do harm.
 
 `dmlconf config allow` permits it to load code, to reach the network, and to write elsewhere.
+
+The tested code is in `dmlconf/cli/common/trust.py`.
 """
 
 from __future__ import annotations
@@ -147,7 +149,7 @@ def test_option_trust_config_allows_the_file_for_one_run(checkout: Path) -> None
     assert run(checkout).returncode == 3
 
 
-def test_the_file_cannot_trust_itself(checkout: Path) -> None:
+def test_the_file_cannot_grant_its_own_permission(checkout: Path) -> None:
     configured(checkout, "trust-config = true")
     done = run(checkout)
     assert done.returncode == 3

@@ -1,4 +1,8 @@
-"""`dmlconf validate` finds expectations that the reference contradicts, before anything runs."""
+"""`dmlconf validate` finds expectations that the reference contradicts, before anything runs.
+
+The tested code is in `dmlconf/cli/commands/writing/validate.py` and
+`dmlconf/expectations/checked.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Which files commands write, replace and remove; and NaN is refused as a limit."""
+"""Commands write, replace and remove only the files that they may; a limit of NaN is refused.
+
+The tested code is in `dmlconf/cli/output/preflight.py`, `dmlconf/cli/output/files.py` and
+`dmlconf/cli/common/logs.py`.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +33,14 @@ def test_two_outputs_to_the_same_file_are_refused(tmp_path: Path, arguments: lis
     assert not (tmp_path / "x").exists()
 
 
-def test_a_report_does_not_replace_the_log_it_is_made_from(tmp_path: Path) -> None:
+def test_a_report_does_not_replace_the_log_from_which_the_report_is_made(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "log.jsonl")
     done = dmlconf_here(tmp_path, "report", "log.jsonl", "--report", "json:log.jsonl")
     assert done.returncode == 2
     assert read_log(tmp_path / "log.jsonl").verdicts
 
 
-def test_a_report_file_for_two_backends_is_refused(tmp_path: Path) -> None:
+def test_a_report_with_a_file_name_is_refused_if_two_backends_run(tmp_path: Path) -> None:
     backends = ["-b", "numpy", "-b", "faulty:zeros"]
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--report", "json:x")
     assert done.returncode == 2
@@ -124,14 +128,14 @@ def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_report_may_replace_a_report_and_a_log_a_log(tmp_path: Path) -> None:
+def test_a_report_may_replace_a_report_and_a_log_may_replace_a_log(tmp_path: Path) -> None:
     reports = [f"--report={name}:x-{name}" for name in ("json", "junit", "markdown", "svg", "text")]
     for _ in range(2):
         done = dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "x.jsonl", *reports)
         assert done.returncode == 0, done.stderr
 
 
-def test_other_commands_overwrite_neither_case_files_nor_logs(tmp_path: Path) -> None:
+def test_commands_other_than_run_overwrite_neither_case_files_nor_logs(tmp_path: Path) -> None:
     write(tmp_path)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 0
     record = ("record", "tile.yaml", "-b", "numpy", "-o")
@@ -163,7 +167,7 @@ def test_other_commands_overwrite_neither_case_files_nor_logs(tmp_path: Path) ->
     ],
 )
 @pytest.mark.parametrize(("number", "code"), [("2", 6), ("3", 1)])
-def test_a_log_that_something_else_changes_is_not_reported_from(
+def test_no_report_is_made_from_a_log_that_something_else_has_changed(
     tmp_path: Path, change: str, problem: str, number: str, code: int
 ) -> None:
     write(tmp_path, CHANGED.replace("LAST", number))

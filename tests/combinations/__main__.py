@@ -32,7 +32,7 @@ _HEAD = """\
 
 
 def make(folder: str) -> None:
-    """Add cases to the file of one operator, and print some pairs for which none was found."""
+    """Add cases to the file of one operator, and print some pairs for which no case was found."""
     begun = time.monotonic()
     path = cases_directory() / folder / "combinations.yaml"
     entry = operator(folder)

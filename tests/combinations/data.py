@@ -17,7 +17,7 @@ _FROM_INFINITY: Final = 4
 
 
 def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[str, Any]:
-    """Return the fill that gives a tensor data of a class, as a case file has it.
+    """Return the fill that gives a tensor data of a class, as it is written in a case file.
 
     Args:
         tensor: the tensor.

@@ -46,7 +46,7 @@ _VARIED = 3
 unchanged."""
 
 _MOST_TRIED = 200
-"""Drafts in which `add_rare_values` tries a value that no draft has."""
+"""The number of drafts in which `add_rare_values` tries a value that no draft has."""
 
 _FAILURES = 6
 """After this many pairs without a case, the search gives up a value that no case has."""
@@ -58,7 +58,7 @@ _Values = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class _Made:
+class _MadeDraft:
     """A draft that has a missing pair.
 
     Attributes:
@@ -118,7 +118,7 @@ class _Search:
             return None
 
     def add_rare_values(self) -> None:
-        """Add a draft for each value of a missing pair that no draft has, where one is found."""
+        """Add a draft for each value of a missing pair that no draft has, if one is found."""
         wanted = dict.fromkeys(each for pair in self.missing for each in pair)
         for name, value in wanted:
             at = self.at[name]
@@ -130,7 +130,7 @@ class _Search:
                     self.drafts.append(found)
                     break
 
-    def pairs(self, pair: Combination, made: _Made) -> list[Combination]:
+    def pairs(self, pair: Combination, made: _MadeDraft) -> list[Combination]:
         """Return which missing pairs count as covered by a case that was made for `pair`.
 
         Data of -infinity alone often give NaN in every element, which shows no other mistake: only
@@ -157,13 +157,13 @@ class _Search:
                 return other, found
         return None
 
-    def made(self, pair: Combination) -> _Made | None:
-        """Return a draft that has a missing pair, and as many others as can be found.
+    def made(self, pair: Combination) -> _MadeDraft | None:
+        """Return a draft that has a missing pair, and as many other missing pairs as can be found.
 
         Its outputs show only gross mistakes if no draft that shows others is found.
         """
         wanted = dict(pair)
-        gross: _Made | None = None
+        gross: _MadeDraft | None = None
         had: list[tuple[Draft, _Values]] = []
 
         def rank(each: tuple[Draft, _Values]) -> tuple[int, int, int]:
@@ -184,21 +184,21 @@ class _Search:
                     for mild in (0, 1, 2) if made.data_class == "special" else (0, 1):
                         each = replace(made, mild=mild)
                         if self.judges(each) and self.values(each) == values:
-                            return _Made(each, values)
+                            return _MadeDraft(each, values)
                 found = None if "data" in wanted else self.with_other_data(*current, kept)
                 if found is not None:
-                    return _Made(*found)
+                    return _MadeDraft(*found)
                 had.append(current)
                 if gross is None:
                     for made, values in candidates:
                         if gross is None and self.shows_gross_mistakes(made):
-                            gross = _Made(made, values, gross=True)
+                            gross = _MadeDraft(made, values, gross=True)
         for current in had[:_VARIED]:
             for draft, values in self.varied(*current, set(wanted)):
                 if self.judges(draft):
-                    return _Made(draft, values)
+                    return _MadeDraft(draft, values)
                 if gross is None and self.shows_gross_mistakes(draft):
-                    gross = _Made(draft, values, gross=True)
+                    gross = _MadeDraft(draft, values, gross=True)
         return gross
 
     def having(
@@ -236,8 +236,7 @@ class _Search:
     def with_other_data(
         self, draft: Draft, values: _Values, kept: set[str]
     ) -> tuple[Draft, _Values] | None:
-        """Return the draft with data whose outputs show mistakes; IS_NAN, for example, needs a
-        NaN."""
+        """Return the draft with data whose outputs show mistakes; IS_NAN, say, needs a NaN."""
         parameter = next((each for each in self.parameters if each.name == "data"), None)
         for value in _TELLING if parameter is not None else ():
             if parameter is not None and value in parameter.values:
@@ -261,7 +260,7 @@ class _Search:
         return not judges_nothing(case) and fails_wrong_results(case, changes) and notices(case)
 
     def shows_gross_mistakes(self, draft: Draft) -> bool:
-        """Return whether the data of a draft fit its tensors, and it shows gross mistakes."""
+        """Return whether the data of a draft fit its tensors and show gross mistakes."""
         try:
             case = case_of(self.operator, draft).with_inputs()
         except (ValueError, OverflowError):
@@ -312,7 +311,7 @@ class _Search:
 def covering(
     coverage: CombinationCoverage, drafts: Sequence[Draft], pool: Pool, most: int
 ) -> tuple[list[Draft], list[Combination]]:
-    """Return at most `most` drafts that cover missing pairs, and pairs for which none was found."""
+    """Return drafts that cover missing pairs, at most `most`, and pairs that got no draft."""
     search = _Search(coverage, drafts, pool)
     found: list[Draft] = []
     failed: list[Combination] = []

@@ -1,4 +1,7 @@
-"""Of three runs of the same cases, the outlier is found: the run that alone fails or passes."""
+"""Of three runs of the same cases, the outlier is found: the run that alone fails or passes.
+
+The tested code is in `dmlconf/comparison/outliers.py`.
+"""
 
 from __future__ import annotations
 

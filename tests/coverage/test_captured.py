@@ -1,4 +1,7 @@
-"""Coverage of captured cases: operators and pairs of nodes that they use, or that only they use."""
+"""Coverage of captured cases: operators and pairs of nodes that they use, or that only they use.
+
+The tested code is in `dmlconf/coverage/captured.py`.
+"""
 
 from __future__ import annotations
 

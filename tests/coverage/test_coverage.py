@@ -1,4 +1,7 @@
-"""Coverage says which documented parts of an operator a suite has cases for, and which not."""
+"""Coverage says which documented parts of an operator a suite has cases for, and which not.
+
+The tested code is in `dmlconf/coverage/measure.py`.
+"""
 
 from __future__ import annotations
 

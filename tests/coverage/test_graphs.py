@@ -1,4 +1,7 @@
-"""Coverage of graphs counts pairs of operators of which one feeds the other, and all nodes."""
+"""Coverage of graphs counts pairs of operators of which one feeds the other, and all nodes.
+
+The tested code is in `dmlconf/coverage/graphs.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """A condition over unknown sizes and data types is impossible only if it is always false.
 
 `Several` stands for any number of at least 2, and `Any` for any number of at least 1.
+
+The tested code is in `dmlconf/coverage/combinations/open_numbers.py`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ __all__ = ["InProcessBench"]
 
 
 class InProcessBench(Bench):
-    """Runs cases on a `faulty:` backend that ends no process; the reference judges them."""
+    """Runs cases on a backend `faulty:...` that ends no process; the reference judges them."""
 
     def __init__(self, backend: str, device: Backend | None = None) -> None:
         """Choose what runs the cases.

@@ -1,4 +1,7 @@
-"""A diagnosis reproduces a failure, names its cause (the culprit), and writes a folder of files."""
+"""A diagnosis reproduces a failure, names its cause (the culprit), and writes a folder of files.
+
+The tested code is in `dmlconf/diagnosis/diagnose.py`.
+"""
 
 from __future__ import annotations
 

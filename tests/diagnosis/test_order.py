@@ -1,6 +1,8 @@
 """`diagnose --order` finds the earlier cases after which a case fails.
 
 The tests run a plugin that keeps state from one case to the next, in real processes.
+
+The tested code is in `dmlconf/diagnosis/order.py` and `dmlconf/cli/runs/order.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """A graph compiler may rewrite a graph wrongly; the diagnosis names the wrong rewrite.
 
 A rewrite is named if it gives exactly the wrong outputs of the device.
+
+The tested code is in `dmlconf/diagnosis/rewritten.py`.
 """
 
 from __future__ import annotations

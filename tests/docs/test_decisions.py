@@ -1,4 +1,7 @@
-"""The pages of `docs/decisions/` have numbers and dates, and the index lists each of them."""
+"""The pages of `docs/decisions/` have numbers and dates, and the index lists each of them.
+
+What is tested is in `docs/decisions/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pages that the program writes, and tutorials, are up to date, and links between files work."""
+"""Pages that the program writes, and tutorials, are up to date, and links between files work.
+
+The tested code is in `tests/docs/`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
-def test_the_commands_of_a_tutorial_print_what_it_shows(tutorial: Path) -> None:
+def test_the_commands_of_a_tutorial_print_what_the_tutorial_shows(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
     assert stable_lines(rerun(page)) == stable_lines(page)
     # The tutorial shows a run that fails and one that passes, so its output is not trivial.
@@ -32,7 +35,7 @@ def test_the_commands_of_a_tutorial_print_what_it_shows(tutorial: Path) -> None:
 
 @pytest.mark.lab
 @pytest.mark.parametrize("tutorial", LAB_TUTORIALS, ids=lambda path: path.stem)
-def test_the_commands_of_a_lab_tutorial_print_what_it_shows(tutorial: Path) -> None:
+def test_the_commands_of_a_lab_tutorial_print_what_the_tutorial_shows(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
     assert stable_lines(rerun(page)) == stable_lines(page)
     assert re.search("^PASSED: ", page, re.M)

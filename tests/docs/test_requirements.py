@@ -1,4 +1,7 @@
-"""The page about requirements says what `pyproject.toml` declares, and CI compares versions."""
+"""The page about requirements says what `pyproject.toml` declares, and CI compares versions.
+
+What is tested is in `docs/requirements.md` and `.ci/versions.py`.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def test_the_page_has_the_newest_python_of_the_classifiers() -> None:
     assert f"| Python | 3.{min(map(int, versions))} | 3.{max(map(int, versions))} |" in page
 
 
-def test_ci_compares_the_page_with_what_it_installed(tmp_path: Path) -> None:
+def test_ci_compares_the_page_with_the_installed_versions(tmp_path: Path) -> None:
     for name in (".ci/versions.py", "docs/requirements.md"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())

@@ -54,14 +54,13 @@ _STAND_INS: Final = (
     (r"(run logs|cache) +[0-9,]+ (files )?in (\S+), [0-9.]+ MB", r"\1 in \3"),
     (r" +[0-9.]+ (m|µ)?s\b", " TIME"),
     (r"run-[0-9T.]+-[0-9]+\.jsonl", "LOG"),
-    (r" +", " "),  # Columns are wider where times are longer.
+    (r" +", " "),  # Columns are wider if times are longer.
     (r"─+|-{3,}", "─"),
 )
 
 
 def rerun(page: str) -> str:
-    """Run the page's commands in order in an empty folder, and return the page with the new
-    output."""
+    """Run a page's commands in order in an empty folder; return the page with the new output."""
     with TemporaryDirectory() as name:
         folder = Path(name).resolve() / "here"
         folder.mkdir()

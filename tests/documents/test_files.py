@@ -1,4 +1,7 @@
-"""Files are read up to a limit, whatever size they claim to have."""
+"""Files are read up to a limit, whatever size they claim to have.
+
+The tested code is in `dmlconf/documents/files.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Problems in files are shown with line, caret and hint; strange characters are escaped."""
+"""Problems in files are shown with line, caret and hint; strange characters are escaped.
+
+The tested code is in `dmlconf/documents/problems.py`.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ def test_caret_stands_under_its_column_after_escaped_characters() -> None:
     assert rows[1][rows[2].index("^")] == "X"
 
 
-def test_caret_ends_with_the_line() -> None:
+def test_the_caret_does_not_extend_beyond_the_line() -> None:
     rows = str(Problem(Path("a"), "m", 1, 4, "abcdef", 99)).split("\n")
     assert rows[2] == "       |    ^^^"
 

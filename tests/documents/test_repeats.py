@@ -1,4 +1,7 @@
-"""JSON trees are stored with equal parts written once; reading makes one object of equal parts."""
+"""JSON trees are stored with equal parts written once; reading makes one object of equal parts.
+
+The tested code is in `dmlconf/documents/repeats.py`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
     assert sizes is first["Sizes"]
 
 
-def test_parts_far_apart_are_found() -> None:
+def test_equal_parts_far_apart_are_found() -> None:
     tree = [[number % 30] for number in range(90)]
     parts = without_repeats(tree)
     assert len(parts) == 30 + 30 + 1

@@ -1,4 +1,7 @@
-"""The cache of JSON files gives back what was put in, and ignores damaged and foreign entries."""
+"""The cache of JSON files gives back what was put in, and ignores damaged and foreign entries.
+
+The tested code is in `dmlconf/documents/store.py`.
+"""
 
 from __future__ import annotations
 

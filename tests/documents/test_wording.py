@@ -1,4 +1,7 @@
-"""Counts agree with their nouns, and lists that are cut off say how much is missing."""
+"""Counts agree with their nouns, and lists that are cut off say how much is missing.
+
+The tested code is in `dmlconf/documents/wording.py`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def test_a_list_that_is_cut_off_says_how_many_more_there_are() -> None:
     assert first_lines("abc", 2) == ["  a", "  b", "  and 1 more"]
 
 
-def test_a_hint_names_the_most_similar_name_or_else_all() -> None:
+def test_a_hint_gives_the_most_similar_name_or_all_names_if_none_is_similar() -> None:
     assert name_hint("GEM", ["GRU", "GEMM"]) == "did you mean GEMM?"
     assert name_hint("axis", ["Axis"], mark="`") == "did you mean `Axis`?"
     assert name_hint("zzz", ["GRU", "GEMM"]) == "one of GRU, GEMM"

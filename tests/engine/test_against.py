@@ -1,4 +1,7 @@
-"""`--against` gives expected outcomes, chosen so that no backend is judged by its own results."""
+"""`--against` gives expected outcomes, chosen so that no backend is judged by its own results.
+
+The tested code is in `dmlconf/engine/against.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""If worker processes build, run and judge cases, the log is the same as with one process."""
+"""If worker processes build, run and judge cases, the log is the same as with one process.
+
+The tested code is in `dmlconf/engine/parallel.py`.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def without_time(log: RunLog) -> list[Verdict]:
     return [verdict.ran(seconds=0.0) for verdict in log.verdicts]
 
 
-def test_the_log_of_two_processes_equals_that_of_one(tmp_path: Path) -> None:
+def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Path) -> None:
     planned = [*plan(tmp_path), *many(tmp_path, 200)]
     alone = logged(tmp_path, planned, jobs=1)
     together = logged(tmp_path, planned)

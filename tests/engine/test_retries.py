@@ -1,4 +1,7 @@
-"""With `--retries` a failing case runs again, and fails even if it passes then."""
+"""With `--retries` a case that fails runs again; its status is `failed` even if it then passes.
+
+The tested code is in `dmlconf/engine/retries.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ FIRST, *OTHERS = [planned.identifier for planned in PLAN]
 
 
 class Judge:
-    """Judges all cases as passed but one, which has a letter for each run: f fails, p passes."""
+    """Judges every case as passed, except one that has a letter for each run: f fails, p passes."""
 
     def __init__(self, case: str, statuses: str) -> None:
         self.orders: list[list[str]] = []

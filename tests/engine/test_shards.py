@@ -1,4 +1,7 @@
-"""`--shard K/N` divides a suite into N parts, with each case in exactly one of them."""
+"""`--shard K/N` divides a suite into N parts, with each case in exactly one of them.
+
+The tested code is in `dmlconf/engine/shards.py`.
+"""
 
 from __future__ import annotations
 

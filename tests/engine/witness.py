@@ -40,7 +40,7 @@ cases:
 
 
 class Witness:
-    """The reference; each fiftieth case takes longer."""
+    """The reference; every fiftieth case takes longer."""
 
     def __init__(self) -> None:
         self._notes = os.open(os.environ[FILE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -1,4 +1,7 @@
-"""Deviations of a target waive what its specification leaves open, and nothing else."""
+"""Deviations of a target waive what its specification leaves open, and nothing else.
+
+The tested code is in `dmlconf/excuses/deviations.py`.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,7 @@ cases:
 """
 
 
-def test_a_fused_activation_of_nan_may_be_nan_and_one_of_a_number_may_not(tmp_path: Path) -> None:
+def test_only_a_fused_activation_of_nan_may_be_nan(tmp_path: Path) -> None:
     file = tmp_path / "gemm.yaml"
     file.write_text(FUSED, encoding="utf-8")
     [planned] = load_suite([file]).plan()

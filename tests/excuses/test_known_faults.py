@@ -1,4 +1,7 @@
-"""A failure that a known fault explains is waived, in the fault's versions of DirectML."""
+"""A failure that a known fault explains is waived, in the fault's versions of DirectML.
+
+The tested code is in `dmlconf/excuses/known_faults.py`.
+"""
 
 from __future__ import annotations
 
@@ -190,7 +193,9 @@ def test_a_fault_of_a_node_concerns_only_graphs_with_such_a_node(tmp_path: Path)
     assert not replace(FAULT, node=anywhere).concerns(case(tmp_path))
 
 
-def test_a_fault_of_one_circumstance_waives_no_failure_outside_it(tmp_path: Path) -> None:
+def test_a_fault_with_a_circumstance_waives_only_failures_in_that_circumstance(
+    tmp_path: Path,
+) -> None:
     fault = replace(FAULT, circumstance="aliased")
     stated = case(tmp_path)
     assert verdict(fault, stated, WRONG).status is Status.FAILED
@@ -228,11 +233,11 @@ def test_each_version_has_its_own_faults(tmp_path: Path) -> None:
     assert names_in("1.7.9") == {"wrong-there"}
     assert names_in("1.8.1") == names_in("1.9.1") == {"wrong-there", "not-in-a-graph"}
     assert names_in("1.13.1") == {"wrong-there"}
-    # A version newer than all tested ones is taken to have none.
+    # A version newer than all tested ones is assumed to have no faults.
     assert names_in("1.14.2") == set()
 
 
-def test_how_directml_compiles_and_its_version_are_kept() -> None:
+def test_known_faults_keep_the_version_and_how_directml_compiles() -> None:
     assert not known_faults(directml("1.9.0")).as_graph
     assert known_faults(directml("1.9.0", compile="graph")).as_graph
     assert known_faults(directml("1.9.0")).version == "1.9.0"

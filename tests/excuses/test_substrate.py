@@ -1,4 +1,7 @@
-"""Failures by limits of the substrate (the software below DirectML) count as unsupported."""
+"""Failures by limits of the substrate (the software below DirectML) count as unsupported.
+
+The tested code is in `dmlconf/excuses/substrate.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Findings and deviations of WebNN explain results of Chromium 153, and no other wrong results."""
+"""Findings and deviations of WebNN explain results of Chromium 153, and no other wrong results.
+
+What is tested is in `schemas/findings/`, `schemas/targets/` and `dmlconf/excuses/`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ GEMM: Final = (
     "x1031x9x-3:3:3ximplicitximplicitxNONExNONEx0.5x0.25xACTIVATION_LEAKY_RELU:0.25]"
 )
 
-# A case, a finding, the wrong elements that Chromium gives (by index), and one that it does not.
+# A case, a finding, the wrong elements that Chromium gives (by index), and a wrong element that it
+# does not give.
 FINDINGS: Final = [
     (
         "average_pooling/boundary/not-a-number-and-infinities",

@@ -1,5 +1,7 @@
-"""`run`, `diagnose`, `fuzz` and workers of fleets name known faults, and excuse no other
-failure."""
+"""`run`, `diagnose`, `fuzz` and fleets name known faults, and excuse no other failure.
+
+The tested code is in `dmlconf/excuses/known_faults.py`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A sequence is the output of a node FILL_VALUE_SEQUENCE. The waived outputs were measured on DirectML
 1.13.1 to 1.15.4 in the Wine lab.
+
+The tested code is in `dmlconf/faults/sequences.py`.
 """
 
 from __future__ import annotations
@@ -140,7 +142,9 @@ def test_a_longer_sequence_past_the_end_of_a_shorter_output_is_waived(
     assert fault_of(tmp_path, LONG, Outputs({**arrays, **nodes}, faults=faults)) == name
 
 
-def test_a_touched_guard_band_is_not_waived_if_the_outputs_have_one_size(tmp_path: Path) -> None:
+def test_a_touched_guard_band_is_not_waived_if_all_outputs_have_the_same_size(
+    tmp_path: Path,
+) -> None:
     arrays = {"b": floats(1, 3), "a": floats(10, 12), "na": OF_NODES["na"], "nb": OF_NODES["nb"]}
     text = graph(A + B, "b a na nb")
     assert fault_of(tmp_path, text, Outputs(arrays, faults=(SPILT,))) == ""

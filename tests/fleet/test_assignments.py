@@ -1,4 +1,7 @@
-"""Cases are assigned to the workers of a fleet, and those of a lost worker to others."""
+"""Cases are assigned to the workers of a fleet, and those of a lost worker to others.
+
+The tested code is in `dmlconf/fleet/assignments.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A run on workers of Dask loses no verdict if a worker dies, and refuses unlike workers."""
+"""A run on workers of Dask loses no verdict if a worker dies; workers that differ are refused.
+
+The tested code is in `dmlconf/fleet/`.
+"""
 
 from __future__ import annotations
 

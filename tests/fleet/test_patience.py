@@ -1,4 +1,7 @@
-"""`within` calls a function, such as one of a Dask cluster, and gives up if it does not return."""
+"""`within` calls a function, such as one of a Dask cluster, and gives up if it does not return.
+
+The tested code is in `dmlconf/fleet/cluster.py`.
+"""
 
 from __future__ import annotations
 

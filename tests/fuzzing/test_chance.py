@@ -1,4 +1,7 @@
-"""Random numbers of `fuzz` are the same on every machine and Python."""
+"""Random numbers of `fuzz` are the same on every machine and Python.
+
+The tested code is in `dmlconf/fuzzing/chance.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Generated invalid cases break the constraint that they name, and no other."""
+"""Generated invalid cases break the constraint that they name, and no other.
+
+The tested code is in `dmlconf/fuzzing/invalid.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf fuzz` finds a sample of planted defects; `python -m tests.fuzzing` tries all of them."""
+"""`dmlconf fuzz` finds a sample of planted defects; `python -m tests.fuzzing` tries all of them.
+
+The tested code is in `dmlconf/fuzzing/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A generated case that is saved in a case file is loaded as the same case."""
+"""A generated case that is saved in a case file is loaded as the same case.
+
+The tested code is in `dmlconf/fuzzing/saving.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which inputs of a graph DirectML may own, and which outputs may share an input's buffer."""
+"""Which inputs of a graph DirectML may own, and which outputs may share an input's buffer.
+
+The tested code is in `dmlconf/graphs/buffers.py`.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +58,12 @@ outputs: {y: layer.OutputSequenceTensor}
 """
 
 
-def test_inputs_that_every_consumer_permits_can_be_owned(tmp_path: Path) -> None:
+def test_an_input_can_be_owned_if_every_operator_that_reads_it_permits_that(tmp_path: Path) -> None:
     graph = graph_case(tmp_path, TWO_READERS).graph
     assert ownable_inputs(graph) == ("scale", "sequence")
 
 
-def test_an_owned_input_is_owned_in_all_its_consumers(tmp_path: Path) -> None:
+def test_an_owned_input_is_owned_in_all_operators_that_read_it(tmp_path: Path) -> None:
     owned = with_owned_inputs(graph_case(tmp_path, TWO_READERS).graph, {"scale"})
     assert graph_problems(owned) == ()
     assert {name: tensor.Flags for name, tensor in owned.inputs.items() if tensor.Flags} == {
@@ -71,7 +74,7 @@ def test_an_owned_input_is_owned_in_all_its_consumers(tmp_path: Path) -> None:
     assert product.desc["BTensor"].Flags == total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
 
 
-def test_an_input_of_an_operator_that_forbids_it_cannot_be_owned(tmp_path: Path) -> None:
+def test_an_input_cannot_be_owned_if_its_operator_forbids_that(tmp_path: Path) -> None:
     assert ownable_inputs(graph_case(tmp_path, RECURRENT).graph) == ()
 
 
@@ -80,7 +83,7 @@ def test_an_input_of_an_operator_that_forbids_it_cannot_be_owned(tmp_path: Path)
     [("x", "scale", {("y", "x"), ("y", "scale")}), ("x", "x", set())],
     ids=["an-operator", "an-input-read-twice"],
 )
-def test_one_operator_may_write_in_place_as_its_page_permits(
+def test_a_graph_of_one_operator_may_write_in_place_as_its_page_permits(
     tmp_path: Path, a: str, b: str, pairs: set[tuple[str, str]]
 ) -> None:
     graph = f"""
@@ -108,7 +111,7 @@ outputs: {{y: sum}}
 
 
 @pytest.mark.parametrize(("strides", "may"), [("[2, 1]", True), ("[1, 2]", False)])
-def test_one_operator_may_write_in_place_if_its_tensors_are_packed(
+def test_a_graph_of_one_operator_may_write_in_place_if_its_tensors_are_packed(
     tmp_path: Path, strides: str, may: bool
 ) -> None:
     """CompileGraph may copy a transposed tensor to the output's memory."""

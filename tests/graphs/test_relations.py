@@ -1,4 +1,7 @@
-"""Equivalent forms of a graph, such as one cut in two, must give equal outputs (`relation`)."""
+"""Equivalent forms of a graph, such as one cut in two, must give equal outputs (`relation`).
+
+The tested code is in `dmlconf/graphs/relations.py`.
+"""
 
 from __future__ import annotations
 
@@ -118,5 +121,6 @@ def test_an_unknown_relation_is_reported_with_the_other_problems_of_the_file(
         graph_case(tmp_path, f"{wrong}{matrix}relation: {relation}\n")
     messages = [problem.message for problem in refusal.value.problems]
     assert any(message in text for text in messages)
-    if not (relation == "=Relation" and "field" in message):  # Else no case is expanded.
+    no_case_is_made = relation == "=Relation" and "field" in message
+    if not no_case_is_made:
         assert "'unfusd' is not a relation" in messages

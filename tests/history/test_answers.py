@@ -1,4 +1,7 @@
-"""A history (a database of runs) says when verdicts changed and why; it is pruned and merged."""
+"""A history (a database of runs) says when verdicts changed and why; it is pruned and merged.
+
+The tested code is in `dmlconf/history/`.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ def test_a_verdict_that_differs_only_in_its_message_is_no_change(database: str) 
         assert connection.execute(select(outcome.c.message)).scalars().all() == ["took 31 s"]
 
 
-def test_each_change_names_what_changed_with_it(database: str) -> None:
+def test_each_change_of_a_status_names_what_else_changed_in_that_run(database: str) -> None:
     bad = [verdict(A, fails=True), verdict(B)]
     good = [verdict(A), verdict(B)]
     second = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
@@ -231,7 +234,7 @@ def test_pruning_removes_cases_and_outcomes_that_no_run_has(database: str) -> No
             assert connection.execute(select(outcome.c.status)).scalars().all() == ["passed"]
 
 
-def test_a_merged_history_equals_one_filled_at_once(database: str, tmp_path: Path) -> None:
+def test_a_merged_history_equals_a_history_filled_at_once(database: str, tmp_path: Path) -> None:
     nights = [
         night(n, [verdict(A, fails=n % 4 == 2), verdict(B)], driver=f"{n // 3}") for n in range(9)
     ]

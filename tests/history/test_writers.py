@@ -1,4 +1,7 @@
-"""A history stays consistent if writers compete, die or fail; it is migrated; runs add to it."""
+"""A history stays consistent if writers compete, die or fail; it is migrated; runs add to it.
+
+The tested code is in `dmlconf/history/adding.py` and `dmlconf/history/database.py`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ def start_adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[
 
 
 @pytest.mark.breakdown
-def test_two_writers_at_once_lose_and_double_nothing(database: str, tmp_path: Path) -> None:
+def test_two_writers_at_the_same_time_lose_and_duplicate_no_run(
+    database: str, tmp_path: Path
+) -> None:
     files = logs(tmp_path, 6)
     writers = [start_adding(tmp_path, database, *files[at:], *files[:at]) for at in (0, 3)]
     assert [writer.wait() for writer in writers] == [0, 0]
@@ -50,7 +55,7 @@ def test_two_writers_at_once_lose_and_double_nothing(database: str, tmp_path: Pa
 
 
 @pytest.mark.breakdown
-def test_kill_9_while_adding_loses_and_doubles_nothing(database: str, tmp_path: Path) -> None:
+def test_killing_a_writer_loses_and_duplicates_no_run(database: str, tmp_path: Path) -> None:
     files = logs(tmp_path, 8)
     with opened(database, create=True):
         pass
@@ -69,9 +74,7 @@ def test_kill_9_while_adding_loses_and_doubles_nothing(database: str, tmp_path: 
     assert len(rows(database)) == len(files) * len(CASES)
 
 
-def test_300_cases_with_special_characters_are_stored_like_a_single_one(
-    database: str, tmp_path: Path
-) -> None:
+def test_a_case_among_300_is_stored_as_it_is_stored_alone(database: str, tmp_path: Path) -> None:
     names = [f"tile/matrix/tab\tline\\n, 'quoted' {number}" for number in range(300)]
     runs = [night(n, [verdict(name, fails=n == 1) for name in names]) for n in range(2)]
     fill(database, runs)

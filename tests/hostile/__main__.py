@@ -1,4 +1,4 @@
-"""Try to bring dmlconf down: `python -m tests.hostile` with `mutants`, `campaign` or `kills`."""
+"""Try to make dmlconf crash: `python -m tests.hostile` with `mutants`, `campaign` or `kills`."""
 
 from __future__ import annotations
 

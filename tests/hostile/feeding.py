@@ -28,8 +28,8 @@ class Subject:
     Attributes:
         suffix: how names of its files end.
         mutant: makes a mutant.
-        feed: hands a mutant, written to a path in a folder of its own, to dmlconf; returns what is
-            wrong with how dmlconf took it, or an empty text.
+        feed: hands a mutant, written to a path in a folder of its own, to dmlconf; returns what
+        dmlconf did wrong, or an empty text.
     """
 
     suffix: str
@@ -38,7 +38,7 @@ class Subject:
 
 
 def complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]) -> str:
-    """Run dmlconf, and return what is wrong with how it ended, or an empty text."""
+    """Run dmlconf, and return what it did wrong, or an empty text."""
     options = [part for name, path in reports.items() for part in ("--report", f"{name}:{path}")]
     done = dmlconf_here(folder, *arguments, *options)
     if done.returncode not in _CODES:

@@ -83,7 +83,7 @@ class Raising:
 
 
 class OddText(str):
-    """A string of which some uses go wrong, and which ends the process that unpickles it."""
+    """A string that raises errors in some uses, and ends the process that unpickles it."""
 
     __slots__ = ()
 

@@ -34,7 +34,7 @@ _MARK: Final = "\ue000"
 _DEPTHS: Final = (5, 39, 41, 99, 101, 300, 500, 900, 5000, 100_000)
 """Below, around and far beyond limits of `dmlconf.limits`: 40 levels of YAML, 100 of JSON."""
 _DIGITS: Final = (18, 20, 39, 309, 400, 401, 4300, 4301, 5000, 50_000)
-"""Below, around and beyond 400 characters, the limit for numbers, and 4,300, that of Python."""
+"""Below, around and beyond 400 characters, the limit for numbers, and 4,300, Python's own limit."""
 
 KINDS: Final[tuple[Any, ...]] = (
     None,
@@ -301,7 +301,7 @@ def node_graph(random: Random) -> str:
 
 
 def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
-    """Return an archive of these members, packed by random methods, with one or two damages."""
+    """Return an archive of these members, packed by random methods, with one or two errors."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in members.items():
@@ -334,9 +334,9 @@ def _damage(random: Random, content: bytearray) -> None:
             struct.pack_into("<H", content, local + 8, method)
     elif kind == 2:  # Flags, such as encrypted.
         struct.pack_into("<H", content, at + 8, random.choice((1, 8, 32, 64, 0x800, 0xFFFF)))
-    elif kind == 3:  # Where the member is.
+    elif kind == 3:  # The offset of the member.
         struct.pack_into("<I", content, at + 42, random.choice((0, 5, len(content), 0xFFFF_FFFF)))
-    else:  # What was packed.
+    else:  # The packed bytes.
         [size] = struct.unpack_from("<I", content, at + 20)
         for _ in range(random.choice((1, 3, 20))):
             place = local + 30 + random.randrange(size + 20)

@@ -1,6 +1,8 @@
 """A killed run keeps its logged verdicts and leaves no process; the next run cleans up after it.
 
 `python -m tests.hostile kills --count N` tries more kills than this sample.
+
+The tested code is in `dmlconf/workers/scratch.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations

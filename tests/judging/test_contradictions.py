@@ -1,4 +1,7 @@
-"""An expectation that contradicts the reference fails its case, whatever a backend returns."""
+"""An expectation that contradicts the reference fails its case, whatever a backend returns.
+
+The tested code is in `dmlconf/judging/contradictions.py`.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +143,7 @@ def test_a_recorded_expectation_that_the_rule_forbids_is_a_contradiction(
         assert status_and_kind(judge(case, outcome, lambda case: Recorded(wrong))) == CONTRADICTION
 
 
-def test_the_message_says_what_the_rule_permits(tmp_path: Path) -> None:
+def test_the_message_of_a_contradiction_says_what_the_rule_permits(tmp_path: Path) -> None:
     case = built(tmp_path, GEMM)
     verdict = judge(case, run_case(case), no_expectation)
     assert verdict.reason is not None
@@ -156,7 +159,7 @@ def test_the_message_says_what_the_rule_permits(tmp_path: Path) -> None:
     assert 19.2499 < low < 19.25 < high < 19.2501
 
 
-def test_a_zero_of_the_other_sign_is_named(tmp_path: Path) -> None:
+def test_a_contradiction_in_the_sign_of_a_zero_is_named(tmp_path: Path) -> None:
     case = built(tmp_path, unary("ELEMENT_WISE_IDENTITY", "0", "-0.0"))
     verdict = judge(case, run_case(case), no_expectation)
     assert verdict.reason is not None

@@ -1,4 +1,7 @@
-"""Times that the device's clock measured are written to the log and the report."""
+"""Times that the device's clock measured are written to the log and the report.
+
+The tested code is in `dmlconf/judging/judge.py` and `dmlconf/verdicts/record.py`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def check_schemas(data: object) -> None:
         jsonschema.validate(data, inside)
 
 
-def test_times_are_reported_with_the_verdict(tmp_path: Path) -> None:
+def test_times_of_dispatches_are_reported_with_the_verdict(tmp_path: Path) -> None:
     values = {"OutputTensor": np.array([1, 2, 1, 2], np.float32)}
     actual = verdict(tmp_path, Outputs(values, 0.25, (), (0.5, 0.0000012345678)))
     assert (actual.status, actual.seconds) == (Status.PASSED, 0.25)

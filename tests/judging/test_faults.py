@@ -1,4 +1,7 @@
-"""A fault that a backend observed, such as a changed input, fails a case whatever its values."""
+"""A fault that a backend observed, such as a changed input, fails a case whatever its values.
+
+The tested code is in `dmlconf/judging/judge.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Cases made from layers of published networks fail if an output is wrong.
 
 The data of each layer must be chosen so that a wrong output violates the precision rule.
+
+What is tested is in `cases/*/model.yaml` and `tests/judging/wrong_results.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ ONE_IN: Final = 4
 """A sample takes one of four files, and one of four of their layers."""
 
 MOST_BYTES: Final = 1 << 18
-"""Bytes of the tensors of a layer in a sample; larger layers take seconds each."""
+"""The sample leaves out layers whose tensors have more bytes; each of them takes seconds."""
 
 MOST_ALIKE: Final = 0.95
 """Share of an output's elements that may be equal; beyond it a constant output is nearly right."""
@@ -60,7 +62,7 @@ def unnoticed(plan: Sequence[PlannedCase]) -> list[Survivor]:
 
 
 def uniform_outputs(plan: Sequence[PlannedCase]) -> list[str]:
-    """Return the outputs, larger than FEW, of which more than MOST_ALIKE is one number."""
+    """Return outputs of more than FEW elements, if one number is more than MOST_ALIKE of them."""
     uniform = []
     for planned in plan:
         case = build(planned)

@@ -1,4 +1,7 @@
-"""A case with a relation fails if the outputs of its two forms differ, or are equally wrong."""
+"""A case with a relation fails if the outputs of its two forms differ, or are equally wrong.
+
+The tested code is in `dmlconf/judging/relations.py`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ outputs: {y: tanh}
 
 
 class FusesWrongly(NumpyBackend):
-    """Computes operators and graphs that export the sum rightly; other graphs read a wrong row."""
+    """Computes operators, and graphs with two outputs, correctly; swaps rows of other graphs."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         for case in cases:
@@ -125,7 +128,7 @@ class DeclinesOperators(NumpyBackend):
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1, Status.UNSUPPORTED), (0.5, Status.FAILED)])
-def test_a_relation_is_unsupported_if_a_node_cannot_be_expressed(
+def test_a_relation_with_an_inexpressible_node_is_unsupported_unless_the_graph_is_wrong(
     tmp_path: Path, factor: float, status: Status
 ) -> None:
     verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", DeclinesOperators(factor))

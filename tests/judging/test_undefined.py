@@ -1,5 +1,7 @@
-"""Elements that the documentation leaves undefined may have any value; faults in them are
-ignored."""
+"""Elements that the documentation leaves undefined may have any value, and also faults.
+
+The tested code is in `dmlconf/judging/undefined.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Wrong results (zeros, negated or 10% larger) fail each case, unless a file explains why not."""
+"""Wrong results (zeros, negated or 10% larger) fail each case, unless a file explains why not.
+
+What is tested is in `cases/` and `tests/judging/wrong_results.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +29,19 @@ CASES_ONE_IN: Final = 30
 """The quick test takes one of 5 operators, and one of 30 cases of these."""
 
 MOST_BYTES: Final = 1 << 14
-"""Bytes of the tensors of a case in the quick test; larger cases take seconds."""
+"""The quick test leaves out cases whose tensors have more bytes; each of them takes seconds."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why some verdicts rightly pass."""
+    """The reason why some cases rightly pass with wrong results."""
 
     because: str
     changes: Sequence[str]
     cases: Sequence[str]
 
     def patterns_of(self, survivor: Survivor) -> list[str]:
-        """Return the patterns that name the survivor."""
+        """Return the patterns that match a survivor: a case that passes with wrong results."""
         if survivor.change not in self.changes:
             return []
         return [p for p in self.cases if fnmatchcase(survivor.case, p.replace("[", "[[]"))]

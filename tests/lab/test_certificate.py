@@ -1,4 +1,7 @@
-"""A certificate of real DirectML, made in the lab and verified outside of it."""
+"""A certificate of real DirectML, made in the lab and verified outside of it.
+
+The tested code is in `dmlconf/certification/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The Wine lab (`lab/`) without building it: recipe, arguments, refusals, steps and substrate."""
+"""The Wine lab (`lab/`) without building it: recipe, arguments, refusals, steps and substrate.
+
+The tested code is in `lab/winelab/`.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +58,12 @@ def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProce
 
 
 class TestRecipe:
-    def test_pins_every_file_with_its_digest(self) -> None:
+    def test_the_recipe_has_a_digest_for_every_file(self) -> None:
         for file, sha256 in Recipe.load().wheels.items():
             assert re.fullmatch(r"[\w.]+-[\w.]+-[\w.]+-[\w.]+-(any|win_amd64)\.whl", file)
             assert re.fullmatch(r"[0-9a-f]{64}", sha256)
 
-    def test_requirements_name_the_version_and_the_digest(self) -> None:
+    def test_requirements_name_version_and_digest_of_each_package(self) -> None:
         recipe = Recipe.load()
         sha256 = recipe.wheels[recipe.wheel("numpy")]
         assert f"numpy==2.0.2 --hash=sha256:{sha256}\n" in recipe.requirements()
@@ -71,7 +74,7 @@ class TestRecipe:
         apart = {recipe.wheel("panda3d"), recipe.wheel("onnxruntime_directml")}
         assert set(recipe.libraries()) == set(recipe.wheels) - apart
 
-    def test_contains_the_packages_that_dmlconf_depends_on(self) -> None:
+    def test_the_recipe_contains_the_packages_that_dmlconf_depends_on(self) -> None:
         recipe = Recipe.load()
         for name in ("click", "jsonschema", "numpy", "pyyaml", "rich"):
             assert recipe.wheel(name) in recipe.libraries()
@@ -79,7 +82,7 @@ class TestRecipe:
 
 class TestDigest:
     @pytest.mark.parametrize("name", INGREDIENTS)
-    def test_changes_with_each_ingredient(self, name: str, tmp_path: Path) -> None:
+    def test_the_digest_changes_with_each_ingredient(self, name: str, tmp_path: Path) -> None:
         copy = tmp_path / "lab"
         shutil.copytree(LAB, copy)
         assert digest(copy) == digest()
@@ -87,7 +90,7 @@ class TestDigest:
             file.write("\n")
         assert digest(copy) != digest()
 
-    def test_does_not_change_with_other_files(self, tmp_path: Path) -> None:
+    def test_the_digest_does_not_change_with_other_files(self, tmp_path: Path) -> None:
         copy = tmp_path / "lab"
         shutil.copytree(LAB, copy)
         (copy / "substrate.yaml").unlink()
@@ -103,14 +106,16 @@ class TestPlace:
             ({"HOME": "/u", "XDG_CACHE_HOME": "/c", "DMLCONF_LAB": "/labs"}, "/labs"),
         ],
     )
-    def test_follows_the_environment(self, environment: dict[str, str], expected: str) -> None:
+    def test_variables_of_the_environment_choose_the_folder(
+        self, environment: dict[str, str], expected: str
+    ) -> None:
         assert cache_directory(environment) == Path(expected)
 
     def test_the_command_path_prints_the_folder(self, tmp_path: Path) -> None:
         done = lab_script("path", DMLCONF_LAB=str(tmp_path))
         assert (done.returncode, done.stdout) == (0, f"{tmp_path / digest()}\n")
 
-    def test_files_name_no_machine(self) -> None:
+    def test_files_of_the_lab_name_no_server_and_no_folder_of_one_machine(self) -> None:
         files = [path for path in LAB.rglob("*") if path.suffix in {".py", ".c", ".toml", ".yaml"}]
         files += [CHECKOUT / ".ci/lab", CHECKOUT / "docs/wine-lab.md"]
         assert len(files) > 10
@@ -149,12 +154,12 @@ class TestArguments:
         with pytest.raises(LabError, match="sees only the current directory and the checkout"):
             translate(argument, HERE, ELSEWHERE)
 
-    def test_windows_programs_see_drive_z(self) -> None:
+    def test_paths_of_linux_become_paths_on_drive_z(self) -> None:
         assert windows("/checkout/lab") == r"Z:\checkout\lab"
 
 
 class TestEnvironment:
-    def test_names_directml_and_the_checkout_as_windows_does(
+    def test_variables_name_directml_and_the_checkout_by_windows_paths(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("DMLCONF_LAB", str(tmp_path))
@@ -162,14 +167,14 @@ class TestEnvironment:
         assert environment["DMLCONF_DIRECTML"] == r"Z:\opt\lab\DirectML.dll"
         assert environment["PYTHONPATH"] == r"Z:\checkout"
 
-    def test_finds_packages_once_they_were_fetched(
+    def test_the_path_of_python_has_the_packages_after_they_were_fetched(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("DMLCONF_LAB", str(tmp_path))
         packages_directory().mkdir(parents=True)
         assert environment_for({})["PYTHONPATH"] == r"Z:\checkout;Z:\directml\packages"
 
-    def test_takes_only_variables_for_dmlconf_from_the_caller(self) -> None:
+    def test_only_variables_for_dmlconf_are_taken_from_the_caller(self) -> None:
         caller = {
             "COLUMNS": "70",
             "DMLCONF_SOMETHING": "1",
@@ -184,7 +189,7 @@ class TestEnvironment:
 
 
 class TestRefusals:
-    def test_unbuilt_lab_says_how_to_build_it(
+    def test_the_error_of_an_unbuilt_lab_says_how_to_build_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("winelab.session.require", lambda _: None)
@@ -196,7 +201,9 @@ class TestRefusals:
         with pytest.raises(LabError, match="as root"):
             isolation.require({})
 
-    def test_missing_command_names_its_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_error_of_a_missing_command_names_its_package(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("os.geteuid", lambda: 0)
         with pytest.raises(
             LabError, match="no-such-command; on Debian: apt-get install its-package"
@@ -243,7 +250,7 @@ class TestBuild:
         monkeypatch.setattr(building, "supervise", supervise)
         return calls
 
-    def test_lab_appears_when_it_is_complete(
+    def test_a_lab_is_built_as_unfinished_and_then_renamed(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         calls = self.supervised(monkeypatch, 0)
@@ -323,7 +330,7 @@ class TestUnpack:
         unpack(recipe, folder / "wheels", folder / "stdlib", tree)
         return {str(path.relative_to(tree / "opt/lab")) for path in tree.rglob("*.*")}
 
-    def test_puts_each_file_where_windows_python_looks(
+    def test_unpacking_puts_each_file_where_windows_python_looks(
         self, recipe: Recipe, tmp_path: Path
     ) -> None:
         assert self.unpacked(recipe, tmp_path) == {
@@ -363,11 +370,11 @@ class TestCheck:
 
         return check(python), calls
 
-    def test_runs_an_identity_on_directml_last(self) -> None:
+    def test_the_check_runs_an_identity_on_directml_last(self) -> None:
         assert self.checked({}) == (0, ["-c", "devices", "run"])
 
     @pytest.mark.parametrize("step", ["-c", "devices", "run"])
-    def test_fails_when_a_step_fails(self, step: str) -> None:
+    def test_the_check_fails_if_a_step_fails(self, step: str) -> None:
         code, calls = self.checked({step: 4})
         assert code == 4
         assert calls[-1] == step
@@ -390,10 +397,10 @@ class TestSubstrate:
         jsonschema.Draft202012Validator.check_schema(schema)
         return [e.message for e in jsonschema.Draft202012Validator(schema).iter_errors(document)]
 
-    def test_follows_its_schema(self, substrate: Any) -> None:
+    def test_the_list_of_limits_fits_its_schema(self, substrate: Any) -> None:
         assert self.problems(substrate) == []
 
-    def test_wrong_values_are_excused_for_named_cases_or_in_one_circumstance(
+    def test_a_limit_on_wrong_values_must_name_cases_or_a_circumstance(
         self, substrate: Any
     ) -> None:
         wrong = {**substrate["limits"][0], "stage": "Execute", "hresult": "S_OK"}
@@ -421,7 +428,7 @@ class TestSubstrate:
                 content = (cases_directory() / folder / f"{file}.yaml").read_text("utf-8")
                 assert f"  - name: {case}\n" in content
 
-    def test_the_limit_of_graphs_explains_only_graphs_with_such_nodes(self) -> None:
+    def test_the_limit_of_graphs_explains_only_graphs_with_its_operators(self) -> None:
         limits = read_substrate(LAB / "substrate.yaml").limits
         [limit] = (each for each in limits if each.name == "kernels-in-dxil-only-in-graphs")
         case = build_case(graph_case(["ELEMENT_WISE_ADD"], 1, 0, 2))

@@ -1,4 +1,7 @@
-"""docs/layers.md, made from a run log, has a row for each operator and names failures."""
+"""docs/layers.md, made from a run log, has a row for each operator and names failures.
+
+The tested code is in `lab/winelab/layers_page.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Releases of DirectML are fetched, chosen, run (on a stand-in for the lab) and compared."""
+"""Releases of DirectML are fetched, chosen, run (on a stand-in for the lab) and compared.
+
+The tested code is in `lab/winelab/versions.py`, `lab/winelab/versions_page.py` and
+`lab/winelab/suite_runs.py`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestReleases:
-    def test_are_pinned_and_in_order(self) -> None:
+    def test_releases_have_digests_and_are_in_order(self) -> None:
         known = releases()
         assert [r.version for r in known] == [
             "1.8.0",
@@ -66,7 +70,7 @@ class TestReleases:
         numbers = [tuple(map(int, release.version.split("."))) for release in known]
         assert sorted(numbers) == numbers
 
-    def test_the_latest_release_is_that_of_the_lab(self) -> None:
+    def test_the_lab_has_the_latest_release(self) -> None:
         recipe = Recipe.load()
         latest = releases()[-1]
         assert (latest.version, latest.sha256) == (
@@ -78,7 +82,7 @@ class TestReleases:
     def test_package_has_the_name_that_pip_knows(self) -> None:
         assert chosen(["1.8.0"])[0].package == "onnxruntime-directml 1.10.0"
 
-    def test_all_are_chosen_if_none_is_named(self) -> None:
+    def test_all_releases_are_chosen_if_none_is_named(self) -> None:
         assert chosen([]) == releases()
 
     def test_an_unknown_version_is_refused_with_a_list_of_the_known_ones(self) -> None:
@@ -113,7 +117,7 @@ def no_download(release: Release, folder: Path) -> None:
 
 class TestFetch:
     @pytest.mark.parametrize("folder", ["", "onnxruntime_directml-1.10.0.data/purelib/"])
-    def test_takes_the_library_out_of_its_wheel_once(self, folder: str) -> None:
+    def test_fetching_takes_the_library_out_of_its_wheel_once(self, folder: str) -> None:
         members = {f"{folder}onnxruntime/capi/DirectML.dll": DLL, "other/x.dll": b"x"}
         release, download = download_of(members)
         assert fetch(release, download)
@@ -152,7 +156,7 @@ class TestInTheLab:
         assert not packages_directory().exists()
         assert not list(packages_directory().parent.iterdir())
 
-    def test_a_release_that_was_not_fetched_says_how_to_fetch_it(self) -> None:
+    def test_the_error_of_a_release_that_was_not_fetched_says_how_to_fetch_it(self) -> None:
         with pytest.raises(LabError, match=r"fetch it with: python3 lab/lab\.py versions 1\.9\.0"):
             library("1.9.0")
 
@@ -167,7 +171,7 @@ class TestInTheLab:
             "DMLCONF_DIRECTML": "",
         }
 
-    def test_an_unknown_release_ends_with_4(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_unknown_release_gives_exit_code_4(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["versions", "1.8.1"]) == 4
         assert "there is no DirectML 1.8.1" in capsys.readouterr().err
 
@@ -277,7 +281,9 @@ class TestPage:
         reports.write(log_file(tmp_path, picked[1]), new)
         return picked
 
-    def test_counts_verdicts_of_each_release(self, picked: list[Release], tmp_path: Path) -> None:
+    def test_the_page_counts_verdicts_of_each_release(
+        self, picked: list[Release], tmp_path: Path
+    ) -> None:
         rows = [line for line in page(picked, tmp_path).splitlines() if line.startswith("| 1.9")]
         old = "1.9.0 | 5_0 | onnxruntime-directml 1.12.1 | 2022-08-03"
         new = "1.9.1 | 5_2 | onnxruntime-directml 1.13.1 | 2022-10-22"
@@ -286,7 +292,9 @@ class TestPage:
             f"| {new} | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
         ]
 
-    def test_reports_changes_between_releases(self, picked: list[Release], tmp_path: Path) -> None:
+    def test_the_page_reports_changes_between_releases(
+        self, picked: list[Release], tmp_path: Path
+    ) -> None:
         fault = "unsigned-64-bit-index-taken-as-negative"
         begin = f"| 1.9.0 | 1.9.1 | 5_0 to 5_2 | 1 | [{fault}](#{fault})<br>"
         [row] = [line for line in page(picked, tmp_path).splitlines() if line.startswith(begin)]
@@ -299,14 +307,14 @@ class TestPage:
         assert "| Operator | 1.9.0 | 1.9.1 |" in lines
         assert "| **waived** | 1 | 0 |" in lines
 
-    def test_names_failures_that_nothing_explains(
+    def test_the_page_names_failures_that_nothing_explains(
         self, picked: list[Release], tmp_path: Path
     ) -> None:
         assert "Not explained" not in page(picked, tmp_path)
         reports.write(log_file(tmp_path, picked[1]), log_of("1.9.1", "5_2", reports.FAILED))
         assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(picked, tmp_path)
 
-    def test_refuses_missing_unfinished_and_unlike_logs(
+    def test_the_page_refuses_missing_unfinished_and_incomparable_logs(
         self, picked: list[Release], tmp_path: Path
     ) -> None:
         first, second = (log_file(tmp_path, release) for release in picked)

@@ -1,4 +1,7 @@
-"""Results that must be exact are refused if they are not, and right results are permitted."""
+"""Results that must be exact are refused if they are not, and right results are permitted.
+
+The tested code is in `dmlconf/permitted/element_wise/`.
+"""
 
 from __future__ import annotations
 

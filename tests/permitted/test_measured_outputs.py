@@ -1,4 +1,7 @@
-"""Outputs that DirectML was measured to give pass, and wrong outputs of the same cases fail."""
+"""Outputs that DirectML was measured to give pass, and wrong outputs of the same cases fail.
+
+The tested code is in `dmlconf/permitted/`.
+"""
 
 from __future__ import annotations
 

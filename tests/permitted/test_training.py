@@ -1,4 +1,7 @@
-"""What ADAM_OPTIMIZER may give if intermediate results are infinite, subnormal or rounded away."""
+"""What ADAM_OPTIMIZER may give if intermediate results are infinite, subnormal or rounded away.
+
+The tested code is in `dmlconf/permitted/training.py`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ DESC = """
   LearningRate: 65504, Beta1: 0.5, Beta2: 0.5, Epsilon: 0"""
 
 
-def test_infinity_less_an_infinite_step_is_nan(tmp_path: Path) -> None:
+def test_infinity_minus_an_infinite_step_is_nan(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives the outputs `measured`."""
     case = single(tmp_path, "ADAM_OPTIMIZER", DESC)
     measured = [np.nan, -np.inf, np.inf, -25690.783]
@@ -58,14 +61,14 @@ def moments(tmp_path: Path, **values: str) -> Case:
 
 @pytest.mark.parametrize("beta", ["1.0e-9", "1.0e-30", "1.1754943508222875e-38"])
 def test_a_small_beta_may_be_rounded_away_beside_1(tmp_path: Path, beta: str) -> None:
-    """DirectML 1.15.4 computes V + (1 - Beta2) (G G - V), which is 0."""
+    """For moment V and gradient G, DirectML 1.15.4 gives V + (1 - Beta2) (G G - V), which is 0."""
     case = moments(tmp_path, BETA2=beta)
     assert accepts(case, "OutputSecondMomentTensor", [0, 0])
     assert not accepts(case, "OutputSecondMomentTensor", [1e-6, 0])
 
 
 def test_1_may_be_rounded_away_beside_a_large_beta(tmp_path: Path) -> None:
-    """DirectML 1.8.0 gives M, and not M - M, if the gradient equals M."""
+    """If the gradient equals the moment M, DirectML 1.8.0 gives M, and not M - M."""
     case = moments(
         tmp_path,
         FIRST="[0.25, 4]",
@@ -76,15 +79,15 @@ def test_1_may_be_rounded_away_beside_a_large_beta(tmp_path: Path) -> None:
     assert accepts(case, "OutputFirstMomentTensor", [0.25, 4])
 
 
-def test_an_infinite_moment_less_a_square_that_overflows_is_nan(tmp_path: Path) -> None:
-    """DirectML 1.15.4 gives NaN if G G is infinite in FLOAT32 but finite in FLOAT64."""
+def test_an_infinite_moment_minus_a_square_that_overflows_is_nan(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives NaN if the square is infinite in FLOAT32 but finite in FLOAT64."""
     case = moments(tmp_path, SECOND="[.inf, .inf]", GRADIENT="[3.0e+38, 2]", BETA2="3")
     assert accepts(case, "OutputSecondMomentTensor", [np.nan, np.inf])
     assert not accepts(case, "OutputSecondMomentTensor", [np.nan, np.nan])
 
 
 def test_a_subnormal_square_may_be_rounded(tmp_path: Path) -> None:
-    """DirectML 1.8.0 rounds G G to a multiple of 2^-149 before it multiplies by 1 - Beta2."""
+    """DirectML 1.8.0 rounds the square to a multiple of 2^-149, then multiplies by 1 - Beta2."""
     case = moments(
         tmp_path,
         SECOND="[0, 0]",

@@ -1,4 +1,7 @@
-"""Sums of products in FLOAT32 pass in every order; dropped terms and lower precision fail."""
+"""Sums of products in FLOAT32 pass in every order; dropped terms and lower precision fail.
+
+The tested code is in `dmlconf/precision/accumulation.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]]
 
 @dataclass(frozen=True)
 class Product:
-    """Two matrices, with whose product outputs are compared."""
+    """Two matrices; outputs are compared with their product."""
 
     a: Array
     b: Array
@@ -171,7 +174,7 @@ def test_float16_tensors_are_added_up_in_float32(draw: str, length: int) -> None
     assert pair.judged(throughout, np.float16, half=True).passed
 
 
-def test_float16_throughout_fails_unless_it_is_permitted() -> None:
+def test_adding_up_in_float16_fails_unless_the_rule_permits_it() -> None:
     ones = Product(np.ones((1, 4096), np.float16), np.ones((4096, 1), np.float16))
     stuck = np.array([[2048]], np.float16)
     assert not ones.judged(stuck, np.float16).passed
@@ -214,7 +217,7 @@ def test_an_overflow_of_a_partial_sum_makes_no_other_number_right() -> None:
         assert not pair.judged(np.array([[value]])).passed
 
 
-def test_the_exact_sum_is_right_if_the_recorded_one_overflowed() -> None:
+def test_the_exact_sum_is_right_if_the_recorded_sum_overflowed() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 3, True)
     exact = np.array([3e38], np.float32)
     allowed = Allowance(right=exact, errors=SumErrors(np.array([9e38])))

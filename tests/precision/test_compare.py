@@ -1,4 +1,7 @@
-"""Outputs are compared by bits, ULP, absolute or relative error."""
+"""Outputs are compared by bits, ULP, absolute or relative error.
+
+The tested code is in `dmlconf/precision/compare.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`room` counts elements that are open (any value passes) or loose (a wide range passes)."""
+"""`room` counts elements that are open (any value passes) or loose (a wide range passes).
+
+The tested code is in `dmlconf/precision/room.py`.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def test_an_interval_without_ends_is_open_and_a_wide_one_is_loose() -> None:
     assert actual == Room(open=1, loose=2)
 
 
-def test_an_interval_open_to_one_side_is_loose_only() -> None:
+def test_an_interval_open_to_one_side_is_loose_but_not_open() -> None:
     assert counted(half(1), Ends(0, math.inf)) == Room(open=0, loose=1)
 
 
@@ -139,7 +142,7 @@ def _farther(value: float, end: float, expected: float) -> bool:
 
 
 def _clipped(value: float, end: float, side: float) -> float:
-    """Return which of a value and the end is farther to a side."""
+    """Return the value or the end, whichever is nearer to `side`, an infinity."""
     return max(float(value), float(end)) if side > 0 else min(float(value), float(end))
 
 

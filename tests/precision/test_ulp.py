@@ -1,4 +1,7 @@
-"""Distances in ULP, also across zero, at infinity and for NaN."""
+"""Distances in ULP, also across zero, at infinity and for NaN.
+
+The tested code is in `dmlconf/precision/ulp.py`.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +152,9 @@ def test_distances_keep_the_shape(data_type: DataType) -> None:
 
 
 @given(st.sampled_from(FLOATS), st.data())
-def test_bits_are_ordered_as_the_numbers(data_type: DataType, data: st.DataObject) -> None:
+def test_ordered_bits_have_the_order_of_the_numbers(
+    data_type: DataType, data: st.DataObject
+) -> None:
     drawn = [data.draw(numbers(data_type)) for _ in range(2)]
     a, b = (value for value in drawn)
     if np.isnan(a) or np.isnan(b) or a == b:
@@ -167,7 +172,7 @@ def test_negative_zero_comes_right_before_positive_zero(data_type: DataType) -> 
 
 
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_nans_lie_outside_the_infinities(data_type: DataType) -> None:
+def test_ordered_bits_of_nans_lie_beyond_those_of_infinities(data_type: DataType) -> None:
     nan = data_type.dtype.type(math.nan)
     values = np.array([-np.abs(nan), -math.inf, math.inf, np.abs(nan)], data_type.dtype)
     ordered = ordered_bits(values).tolist()

@@ -1,4 +1,7 @@
-"""`of_fields` makes a function of a desc take the desc's fields as arguments."""
+"""`of_fields` makes a function of a desc take the desc's fields as arguments.
+
+The tested code is in `dmlconf/reference/fields.py`.
+"""
 
 from __future__ import annotations
 

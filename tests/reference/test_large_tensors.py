@@ -1,4 +1,7 @@
-"""Windows and regions of large tensors are computed in parts, with the results of the whole."""
+"""Windows and regions of large tensors are computed in parts, with the results of the whole.
+
+The tested code is in `dmlconf/reference/numbers/blocks.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Operators that are special cases of others have no functions, and compute what the others do."""
+"""Operators that are special cases of others have no functions, and compute what the others do.
+
+The tested code is in `dmlconf/catalogue/special_cases.py` and `dmlconf/reference/evaluation.py`.
+"""
 
 from __future__ import annotations
 

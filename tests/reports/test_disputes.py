@@ -1,4 +1,7 @@
-"""Reports count the cases that say that the reference is wrong."""
+"""Reports count the cases that say that the reference is wrong.
+
+The tested code is in `dmlconf/reports/runs/remarks.py`.
+"""
 
 from __future__ import annotations
 

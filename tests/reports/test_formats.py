@@ -1,4 +1,7 @@
-"""`--report` takes every format, and refuses others with a message that helps."""
+"""`--report` takes every format, and refuses others with a message that helps.
+
+The tested code is in `dmlconf/reports/formats.py`.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,9 @@ def test_the_file_of_a_report_is_all_text_after_the_first_colon(
         ("mardown", "markdown?"),
     ],
 )
-def test_an_unknown_format_is_refused_with_the_nearest_and_all(option: str, hint: str) -> None:
+def test_the_error_for_an_unknown_format_names_the_most_similar_and_all_formats(
+    option: str, hint: str
+) -> None:
     with pytest.raises(ValueError, match="there is no report format") as raised:
         parse_report(option, RUN_FORMATS)
     assert hint in str(raised.value)
@@ -105,7 +110,7 @@ def test_the_list_of_formats_imports_no_report_module() -> None:
     assert not late & modules
 
 
-def test_a_format_whose_package_is_missing_names_it() -> None:
+def test_the_error_of_a_format_names_the_missing_package() -> None:
     sheet: Format[RunLog] = Format("sheet", str, needs=("json", "none_such"), extra="sheets")
     late: Formats[RunLog] = formats(sheet)
     with pytest.raises(ValueError, match=r"sheet needs none_such; .*\[sheets\]'"):

@@ -1,4 +1,7 @@
-"""The histogram of ULP has every element under a heading; a higher mark means more elements."""
+"""The histogram of ULP has every element under a heading; a higher mark means more elements.
+
+The tested code is in `dmlconf/reports/runs/histogram.py`.
+"""
 
 from __future__ import annotations
 

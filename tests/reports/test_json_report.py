@@ -1,4 +1,7 @@
-"""The report `json` and run logs fit their schemas."""
+"""The report `json` and run logs fit their schemas.
+
+The tested code is in `dmlconf/reports/runs/json_report.py`.
+"""
 
 from __future__ import annotations
 

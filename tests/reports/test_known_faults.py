@@ -1,4 +1,7 @@
-"""Faults that DirectML is known to have are named wherever a run is reported, and fail no run."""
+"""Faults that DirectML is known to have are named wherever a run is reported, and fail no run.
+
+The tested code is in `dmlconf/reports/runs/remarks.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Reports say under which rule a case failed, and how much of its limit a passing case uses."""
+"""Reports say under which rule a case failed, and how much of its limit a passing case uses.
+
+The tested code is in `dmlconf/reports/runs/failure_details.py` and
+`dmlconf/reports/runs/remarks.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from tests.reports import logs
 
 
 def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
-    """Return the verdict with a margin, and whatever else its figures are to say."""
+    """Return the verdict with a margin and further figures."""
     plain = logs.figures(1.0)["OutputTensor"]
     figures = replace(plain, margin=margin, source="its page", **more)
     return verdict.judged(figures={"OutputTensor": figures})
@@ -33,14 +37,14 @@ def test_a_failure_names_its_rule_in_every_report() -> None:
         assert "its page" in message
 
 
-def test_the_rule_exact_has_no_limit_to_use() -> None:
+def test_a_failure_under_the_exact_rule_shows_no_used_limit() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="exact", limit=0)
     actual = picture.render_text(logs.run_log(failed))
     assert "OutputTensor: rule: exact (its page)" in actual
     assert "limit used" not in actual
 
 
-def test_the_rule_one_of_has_no_number_as_its_limit() -> None:
+def test_a_failure_under_the_rule_one_of_shows_no_limit_in_percent() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="one of", limit=0)
     actual = picture.render_text(logs.run_log(failed))
     assert "OutputTensor: rule: one of several candidates (its page)" in actual

@@ -1,4 +1,7 @@
-"""The reports `svg` and `text` show the terminal report, whatever the terminal."""
+"""The reports `svg` and `text` show the terminal report, whatever the terminal.
+
+The tested code is in `dmlconf/reports/runs/picture.py`.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def test_svg_has_a_title_and_colours() -> None:
     assert len(set(re.findall("fill: (#[0-9a-f]{6})", text))) > 3
 
 
-def test_svg_cuts_no_command_off() -> None:
+def test_svg_shows_long_commands_completely() -> None:
     log = logs.run_log(logs.FAILED, paths=("cases/" + "long/" * 40,))
     assert "--case j5krb" in drawn(log)
 
@@ -68,7 +71,7 @@ def test_svg_is_readable_at_the_width_of_a_page() -> None:
     assert max(right) <= width
 
 
-def test_svg_is_well_formed_whatever_the_log_says() -> None:
+def test_svg_is_well_formed_even_with_markup_in_the_log() -> None:
     assert "<e>" not in picture.render_svg(logs.hostile())
     assert "<e>&\\x1b[31m" in drawn(logs.hostile())
 
@@ -84,7 +87,7 @@ def test_svg_is_well_formed_whatever_the_log_says() -> None:
         ("COLORTERM", ""),
     ],
 )
-def test_nothing_depends_on_the_terminal(
+def test_pictures_and_text_do_not_depend_on_variables_of_the_terminal(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(name, raising=False)
@@ -101,6 +104,6 @@ def test_text_has_no_colour_and_no_blanks_at_the_ends() -> None:
     assert text.endswith("1 not run\n")
 
 
-def test_text_keeps_to_100_columns_but_for_what_is_copied() -> None:
+def test_text_keeps_to_100_columns_except_for_lines_to_copy() -> None:
     for line in picture.render_text(logs.everything()).split("\n"):
         assert len(line) <= 100 or line.startswith("  dmlconf run ") or "FAILED" in line

@@ -1,4 +1,7 @@
-"""The terminal report: its layout and closing line; text of a log cannot control the terminal."""
+"""The terminal report: its layout and closing line; text of a log cannot control the terminal.
+
+The tested code is in `dmlconf/reports/runs/terminal.py`.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def test_the_report_looks_like_its_snapshot(name: str, width: int) -> None:
     assert text == path.read_text("utf-8")
 
 
-def test_every_snapshot_is_of_something_shown() -> None:
+def test_the_snapshots_are_exactly_those_of_these_reports() -> None:
     names = {f"{name}-{width}.txt" for name in SHOWN for width in (80, 140)}
     assert {path.name for path in SNAPSHOTS.iterdir()} == names
 
@@ -96,7 +99,7 @@ def test_a_long_identifier_breaks_after_commas() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_only_what_is_to_be_copied_is_wider_than_the_terminal(width: int) -> None:
+def test_only_lines_to_copy_are_wider_than_the_terminal(width: int) -> None:
     for line in printed(logs.everything(), width, verbose=True).split("\n"):
         copied = line.startswith(("  dmlconf run ", "  at ")) or re.match(r"FAILED gather/", line)
         assert copied or len(line) <= width
@@ -109,7 +112,7 @@ def test_no_number_of_the_table_is_cut_off(width: int) -> None:
     assert total.split()[:11] == ["total", "10", "3", *"1111111", "∞"]
 
 
-def test_colour_says_nothing_that_words_do_not() -> None:
+def test_a_report_with_colour_has_the_same_text_as_one_without() -> None:
     without = printed(logs.everything())
     with_colour = printed(logs.everything(), color=True)
     assert "\x1b[1;31mFAILED\x1b[0m" in with_colour
@@ -170,12 +173,12 @@ def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
         (600.0, "10.0 min"),
     ],
 )
-def test_time_has_units_for_people(seconds: float, message: str) -> None:
+def test_times_have_readable_units(seconds: float, message: str) -> None:
     row = printed(logs.run_log(logs.PASSED.ran(seconds=seconds))).split("\n")
     assert next(line for line in row if line.startswith("GATHER")).endswith(f" {message}")
 
 
-def test_what_is_unknown_of_the_environment_is_left_out() -> None:
+def test_unknown_facts_of_the_environment_are_left_out() -> None:
     unknown = dict.fromkeys(logs.HEADER.environment)
     text = printed(logs.run_log(logs.PASSED, environment=unknown))
     assert "None" not in text
@@ -199,7 +202,7 @@ def test_a_message_cannot_forge_a_line() -> None:
     assert not any(line.startswith("PASSED") for line in text.split("\n"))
 
 
-def test_command_repeats_just_that_case() -> None:
+def test_the_command_of_a_failure_selects_only_its_case() -> None:
     log = logs.run_log(logs.FAILED, against="recording:a b.zip")
     assert (
         """  dmlconf run cases/gather 'my cases/odd'"'"'name.yaml' -b directml:adapter=1"""
@@ -207,7 +210,7 @@ def test_command_repeats_just_that_case() -> None:
     ) in printed(log, 80)
 
 
-def test_command_leaves_out_what_is_the_default() -> None:
+def test_the_command_of_a_failure_leaves_out_default_options() -> None:
     log = logs.run_log(logs.BROKEN, backend="numpy", against="numpy", paths=())
     assert "  dmlconf run --case join/boundary/many-inputs\n" in printed(log)
 
@@ -240,7 +243,7 @@ def test_verbose_counts_cases_by_reason() -> None:
     assert "no independent expectation" not in printed(logs.run_log(logs.UNCHECKED))
 
 
-def test_the_meaning_of_unchecked_is_reported_where_a_case_is_unchecked() -> None:
+def test_the_meaning_of_unchecked_is_reported_if_a_case_is_unchecked() -> None:
     note = "unchecked: ran, but there is no independent"
     assert note in printed(logs.run_log(logs.PASSED, logs.UNCHECKED))
     assert note not in printed(logs.plain())
@@ -351,7 +354,7 @@ def test_operator_names_wrap_only_in_a_narrow_terminal() -> None:
     assert "ACTIVATION_LOG_SOFTMAX1 " not in printed(log, 50)
 
 
-def test_groups_have_their_commands_once() -> None:
+def test_commands_of_groups_are_printed_only_at_the_end() -> None:
     verdicts = [
         (logs.FAILED if number % 2 else logs.PASSED).of_case(
             operator="GEMM", case=f"gemm/{number}", facts={"Rank": 2 + number % 2}

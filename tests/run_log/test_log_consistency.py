@@ -1,4 +1,7 @@
-"""Run logs that contradict themselves are refused, with what contradicts what."""
+"""Run logs that contradict themselves are refused, and the error names the contradiction.
+
+The tested code is in `dmlconf/run_log/consistency.py`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def lines(tmp_path: Path) -> Lines:
     return [json.loads(line) for line in (tmp_path / "run.jsonl").read_text("utf-8").splitlines()]
 
 
-def written(directory: Path, lines: Lines) -> Path:
+def write_log(directory: Path, lines: Lines) -> Path:
     path = directory / "changed.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
@@ -60,7 +63,7 @@ CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
         lambda lines: lines[1].update(reason=None),
         ":2: .* is `failed`, but without a reason",
     ),
-    "a pass for a reason": (
+    "a pass with a reason": (
         lambda lines: lines[2].update(reason=lines[1]["reason"]),
         ":3: .* is `passed`, but for the reason `expectation contradicts the reference`",
     ),
@@ -112,27 +115,27 @@ def test_refuses_a_log_that_contradicts_itself(tmp_path: Path, lines: Lines, nam
     change, message = CHANGES[name]
     change(lines)
     with pytest.raises(InvalidLogError, match=f"changed.jsonl{message}"):
-        read_log(written(tmp_path, lines))
+        read_log(write_log(tmp_path, lines))
 
 
-def test_reads_what_contradicts_nothing(tmp_path: Path, lines: Lines) -> None:
-    assert len(read_log(written(tmp_path, lines)).verdicts) == 3
+def test_a_consistent_log_is_read(tmp_path: Path, lines: Lines) -> None:
+    assert len(read_log(write_log(tmp_path, lines)).verdicts) == 3
 
 
-def test_a_verdict_that_is_logged_twice_alike_counts_once(tmp_path: Path, lines: Lines) -> None:
+def test_two_equal_verdicts_of_a_case_count_once(tmp_path: Path, lines: Lines) -> None:
     lines.insert(2, lines[1])
-    assert len(read_log(written(tmp_path, lines)).verdicts) == 3
+    assert len(read_log(write_log(tmp_path, lines)).verdicts) == 3
 
 
 @pytest.mark.parametrize("kept", range(1, 5))
 def test_a_log_that_ends_early_contradicts_nothing(tmp_path: Path, lines: Lines, kept: int) -> None:
-    log = read_log(written(tmp_path, lines[:kept]))
+    log = read_log(write_log(tmp_path, lines[:kept]))
     assert (len(log.verdicts), log.complete) == (kept - 1, False)
 
 
-def test_report_refuses_such_a_log_with_a_sentence(tmp_path: Path, lines: Lines) -> None:
+def test_report_refuses_a_contradictory_log_with_a_message(tmp_path: Path, lines: Lines) -> None:
     lines[-1]["summary"]["failed"] = 0
-    done = dmlconf_here(tmp_path, "report", written(tmp_path, lines))
+    done = dmlconf_here(tmp_path, "report", write_log(tmp_path, lines))
     assert done.returncode == 3
     assert "the log contradicts itself: the footer counts 0 `failed`, but the log has 2" in (
         done.stderr

@@ -1,4 +1,7 @@
-"""The figure "by deviation" counts the failing perturbations that targets excuse."""
+"""The figure "by deviation" of `strength` counts failing perturbations that targets excuse.
+
+The tested code is in `dmlconf/strength/deviation_figure.py`.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ cases:
 """
 
 
-def _figure(folder: Path, operator: str, least: float, code: int, rest: str = "") -> Any:
+def _figure(folder: Path, operator: str, threshold: float, code: int, rest: str = "") -> Any:
     (folder / "three.yaml").write_text(SUITE.format(operator=operator) + rest, encoding="utf-8")
     options = ("--figure", "deviations", "-q", "--report", "json:s.json")
-    under = ("--fail-under", f"deviations={least}")
-    done = dmlconf_here(folder, "strength", "three.yaml", *options, *under)
+    fail_under = ("--fail-under", f"deviations={threshold}")
+    done = dmlconf_here(folder, "strength", "three.yaml", *options, *fail_under)
     assert done.returncode == code, done.stderr
     return json.loads((folder / "s.json").read_text("utf-8"))["deviations"]
 

@@ -1,4 +1,7 @@
-"""Cases notice changed expectations, but for changes that the source of their rule permits."""
+"""Cases notice changed expectations, except changes that the source of their rule permits.
+
+The tested code is in `dmlconf/strength/expectations.py`.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +34,18 @@ from tests.strength.test_perturbations import ABSOLUTE_LIMIT, EXACT
 STATED = PRODUCT + "    expect: {OutputTensor: [19.25, 15.4, 38.5, 32]}\n"
 
 
-def by_a_recording(case: Case) -> Outcome | Recorded:
+def recorded_outputs(case: Case) -> Outcome | Recorded:
     return Recorded(run_case(case))
 
 
-def measured(directory: Path, text: str, against: object = by_a_recording) -> ExpectationFigure:
+def measured(directory: Path, text: str, against: object = recorded_outputs) -> ExpectationFigure:
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     plan = load_suite([file]).plan()
     return measure_expectations(map(build, plan), against)  # type: ignore[arg-type]
 
 
-def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
+def test_an_exact_rule_notices_every_kind_of_change(tmp_path: Path) -> None:
     figure = measured(tmp_path, EXACT)
     assert {kind for _, kind in figure.tallies} == set(KINDS)
     assert all(tally.noticed == tally.tried > 0 for tally in figure.tallies.values())
@@ -55,14 +58,14 @@ def test_outputs_of_the_reference_are_no_expectation_of_the_case(tmp_path: Path)
     assert (figure.cases, figure.tallies) == (0, {})
 
 
-def test_a_rule_with_several_right_values_notices_too(tmp_path: Path) -> None:
+def test_the_rule_of_a_matrix_product_notices_changes_of_stated_values(tmp_path: Path) -> None:
     figure = measured(tmp_path, STATED, run_case)
     tallies = {kind: (tally.tried, tally.noticed) for (_, kind), tally in figure.tallies.items()}
     assert tallies == dict.fromkeys(tallies, (1, 1))
     assert "largest zeroed" in tallies
 
 
-def test_what_the_source_of_a_rule_permits_is_counted_apart(tmp_path: Path) -> None:
+def test_changes_that_the_source_of_a_rule_permits_are_counted_separately(tmp_path: Path) -> None:
     figure = measured(tmp_path, ABSOLUTE_LIMIT)
     tally = figure.tallies["ELEMENT_WISE_COS", "1,000 ULP in FLOAT32"]
     assert (tally.tried, tally.noticed, tally.counted) == (1, 0, 0)
@@ -87,7 +90,9 @@ cases:
 """
 
 
-def test_an_element_that_a_rule_leaves_open_counts_as_not_noticed(tmp_path: Path) -> None:
+def test_a_change_of_an_element_that_may_have_any_value_counts_as_not_noticed(
+    tmp_path: Path,
+) -> None:
     """200^2 + 160^2 overflows FLOAT16, so any result is right, whatever the source permits."""
     kind = "4 ULP in FLOAT16"
     figure = measured(tmp_path, OPEN.replace("NUMBERS", "200, 150, 170, 160, 180, 150"))
@@ -109,13 +114,13 @@ cases:
 """
 
 
-def test_an_angle_that_the_page_leaves_undefined_is_not_spoiled(tmp_path: Path) -> None:
+def test_an_angle_that_the_page_leaves_undefined_is_not_changed(tmp_path: Path) -> None:
     figure = measured(tmp_path, ORIGIN)
     assert {kind for _, kind in figure.tallies} >= {"largest zeroed", "sign flipped"}
     assert all(tally.noticed == tally.counted for tally in figure.tallies.values())
 
 
-def test_a_rule_without_such_a_source_must_notice(
+def test_changes_under_a_rule_without_a_source_must_be_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dmlconf.strength.expectations.sources", dict)
@@ -124,13 +129,13 @@ def test_a_rule_without_such_a_source_must_notice(
     assert any("1,000 ULP in FLOAT32" in line for line in unnoticed_lines(figure))
 
 
-def test_a_case_that_is_wrong_as_it_is_is_named(tmp_path: Path) -> None:
+def test_a_case_with_a_wrong_expectation_is_named_and_not_counted(tmp_path: Path) -> None:
     figure = measured(tmp_path, STATED.replace("38.5", "1"), run_case)
     assert figure.failing == ["gemm/suite/product"]
     assert figure.cases == 0
 
 
-def test_a_sample_is_spoiled_at_its_elements(tmp_path: Path) -> None:
+def test_changes_of_a_sampled_recording_are_noticed(tmp_path: Path) -> None:
     large = EXACT.replace("Sizes: [4, 9]", "Sizes: [200, 200]")
     file = tmp_path / "suite.yaml"
     file.write_text(large, encoding="utf-8")

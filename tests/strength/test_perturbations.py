@@ -1,4 +1,7 @@
-"""Verdicts notice all perturbed elements under exact rules, and miss some under absolute limits."""
+"""Verdicts notice all perturbed elements under exact rules, and miss some under absolute limits.
+
+The tested code is in `dmlconf/strength/perturbations.py`.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +63,11 @@ def perturbed(directory: Path, text: str, seed: int = 0) -> Strength:
     return measure(map(build, load_suite([file]).plan()), run_case, method=method)
 
 
-def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
+def test_an_exact_rule_notices_every_kind_of_perturbation(tmp_path: Path) -> None:
     strength = perturbed(tmp_path, EXACT)
     shares = kind_shares(strength.perturbed)
-    assert {one.kind for one in shares} == set(KINDS)
-    assert [one.share for one in shares] == [100.0] * len(shares)
+    assert {each.kind for each in shares} == set(KINDS)
+    assert [each.share for each in shares] == [100.0] * len(shares)
     assert list(Perturbations(strength.perturbed, 0).remarks()) == []
     assert strength.mutants == {}
 
@@ -75,15 +78,15 @@ def test_an_absolute_limit_misses_1000_ulp(tmp_path: Path) -> None:
     tally = strength.perturbed[kind, "ELEMENT_WISE_COS"]
     assert (tally.tried, tally.caught) == (1, 0)
     assert tally.missed == ["element_wise_cos/suite/near-one OutputTensor"]
-    assert kind in {one.kind for one in weak_kinds(strength.perturbed, 99)}
+    assert kind in {each.kind for each in weak_kinds(strength.perturbed, 99)}
     assert strength.perturbed["largest zeroed", "ELEMENT_WISE_COS"].caught == 1
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_undefined_elements_are_not_perturbed(tmp_path: Path, seed: int) -> None:
     strength = perturbed(tmp_path, UNDEFINED, seed)
-    off = strength.perturbed["integer off by one", "NONZERO_COORDINATES"]
-    assert (off.tried, off.caught) == (2, 2)
+    off_by_one = strength.perturbed["integer off by one", "NONZERO_COORDINATES"]
+    assert (off_by_one.tried, off_by_one.caught) == (2, 2)
 
 
 def test_a_seed_gives_the_same_elements_again(tmp_path: Path) -> None:

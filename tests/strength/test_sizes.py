@@ -1,4 +1,7 @@
-"""Cases notice defects of size, such as a lost last tile, if their sizes and data show them."""
+"""Cases notice defects of size, such as a lost last tile, if their sizes and data show them.
+
+The tested code is in `dmlconf/strength/drivers/`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def negation(columns: int, fill: str = VARIED) -> str:
     return NEGATION.replace("COLUMNS", str(columns)).replace("FILL", fill)
 
 
-def test_each_defect_says_which_kernel_may_have_it_and_is_no_other() -> None:
+def test_each_defect_of_size_has_a_unique_name_and_a_plausible_cause() -> None:
     names = [defect.name for defect in size_defects()]
     assert len(names) >= 80
     assert len({*names, *(defect.name for defect in driver_defects())}) == len(names) + len(
@@ -71,13 +74,15 @@ def test_each_defect_says_which_kernel_may_have_it_and_is_no_other() -> None:
 
 
 @pytest.mark.parametrize("effect", ["is not computed", "is wrong", "repeats the tile before"])
-def test_a_last_tile_is_noticed_whole_or_not(tmp_path: Path, effect: str) -> None:
+def test_a_defect_of_the_last_tile_is_noticed_whether_the_tile_is_whole_or_partial(
+    tmp_path: Path, effect: str
+) -> None:
     for columns in (16, 17):
         pair = measured(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
         assert pair.fate is Fate.CAUGHT
 
 
-def test_a_tensor_of_one_tile_has_no_last_one(tmp_path: Path) -> None:
+def test_a_tensor_of_one_tile_does_not_meet_a_defect_of_the_last_tile(tmp_path: Path) -> None:
     pair = measured(tmp_path, negation(8))["last tile of 8 columns is not computed"]
     assert pair.fate is Fate.UNMET
 
@@ -108,7 +113,7 @@ def test_float16_sums_and_lost_remainders_of_long_products_are_noticed(tmp_path:
     assert actual["products beyond tiles of 128 along K are dropped"].fate is Fate.CAUGHT
 
 
-def test_weights_of_another_case_are_noticed_where_directml_owns_them(tmp_path: Path) -> None:
+def test_weights_of_another_case_are_noticed_if_directml_owns_them(tmp_path: Path) -> None:
     name = "weights that DirectML owns are those of the case before"
     assert measured(tmp_path, PRODUCT.replace("FLAGS", "[]"))[name].fate is Fate.UNMET
     assert measured(tmp_path, PRODUCT.replace("FLAGS", "[OWNED_BY_DML]"))[name].fate is Fate.CAUGHT
@@ -120,7 +125,7 @@ def test_a_case_that_hides_a_defect_lowers_the_share(tmp_path: Path) -> None:
     assert SizeDefects(figure_of(tmp_path, spoiled)).share < 100
 
 
-def test_the_command_measures_cases_of_models_when_asked_for_this_figure(tmp_path: Path) -> None:
+def test_the_command_with_figure_sizes_measures_only_cases_of_models(tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(negation(17))
     (tmp_path / "matrix.yaml").write_text(negation(17, "{constant: {value: 1}}"))
     process = dmlconf_here(

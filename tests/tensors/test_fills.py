@@ -1,4 +1,7 @@
-"""`fill:` in case files: each kind gives the same numbers everywhere, or refuses its arguments."""
+"""`fill:` in case files: each kind gives the same numbers everywhere, or refuses its arguments.
+
+The tested code is in `dmlconf/tensors/fills.py`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def whole_numbers(data_type: DataType) -> st.SearchStrategy[int]:
     return st.integers(least, greatest)
 
 
-def test_knows_the_named_fills() -> None:
+def test_the_names_of_the_fills_are_fixed() -> None:
     assert list(FILLS) == [
         "constant",
         "sequence",
@@ -94,11 +97,11 @@ def test_integers_reach_all_of_64_bits() -> None:
 
 
 def test_another_seed_gives_other_integers() -> None:
-    one, other = (
+    first, second = (
         fill("integers", (20,), DataType.INT32, {"low": 0, "high": 1000, "seed": seed})
         for seed in (1, 2)
     )
-    assert not np.array_equal(one, other)
+    assert not np.array_equal(first, second)
 
 
 @given(
@@ -170,15 +173,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_fill_has_arguments_here() -> None:
+def test_every_fill_has_arguments_in_these_tests() -> None:
     assert ARGUMENTS.keys() == FILLS.keys()
 
 
 @pytest.mark.parametrize("name", FILLS)
 @pytest.mark.parametrize("data_type", DataType)
-def test_is_the_same_on_every_call_and_shaped_like_the_sizes(
-    name: str, data_type: DataType
-) -> None:
+def test_a_fill_is_the_same_on_every_call_and_has_the_sizes(name: str, data_type: DataType) -> None:
     first = fill(name, (2, 3, 5), data_type, ARGUMENTS[name])
     second = fill(name, (2, 3, 5), data_type, ARGUMENTS[name])
     assert first.shape == (2, 3, 5)
@@ -198,7 +199,7 @@ def test_data_are_the_same_on_every_machine() -> None:
     digest = hashlib.sha256()
     for name, arguments in ARGUMENTS.items():
         if name in ("normal", "ends"):
-            continue  # They have tests of their own.
+            continue  # These two fills have tests of their own.
         for data_type in (DataType.FLOAT32, DataType.INT64, DataType.UINT8):
             values = fill(name, (300,), data_type, arguments)
             digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
@@ -217,7 +218,9 @@ EXPECTED_DIGEST = "81dc4108a88fcb4b9d816be227b01af08ddc7a85be89620e8b9a31bcc7626
 
 @pytest.mark.parametrize("name", FILLS)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT16, DataType.INT64, DataType.UINT4])
-def test_large_data_are_what_one_block_would_be(name: str, data_type: DataType) -> None:
+def test_large_data_equal_data_that_are_computed_in_one_block(
+    name: str, data_type: DataType
+) -> None:
     count = (1 << 17) * 2 + 5
     actual = fill(name, (count,), data_type, ARGUMENTS[name])
     whole = FILLS[name](0, count, data_type, **ARGUMENTS[name])
@@ -228,7 +231,7 @@ def normal_numbers(count: int = 1 << 16, **arguments: float) -> Any:
     return fill("normal", (count,), DataType.FLOAT64, arguments)
 
 
-def test_normal_numbers_are_distributed_as_their_name_says() -> None:
+def test_normal_numbers_have_a_normal_distribution() -> None:
     values = normal_numbers(mean=3, deviation=2)
     expected = NormalDist(3, 2)
     for at in (-3, -1, 0, 2, 3, 3.5, 5, 9):
@@ -238,9 +241,9 @@ def test_normal_numbers_are_distributed_as_their_name_says() -> None:
 
 
 def test_the_next_seed_gives_other_normal_numbers() -> None:
-    one, other = normal_numbers(seed=1), normal_numbers(seed=2)
-    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
-    assert abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.02
+    first, second = normal_numbers(seed=1), normal_numbers(seed=2)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.02
+    assert abs(np.corrcoef(first[1:], first[:-1])[0, 1]) < 0.02
 
 
 def test_no_logarithm_is_so_near_a_tie_that_its_last_place_matters() -> None:
@@ -260,7 +263,7 @@ def test_outliers_are_60_deviations_from_the_mean() -> None:
     assert set(values[far]) == {31, -29}
 
 
-def test_a_least_value_makes_what_a_relu_leaves() -> None:
+def test_a_least_value_of_0_gives_the_outputs_of_a_relu() -> None:
     values, without = normal_numbers(least=0), normal_numbers()
     assert np.array_equal(values, np.maximum(without, 0))
     assert 0.48 < np.mean(values == 0) < 0.52
@@ -284,7 +287,7 @@ def test_normal_numbers_are_limited_to_the_data_type(data_type: DataType) -> Non
 
 
 @pytest.mark.parametrize(("name", "value"), [("deviation", -1), ("outliers", -1), ("fan_in", 0)])
-def test_refuses_arguments_with_which_numbers_are_not_normal(name: str, value: int) -> None:
+def test_refuses_impossible_arguments_of_normal_numbers(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"{name} is {value}, but must be at least"):
         normal_numbers(3, **{name: value})
 
@@ -298,7 +301,7 @@ def test_refuses_arguments_with_which_numbers_are_not_normal(name: str, value: i
         ("uniform", {"low": 0, "high": 1, "period": 2}),
     ],
 )
-def test_refuses_arguments_that_the_fill_lacks(name: str, arguments: dict[str, Any]) -> None:
+def test_refuses_missing_and_unknown_arguments(name: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="argument"):
         fill(name, (2,), DataType.FLOAT32, arguments)
 
@@ -373,7 +376,7 @@ def test_specials_can_have_ordinary_numbers_between(data_type: DataType) -> None
     assert len(np.unique(ordinary)) > 4
 
 
-def test_ends_have_both_sides_of_each_word() -> None:
+def test_ends_have_the_numbers_on_both_sides_of_the_limits_of_each_word() -> None:
     # Recordings hold outputs for these inputs, so no release may change them.
     assert fill("ends", (10,), DataType.UINT8, {}).tolist() == [
         0,

@@ -1,4 +1,7 @@
-"""Samples of large arrays are the same elements everywhere, with a digest of all elements."""
+"""A sample of an array has the same elements on every machine, and a digest of all elements.
+
+The tested code is in `dmlconf/tensors/sample.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 from dmlconf.tensors.sample import elements_digest, has_digest, sample_indices, sample_of
 
 
-def test_indices_are_different_ascending_and_have_both_ends() -> None:
+def test_indices_are_different_and_ascending_and_include_both_ends() -> None:
     indices = sample_indices(1000, "seed", 300).tolist()
     assert len(set(indices)) == 300
     assert indices == sorted(indices)
@@ -23,11 +26,11 @@ def test_indices_are_spread_over_the_array() -> None:
 
 
 def test_indices_depend_on_the_seed() -> None:
-    one, other = (set(sample_indices(1 << 16, seed, 512).tolist()) for seed in ("a", "b"))
-    assert len(one & other) < 32
+    first, second = (set(sample_indices(1 << 16, seed, 512).tolist()) for seed in ("a", "b"))
+    assert len(first & second) < 32
 
 
-def test_indices_are_the_same_everywhere_and_for_ever() -> None:
+def test_the_indices_of_a_seed_never_change() -> None:
     # Other indices would be wrong for all recordings that exist.
     assert sample_indices(1 << 16, "seed", 6).tolist() == [0, 25163, 25173, 30854, 38064, 65535]
 
@@ -37,7 +40,7 @@ def test_every_element_can_be_sampled() -> None:
 
 
 @pytest.mark.parametrize(("size", "count"), [(5, 6), (5, 1), (0, 2)])
-def test_rejects_samples_that_an_array_does_not_have(size: int, count: int) -> None:
+def test_impossible_numbers_of_sampled_elements_are_refused(size: int, count: int) -> None:
     with pytest.raises(ValueError, match=f"no sample of {count} elements can be taken from {size}"):
         sample_indices(size, "seed", count)
 

@@ -1,4 +1,7 @@
-"""Names of ONNX, WebNN and DirectML.h find the operators."""
+"""Names of ONNX, WebNN and DirectML.h find the operators.
+
+The tested code is in `dmlconf/translation/names.py`.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,17 @@ def test_finds_operators_by_names_of_each_standard(name: str, operators: list[st
     assert list(named_operators(name)) == operators
 
 
-def test_a_name_of_several_operators_is_refused_where_one_is_asked_for() -> None:
+def test_a_name_of_several_operators_is_refused_if_one_is_needed() -> None:
     with pytest.raises(AmbiguousOperatorError, match="ACTIVATION_SOFTMAX or ACTIVATION_SOFTMAX1"):
         one_operator("Softmax")
 
 
-def test_an_unknown_name_suggests_one_of_a_standard() -> None:
+def test_the_error_for_an_unknown_name_suggests_a_similar_name() -> None:
     with pytest.raises(UnknownOperatorError, match="did you mean conv2d"):
         named_operators("conv2x")
 
 
-def test_the_table_names_operators_of_the_catalogue_only() -> None:
+def test_the_table_names_only_operators_of_the_catalogue() -> None:
     known = set(operator_names())
     named = {o for names in standard_names().values() for ops in names.values() for o in ops}
     assert named <= known

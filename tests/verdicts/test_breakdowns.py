@@ -1,4 +1,7 @@
-"""A run reports breakdowns of worker processes that no case explains."""
+"""A run reports breakdowns of worker processes that no case explains.
+
+The tested code is in `dmlconf/verdicts/breakdowns.py`.
+"""
 
 from __future__ import annotations
 

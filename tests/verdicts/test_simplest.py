@@ -1,4 +1,7 @@
-"""The failure that reports name where they name one of several."""
+"""The simplest of several failures, which reports show first.
+
+The tested code is in `dmlconf/verdicts/simplest.py`.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +55,13 @@ def test_a_case_for_combinations_comes_after_others_of_few_elements() -> None:
     assert simplest([paired, huge]) is paired
 
 
-def test_the_others_keep_their_order() -> None:
+def test_the_simplest_failure_comes_first_and_the_others_keep_their_order() -> None:
     assert simplest_first(ALL) == [ONE, LARGE, UNKNOWN, LONGER, REFUSED]
     assert simplest_first([]) == []
 
 
 @pytest.mark.parametrize("failures", [1, 3])
-def test_the_terminal_shows_it_first_and_names_it_last(failures: int) -> None:
+def test_the_terminal_shows_the_simplest_failure_first_and_names_it_last(failures: int) -> None:
     console = Console(width=200, file=StringIO())
     with console.capture() as capture:
         console.print(terminal.render(run(), failures=failures))
@@ -68,7 +71,7 @@ def test_the_terminal_shows_it_first_and_names_it_last(failures: int) -> None:
     assert f"see one case    dmlconf show {handle} " in text
 
 
-def test_each_report_of_groups_names_it() -> None:
+def test_each_report_of_groups_names_the_simplest_failure() -> None:
     log = run()
     handle = failing_handles(log)[SMALL]
     assert f"dmlconf show {handle} " in markdown.render(log)

@@ -1,4 +1,7 @@
-"""A backend that breaks its protocol loses verdicts, or cannot be used, and breaks nothing else."""
+"""A backend that breaks its protocol loses verdicts, or cannot be used, and breaks nothing else.
+
+The tested code is in `dmlconf/workers/boundary.py`.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ cases:
 """
 
 BACKEND = '''
-"""A backend that misbehaves at its third case, in the way that it is asked for.
+"""A backend that misbehaves at its third case, in the way that its option names.
 
-Asked for outcomes of a sort, it returns one of them for each case with an odd number.
+With the option `malformed` or `unusual`, each case with an odd number has such an outcome.
 """
 
 import math
@@ -84,8 +87,8 @@ OUTCOMES = {
     "NaN seconds": Outputs({NAME: RIGHT}, math.nan),
     "negative seconds": Outputs({NAME: RIGHT}, -1.0),
     "seconds as text": Outputs({NAME: RIGHT}, "1"),
-    "a fault that is none": Outputs({NAME: RIGHT}, 0.0, ("broken",)),
-    "faults that are none": Outputs({NAME: RIGHT}, 0.0, 5),
+    "a fault that is text": Outputs({NAME: RIGHT}, 0.0, ("broken",)),
+    "a number instead of faults": Outputs({NAME: RIGHT}, 0.0, 5),
     "an unknown kind of fault": Outputs({NAME: RIGHT}, 0.0, (Fault("rusty", "squeaks"),)),
     "elements as text": Outputs({NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, "1"),)),
     "a fault of no output": Outputs({NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", "No"),)),
@@ -95,10 +98,10 @@ OUTCOMES = {
     "more elements than memory": Outputs({NAME: np.broadcast_to(RIGHT[0], (1 << 40,))}),
     "dispatch seconds": Outputs({NAME: RIGHT}, 0.0, (), (math.inf,)),
     "endless faults": Outputs({NAME: RIGHT}, 0.0, iter(lambda: Fault(FaultKind.INPUT, "x"), 5)),
-    "a stage that is none": Rejection(None, "E_FAIL"),
+    "no stage": Rejection(None, "E_FAIL"),
     "constraints as text": Rejection("CreateOperator", "E_INVALIDARG", "all"),
     "an unknown breakdown": Breakdown("tired", "wants to sleep"),
-    "a message that is none": Breakdown("crash", None),
+    "no message": Breakdown("crash", None),
     "poison in place of text": Breakdown("crash", Poison()),
     "explosive": Explosive({}),
 }
@@ -123,7 +126,7 @@ class Unruly:
         right = reference("").environment()
         return {
             "no environment": None,
-            "a version that is none": replace(right, version=5),
+            "a version that is a number": replace(right, version=5),
             "endless details": replace(right, details={"a": "x" * 1_000_000}),
             "poisonous details": replace(right, details={"a": Poison()}),
         }.get(self.what, right)
@@ -199,14 +202,14 @@ def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def run(folder: Path, what: str, *, cases: int = 5) -> tuple[int, list[Verdict]]:
+def run(folder: Path, misbehaviour: str, *, cases: int = 5) -> tuple[int, list[Verdict]]:
     """Run the cases; return the exit code and every verdict."""
     done = dmlconf(
         folder,
         "run",
         "case.yaml",
         "-b",
-        f"unruly:{what}",
+        f"unruly:{misbehaviour}",
         "--log",
         "run.jsonl",
         "--report",
@@ -223,15 +226,15 @@ def run(folder: Path, what: str, *, cases: int = 5) -> tuple[int, list[Verdict]]
     return done.returncode, list(read_log(folder / "run.jsonl").verdicts)
 
 
-def statuses(folder: Path, what: str) -> tuple[int, list[Status], str]:
+def statuses(folder: Path, misbehaviour: str) -> tuple[int, list[Status], str]:
     """Run five cases; return the exit code, every status, and the message about the third case."""
-    code, verdicts = run(folder, what)
+    code, verdicts = run(folder, misbehaviour)
     reason = verdicts[2].reason
     return code, [verdict.status for verdict in verdicts], reason.message if reason else ""
 
 
 def alternating(
-    paths: pytest.TempPathFactory, what: str, names: Sequence[str]
+    paths: pytest.TempPathFactory, misbehaviour: str, names: Sequence[str]
 ) -> tuple[int, dict[str, list[Verdict]]]:
     """Run a case for each outcome, and a right one before and after it.
 
@@ -240,9 +243,9 @@ def alternating(
     """
     count = 2 * len(names) + 1
     with pytest.MonkeyPatch.context() as monkeypatch:
-        folder = prepared(paths.mktemp(what), monkeypatch)
+        folder = prepared(paths.mktemp(misbehaviour), monkeypatch)
         (folder / "case.yaml").write_text(CASES.format(count=count), encoding="utf-8")
-        code, verdicts = run(folder, what, cases=count)
+        code, verdicts = run(folder, misbehaviour, cases=count)
     return code, {name: verdicts[2 * i : 2 * i + 3] for i, name in enumerate(names)}
 
 
@@ -259,61 +262,65 @@ def unusual(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, li
 ONE_BROKEN = [Status.PASSED, Status.PASSED, Status.BROKEN, Status.PASSED, Status.PASSED]
 
 
-@pytest.mark.parametrize("what", _NAMES_OF_OUTCOMES)
-def test_a_malformed_outcome_costs_one_case(
-    malformed: tuple[int, dict[str, list[Verdict]]], what: str
+@pytest.mark.parametrize("misbehaviour", _NAMES_OF_OUTCOMES)
+def test_a_malformed_outcome_breaks_only_its_own_case(
+    malformed: tuple[int, dict[str, list[Verdict]]], misbehaviour: str
 ) -> None:
     code, verdicts = malformed
-    before, at, after = verdicts[what]
+    before, malformed_one, after = verdicts[misbehaviour]
     assert code == 1
-    assert (before.status, at.status, after.status) == (
+    assert (before.status, malformed_one.status, after.status) == (
         Status.PASSED,
         Status.BROKEN,
         Status.PASSED,
     )
-    assert at.reason is not None
-    assert at.reason.message.startswith("the backend ")
+    assert malformed_one.reason is not None
+    assert malformed_one.reason.message.startswith("the backend ")
 
 
 @pytest.mark.breakdown
-@pytest.mark.parametrize("what", ["too few", "exits", "mute", "surrogates"])
-def test_a_run_that_goes_wrong_costs_one_case(folder: Path, what: str) -> None:
-    code, actual, _ = statuses(folder, what)
+@pytest.mark.parametrize("misbehaviour", ["too few", "exits", "mute", "surrogates"])
+def test_a_backend_that_stops_within_a_batch_breaks_only_one_case(
+    folder: Path, misbehaviour: str
+) -> None:
+    code, actual, _ = statuses(folder, misbehaviour)
     assert (code, actual) == (1, ONE_BROKEN)
 
 
 @pytest.mark.breakdown
-@pytest.mark.parametrize("what", ["too many", "endless"])
-def test_too_many_outcomes_cost_the_last_case_of_the_batch(folder: Path, what: str) -> None:
-    code, actual, _ = statuses(folder, what)
+@pytest.mark.parametrize("misbehaviour", ["too many", "endless"])
+def test_too_many_outcomes_break_only_the_last_case_of_the_batch(
+    folder: Path, misbehaviour: str
+) -> None:
+    code, actual, _ = statuses(folder, misbehaviour)
     assert (code, actual) == (1, [Status.PASSED] * 4 + [Status.BROKEN])
     last = read_log(folder / "run.jsonl").verdicts[4].reason
     assert last is not None
     assert "more than 5 outcomes for the batch of 5 cases" in last.message
-    alone = dmlconf(folder, "run", "case.yaml", "-k", "=2", "-b", f"unruly:{what}")
+    alone = dmlconf(folder, "run", "case.yaml", "-k", "=2", "-b", f"unruly:{misbehaviour}")
     assert alone.returncode == 1
 
 
-def test_a_run_that_returns_nothing_costs_every_case(folder: Path) -> None:
+def test_a_backend_that_returns_no_outcomes_breaks_every_case(folder: Path) -> None:
     code, actual, message = statuses(folder, "nothing")
     assert (code, actual) == (1, [Status.BROKEN] * 5)
     assert "NoneType" in message
 
 
-@pytest.mark.parametrize("what", _NAMES_OF_HARMLESS)
+@pytest.mark.parametrize("misbehaviour", _NAMES_OF_HARMLESS)
 def test_right_arrays_of_unusual_form_pass(
-    unusual: tuple[int, dict[str, list[Verdict]]], what: str
+    unusual: tuple[int, dict[str, list[Verdict]]], misbehaviour: str
 ) -> None:
     code, verdicts = unusual
     assert code == 0
-    assert [verdict.status for verdict in verdicts[what]] == [Status.PASSED] * 3
+    assert [verdict.status for verdict in verdicts[misbehaviour]] == [Status.PASSED] * 3
 
 
 @pytest.mark.parametrize(
-    "what",
+    "misbehaviour",
     [
         "no environment",
-        "a version that is none",
+        "a version that is a number",
         "endless details",
         "no capabilities",
         "a level as text",
@@ -322,17 +329,17 @@ def test_right_arrays_of_unusual_form_pass(
         "mute as it starts",
     ],
 )
-def test_a_backend_that_cannot_say_what_it_is_cannot_be_used(folder: Path, what: str) -> None:
-    done = dmlconf_here(folder, "run", "case.yaml", "-b", f"unruly:{what}")
+def test_a_backend_with_a_malformed_description_is_refused(folder: Path, misbehaviour: str) -> None:
+    done = dmlconf_here(folder, "run", "case.yaml", "-b", f"unruly:{misbehaviour}")
     assert done.returncode == 4
     assert "Error: " in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
-    if what == "mute as it starts":
+    if misbehaviour == "mute as it starts":
         assert "Mute: an exception whose text raises another one" in done.stderr
 
 
-def test_details_are_kept_as_plain_values(folder: Path) -> None:
+def test_details_that_cannot_be_unpickled_break_no_case(folder: Path) -> None:
     code, actual, _ = statuses(folder, "poisonous details")
     assert (code, actual) == (0, [Status.PASSED] * 5)
 

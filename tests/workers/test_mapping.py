@@ -1,4 +1,7 @@
-"""A function is applied to items in several processes, with results in order."""
+"""A function is applied to items in several processes, with results in order.
+
+The tested code is in `dmlconf/workers/mapping.py`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def die(item: int) -> int:
 
 
 def until_another_works(item: tuple[Path, bool]) -> None:
-    """Return once another process has begun an item that stays; such an item takes an hour."""
+    """Return after another process has begun an item with `stays`, which takes an hour."""
     folder, stays = item
     if stays:
         (folder / str(os.getpid())).touch()
@@ -58,7 +61,7 @@ def test_results_come_in_the_order_of_the_items(jobs: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_the_function_raises_is_raised(jobs: int) -> None:
+def test_an_exception_of_the_function_is_raised(jobs: int) -> None:
     with in_processes(jobs, State.start, (0,)) as mapped:
         with pytest.raises(LookupError, match="no 5") as caught:
             list(mapped(refuse, [5]))
@@ -66,7 +69,7 @@ def test_what_the_function_raises_is_raised(jobs: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_the_start_raises_is_raised(jobs: int) -> None:
+def test_an_exception_of_the_start_function_is_raised(jobs: int) -> None:
     with (
         pytest.raises(ValueError, match="less than nothing"),
         in_processes(jobs, State.start, (-1,)) as mapped,
@@ -82,7 +85,7 @@ def test_a_process_that_dies_is_reported_with_its_exit_code() -> None:
         list(mapped(die, [1, 2, 3]))
 
 
-def test_the_end_of_the_block_ends_what_is_at_work(tmp_path: Path) -> None:
+def test_the_end_of_the_block_ends_processes_that_are_still_running(tmp_path: Path) -> None:
     with in_processes(2, State.start, (0,)) as mapped:
         next(mapped(until_another_works, [(tmp_path, False), (tmp_path, True)]))
         [process] = [int(each.name) for each in tmp_path.iterdir()]

@@ -1,4 +1,7 @@
-"""Worker processes that really crash or hang: what that costs, and when a run gives up."""
+"""Worker processes that crash or hang break few cases; a backend that only crashes is given up.
+
+The tested code is in `dmlconf/workers/pool.py`.
+"""
 
 from __future__ import annotations
 
@@ -39,20 +42,20 @@ def run(
     return {number: outcomes[planned.identifier] for number, planned in enumerate(plan)}
 
 
-def test_runs_every_case_once(tmp_path: Path) -> None:
+def test_one_worker_runs_every_case_once(tmp_path: Path) -> None:
     outcomes = run(tmp_path, "numpy", 100)
     for number, outcome in outcomes.items():
         assert isinstance(outcome, Outputs)
         assert outcome.arrays["OutputTensor"].tolist() == [number, number]
 
 
-def test_runs_side_by_side(tmp_path: Path) -> None:
+def test_two_workers_run_every_case_once(tmp_path: Path) -> None:
     outcomes = run(tmp_path, "numpy", 150, workers=2)
     assert len(outcomes) == 150
     assert all(isinstance(outcome, Outputs) for outcome in outcomes.values())
 
 
-def test_a_crash_costs_one_case(tmp_path: Path) -> None:
+def test_a_crash_breaks_only_one_case(tmp_path: Path) -> None:
     outcomes = run(tmp_path, "faulty:crash,on==7]", 40)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [7]
@@ -60,13 +63,13 @@ def test_a_crash_costs_one_case(tmp_path: Path) -> None:
     assert "SIGABRT" in broken[7].message or "exit code" in broken[7].message
 
 
-def test_a_crash_keeps_what_the_process_said(tmp_path: Path) -> None:
+def test_a_crash_is_reported_with_the_messages_of_its_process(tmp_path: Path) -> None:
     outcome = run(tmp_path, "faulty:crash", 1)[0]
     assert isinstance(outcome, Breakdown)
     assert "faulty: about to crash on tile/many[Number=0]" in outcome.diagnostics
 
 
-def test_a_hang_costs_one_case(tmp_path: Path) -> None:
+def test_a_hang_breaks_only_one_case(tmp_path: Path) -> None:
     outcomes = run(tmp_path, "faulty:hang,on==3]", 6, timeout=0.5)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [3]
@@ -74,14 +77,14 @@ def test_a_hang_costs_one_case(tmp_path: Path) -> None:
     assert "0.5 seconds" in broken[3].message
 
 
-def test_a_removed_device_costs_one_case(tmp_path: Path) -> None:
+def test_a_removed_device_breaks_only_one_case(tmp_path: Path) -> None:
     outcomes = run(tmp_path, "faulty:device-removed,on==2]", 6)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [2]
     assert broken[2].kind is BreakdownKind.DEVICE_REMOVED
 
 
-def test_exceptions_cost_one_case_each(tmp_path: Path) -> None:
+def test_an_exception_breaks_only_its_own_case(tmp_path: Path) -> None:
     outcomes = run(tmp_path, "faulty:error,on=1", 12)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [1, 10, 11]
@@ -89,13 +92,13 @@ def test_exceptions_cost_one_case_each(tmp_path: Path) -> None:
     assert "Traceback" in broken[1].diagnostics
 
 
-def test_out_of_memory_is_distinguished(tmp_path: Path) -> None:
+def test_a_lack_of_memory_is_distinguished_from_other_breakdowns(tmp_path: Path) -> None:
     outcome = run(tmp_path, "faulty:out-of-memory", 1)[0]
     assert isinstance(outcome, Breakdown)
     assert outcome.kind is BreakdownKind.OUT_OF_MEMORY
 
 
-def test_a_slow_backend_is_within_the_limit(tmp_path: Path) -> None:
+def test_a_slow_backend_within_the_time_limit_gives_outcomes(tmp_path: Path) -> None:
     outcome = run(tmp_path, "faulty:slow", 1)[0]
     assert isinstance(outcome, Outputs)
 
@@ -108,7 +111,7 @@ def test_an_unusable_backend_is_reported(tmp_path: Path) -> None:
         pool.ready()
 
 
-def test_reads_cases_only_as_workers_need_them(tmp_path: Path) -> None:
+def test_cases_are_read_only_as_workers_need_them(tmp_path: Path) -> None:
     plan = many(tmp_path, 1000)
     taken = []
 
@@ -188,7 +191,7 @@ def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_batch_that_breaks_as_one_costs_the_case_at_fault_only(
+def test_a_batch_that_breaks_as_a_whole_breaks_only_the_case_at_fault(
     tmp_path: Path, together: Path, fault: str, kind: BreakdownKind, workers: int
 ) -> None:
     backend = f"together:{fault}@=40]"
@@ -199,8 +202,8 @@ def test_a_batch_that_breaks_as_one_costs_the_case_at_fault_only(
     assert len(outcomes) == 70
     calls = [line.split() for line in together.read_text("utf-8").splitlines()]
     with_fault = [call for call in calls if any(each.endswith("=40]") for each in call[1:])]
-    # Once in its batch, once singly, and once more alone in a process of its own, unless it had
-    # been the first of its process before.
+    # The case ran in its batch, then singly, then alone in a new process, unless it had been the
+    # first case of its process before.
     counts = [len(call) - 1 for call in with_fault]
     assert counts == [BATCH, 1, 1] or (workers == 2 and counts == [BATCH, 1])
     assert len({call[0] for call in with_fault}) == len(with_fault)
@@ -217,7 +220,7 @@ def test_two_cases_at_fault_in_one_batch_are_both_found(tmp_path: Path, together
     assert len(processes) <= 2 + 2 * len(broken)
 
 
-def test_an_exception_of_a_batch_is_blamed_on_the_case_that_raises_alone(
+def test_an_exception_of_a_batch_breaks_only_the_case_that_raises_alone(
     tmp_path: Path, together: Path
 ) -> None:
     outcomes = run(tmp_path, "together:raise@=5]", 40)
@@ -311,7 +314,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such 
 @posix
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("fault", ["dies between batches", "hangs between batches"])
-def test_a_worker_that_breaks_down_after_its_last_outcome_costs_no_verdict(
+def test_a_worker_that_breaks_down_after_its_last_outcome_breaks_no_case(
     tmp_path: Path, unruly: Path, fault: str, workers: int
 ) -> None:
     outcomes = run(tmp_path, f"unruly:{fault}", 70, workers=workers, timeout=2)
@@ -321,7 +324,7 @@ def test_a_worker_that_breaks_down_after_its_last_outcome_costs_no_verdict(
 
 
 @posix
-def test_a_worker_whose_child_holds_the_pipe_is_a_crash_at_once(
+def test_a_crash_is_noticed_at_once_even_if_a_child_holds_the_pipe(
     tmp_path: Path, unruly: Path
 ) -> None:
     began = monotonic()
@@ -369,7 +372,7 @@ def test_a_backend_that_never_starts_again_ends_the_run(tmp_path: Path, unruly: 
 
 
 @posix
-def test_a_flood_on_standard_error_is_cut_back_and_prints_nothing(
+def test_long_output_of_a_process_is_shortened_and_not_printed(
     tmp_path: Path, unruly: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outcome = run(tmp_path, "unruly:floods", 41)[40]
@@ -451,33 +454,33 @@ def test_cases_with_processes_of_their_own_all_have_outcomes(tmp_path: Path) -> 
     with WorkerPool(registry.parse("faulty:crash,on==69]"), 2, 60) as pool:
         pool.ready()
         cases = (build(planned) for planned in plan)
-        heard = {
+        outcomes = {
             case.identifier: outcome
             for case, outcome in pool.run(cases, lambda case: case.identifier[-2] in "09")
         }
-    assert len(heard) == 70
-    broken = [name for name, outcome in heard.items() if isinstance(outcome, Breakdown)]
+    assert len(outcomes) == 70
+    broken = [name for name, outcome in outcomes.items() if isinstance(outcome, Breakdown)]
     assert broken == ["tile/many[Number=69]"]
 
 
-def test_a_crash_that_repeats_is_soon_believed_without_another_try(tmp_path: Path) -> None:
+def test_crashes_that_repeat_are_accepted_after_a_while_without_another_try(tmp_path: Path) -> None:
     # Most cases pass, so each of these crashes is in a process that ran others before.
     plan = many(tmp_path, 60)
     with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
-        heard = {
+        outcomes = {
             case.identifier: outcome
             for case, outcome in pool.run(build(planned) for planned in plan)
         }
         started = pool.started
-    broken = [name for name, outcome in heard.items() if isinstance(outcome, Breakdown)]
-    assert len(heard) == 60
+    broken = [name for name, outcome in outcomes.items() if isinstance(outcome, Breakdown)]
+    assert len(outcomes) == 60
     assert broken == [f"tile/many[Number={number}]" for number in (5, 15, 25, 35, 45, 55)]
-    # One at first, one after each of 4 dead batches and of 6 crashes, and 3 to try again.
+    # Processes: 1 at first, 1 after each of 4 dead batches and of 6 crashes, and 3 to try again.
     assert started <= 1 + 4 + 6 + 3
 
 
-def test_an_outcome_comes_with_the_processes_that_broke_down_before(tmp_path: Path) -> None:
+def test_an_outcome_lists_the_processes_that_broke_down_before_it(tmp_path: Path) -> None:
     with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
         ran = {
@@ -504,16 +507,16 @@ def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) 
     with WorkerPool(registry.parse("faulty:crash"), 2, 60) as pool:
         pool.ready()
         cases = (build(planned) for planned in plan)
-        heard = [outcome for _, outcome in pool.run(cases, lambda case: alone)]
+        outcomes = [outcome for _, outcome in pool.run(cases, lambda case: alone)]
         assert pool.started <= HOPELESS + 5
-    assert len(heard) == 40
-    assert all(isinstance(outcome, Breakdown) for outcome in heard)
-    assert {outcome.kind for outcome in heard} == {BreakdownKind.CRASH}
-    ran = [outcome for outcome in heard if "not run" not in outcome.message]
+    assert len(outcomes) == 40
+    assert all(isinstance(outcome, Breakdown) for outcome in outcomes)
+    assert {outcome.kind for outcome in outcomes} == {BreakdownKind.CRASH}
+    ran = [outcome for outcome in outcomes if "not run" not in outcome.message]
     assert HOPELESS <= len(ran) <= HOPELESS + 2
 
 
-def test_a_process_that_ends_at_its_start_is_waited_for(
+def test_a_process_that_ends_at_its_start_is_reported_with_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugin(tmp_path, monkeypatch, "dies", "import os\ndef create(options): os._exit(7)\n")

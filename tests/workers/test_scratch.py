@@ -1,4 +1,7 @@
-"""Temporary folders of dead runs are removed, and never those of living ones."""
+"""Temporary folders of dead runs are removed, and never those of living ones.
+
+The tested code is in `dmlconf/workers/scratch.py`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_runs_that_start_at_once_leave_each_other_alone(temporary: Path) -> None:
+def test_runs_that_start_at_the_same_time_do_not_disturb_each_other(temporary: Path) -> None:
     def run(_: int) -> None:
         for _ in range(40):
             with ScratchFolder() as folder:
@@ -33,7 +36,7 @@ def test_runs_that_start_at_once_leave_each_other_alone(temporary: Path) -> None
     assert not list(temporary.iterdir())
 
 
-def test_a_folder_in_use_stays_and_that_of_a_dead_run_goes(temporary: Path) -> None:
+def test_a_folder_in_use_is_kept_and_that_of_a_dead_run_is_removed(temporary: Path) -> None:
     abandoned = temporary / "dmlconf-dead"
     abandoned.mkdir()
     (abandoned / "worker-1.stderr").touch()
@@ -43,20 +46,20 @@ def test_a_folder_in_use_stays_and_that_of_a_dead_run_goes(temporary: Path) -> N
         assert set(temporary.iterdir()) == {folder, folder.with_suffix(".lock")}
 
 
-def test_a_lock_file_that_an_interrupted_run_left_alone_goes(temporary: Path) -> None:
+def test_a_lock_file_without_a_folder_is_removed(temporary: Path) -> None:
     (temporary / "dmlconf-dead.lock").touch()
     with ScratchFolder() as folder:
         assert set(temporary.iterdir()) == {folder, folder.with_suffix(".lock")}
 
 
-def test_a_folder_without_a_lock_file_is_not_ours(temporary: Path) -> None:
+def test_a_folder_without_a_lock_file_is_not_removed(temporary: Path) -> None:
     other = temporary / "dmlconf-of-somebody"
     other.mkdir()
     remove_abandoned()
     assert other.is_dir()
 
 
-def test_a_link_is_not_followed(temporary: Path) -> None:
+def test_the_target_of_a_link_is_not_removed(temporary: Path) -> None:
     precious = temporary / "precious"
     precious.mkdir()
     (temporary / "dmlconf-link").symlink_to(precious)

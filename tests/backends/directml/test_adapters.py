@@ -1,4 +1,8 @@
-"""Adapters are chosen and listed; a driver that ends its process spoils only its own entry."""
+"""Adapters are chosen and listed; a driver that ends its process spoils only its own entry.
+
+The tested code is in `dmlconf/backends/directml/devices/adapters.py` and
+`dmlconf/backends/directml/devices/survey.py`.
+"""
 
 from __future__ import annotations
 

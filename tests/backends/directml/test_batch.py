@@ -1,5 +1,7 @@
-"""A batch is the cases of one submission to DirectML: they share no memory; a large case is
-alone."""
+"""Cases in one submission to DirectML (a batch) share no memory; a large case runs alone.
+
+The tested code is in `dmlconf/backends/directml/dispatch/batch.py`.
+"""
 
 from __future__ import annotations
 

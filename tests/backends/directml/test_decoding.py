@@ -1,4 +1,7 @@
-"""Descs in DirectML's native structures are read back unchanged; unknown values are reported."""
+"""Descs in DirectML's native structures are read back unchanged; unknown values are reported.
+
+The tested code is in `dmlconf/backends/directml/api/decoding.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Graphs on Microsoft's DirectML give right outputs; a refusal names the refused node.
 
 The graphs run in the Wine lab; build it first: python3 lab/lab.py build.
+
+The tested code is in `dmlconf/backends/directml/dispatch/graph.py`.
 """
 
 from __future__ import annotations

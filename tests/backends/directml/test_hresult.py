@@ -1,4 +1,8 @@
-"""HRESULTs (the results of Windows calls) have names and meanings; GUIDs are read and stored."""
+"""HRESULTs (the results of Windows calls) have names and meanings; GUIDs are read and stored.
+
+The tested code is in `dmlconf/backends/directml/api/hresult.py` and
+`dmlconf/backends/directml/api/guid.py`.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,13 @@ def test_every_hresult_has_a_meaning_in_one_line() -> None:
         (-1, "0xFFFFFFFF"),
     ],
 )
-def test_name_is_the_documented_one_or_the_digits(value: int, name: str) -> None:
+def test_an_hresult_is_named_as_documented_or_by_its_hexadecimal_digits(
+    value: int, name: str
+) -> None:
     assert hresult.name(value) == name
 
 
-def test_only_the_highest_bit_means_failure() -> None:
+def test_an_hresult_means_failure_only_if_its_highest_bit_is_set() -> None:
     assert hresult.failed(-1)
     assert hresult.failed(0x80004005)
     assert not hresult.failed(0x087A0001)
@@ -45,7 +51,7 @@ def test_removal_of_the_device_is_distinguished_from_other_failures() -> None:
     assert not hresult.is_removal(0x80070057)
 
 
-def test_error_says_call_name_and_meaning() -> None:
+def test_error_message_has_the_call_the_name_and_the_meaning() -> None:
     assert str(HResultError("CreateOperator", -2147024809)) == (
         "CreateOperator: E_INVALIDARG (an argument is invalid)"
     )
@@ -59,6 +65,6 @@ def test_guid_is_stored_as_windows_stores_it() -> None:
     assert guid.Data1 == 0x6DBD6437
 
 
-def test_guid_refuses_other_text() -> None:
+def test_parsing_a_guid_refuses_other_text() -> None:
     with pytest.raises(ValueError, match="hexadecimal"):
         GUID.parse("IDMLDevice")

@@ -1,7 +1,9 @@
 """Faults, such as a touched guard band, are found in memory after two dispatches of a case.
 
-Before each dispatch, all memory except the inputs is set to a fill value (poison), another for each
-dispatch.
+Before each dispatch, all memory except the inputs is set to a fill value (poison). The two
+dispatches have different fill values.
+
+The tested code is in `dmlconf/backends/directml/dispatch/inspection.py`.
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ def test_dispatches_that_differ_are_reported() -> None:
     )
 
 
-def test_nan_with_the_same_bits_does_not_differ() -> None:
+def test_equal_nans_of_two_dispatches_do_not_count_as_different() -> None:
     arena = Arena()
     for index in range(2):
         arena.output(index)[0] = np.nan

@@ -1,4 +1,7 @@
-"""DirectML's library is found and loaded, or a message says why not."""
+"""DirectML's library is found and loaded, or a message says why not.
+
+The tested code is in `dmlconf/backends/directml/api/library.py`.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def test_error_without_a_library_says_what_was_tried_and_what_to_install() -> No
     assert library.PATH_VARIABLE in message
 
 
-def test_only_the_path_of_the_option_is_tried_if_it_is_given(
+def test_no_other_path_is_tried_if_the_option_gives_a_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other.dll"

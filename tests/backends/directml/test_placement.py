@@ -1,4 +1,7 @@
-"""Tensors lie in memory between guard bands; all bytes but inputs hold a fill value (poison)."""
+"""Tensors lie in memory between guard bands; a fill value (poison) fills all but the inputs.
+
+The tested code is in `dmlconf/backends/directml/dispatch/placement.py`.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def test_graph_has_no_bindings_for_absent_tensors() -> None:
     assert [found and found.name for found in actual.inputs] == ["InputTensor"]
 
 
-def test_output_in_place_shares_the_input() -> None:
+def test_output_in_place_has_the_memory_of_its_input() -> None:
     shared = tile(in_place={"OutputTensor": "InputTensor"})
     tensors = tensors_by_name(shared)
     assert tensors["OutputTensor"].offset == tensors["InputTensor"].offset
@@ -141,7 +144,7 @@ def test_encoding_writes_no_bytes_between_the_elements() -> None:
     assert content.tolist() == [1, 2, 0xCD, 0xCD, 3, 4, 0xCD, 0xCD]
 
 
-def test_nan_keeps_its_bits() -> None:
+def test_encoding_and_decoding_keep_the_bits_of_nan() -> None:
     bits = np.array([0x7FA00001, 0xFFC12345], np.uint32)
     desc = TensorDesc(DataType.FLOAT32, (2,))
     content = np.zeros(8, np.uint8)

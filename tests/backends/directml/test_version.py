@@ -1,4 +1,7 @@
-"""The version of DirectML is read from its file: from a resource, or from names that it holds."""
+"""The version of DirectML is read from its file: from a resource, or from names that it holds.
+
+The tested code is in `dmlconf/backends/directml/api/library.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Run ONNX's node tests as cases on ONNX Runtime, and write the results to `node_results.yaml`.
 
-`python -m tests.backends.onnxruntime.node_results` does so in some seconds.
+`python -m tests.backends.onnxruntime.node_results` does so; it takes some seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""ONNX Runtime makes the mistakes that its findings describe; findings explain no other failure."""
+"""ONNX Runtime makes the mistakes that its findings describe; findings explain no other failure.
+
+What is tested is in `schemas/findings/` and `dmlconf/excuses/findings.py`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def checks() -> FindingChecks:
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
-def test_the_example_fails_as_the_finding_says(finding: Finding) -> None:
+def test_the_example_of_a_finding_fails_as_described(finding: Finding) -> None:
     checks().check_example(finding)
 
 

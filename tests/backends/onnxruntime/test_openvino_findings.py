@@ -1,4 +1,7 @@
-"""The OpenVINO provider makes the mistakes that its findings describe; they explain no other."""
+"""The OpenVINO provider makes the mistakes that its findings describe, and they explain no others.
+
+What is tested is in `schemas/findings/` and `dmlconf/excuses/findings.py`.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ NOT_HANGING: Final = [each for each in FINDINGS.findings if each.fails is not Re
 
 
 @pytest.mark.parametrize("finding", NOT_HANGING, ids=lambda each: each.name)
-def test_the_example_fails_as_the_finding_says(finding: Finding) -> None:
+def test_the_example_of_a_finding_fails_as_described(finding: Finding) -> None:
     checks().check_example(finding)
 
 

@@ -1,4 +1,7 @@
-"""The backend `webnn` runs cases in Chromium (`lab/chromium.py`), also after a crash or a hang."""
+"""The backend `webnn` runs cases in Chromium (`lab/chromium.py`), also after a crash or a hang.
+
+The tested code is in `dmlconf/backends/webnn/backend.py`.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,7 @@ def test_a_crash_of_the_browser_breaks_down_at_most_one_case(kind: str) -> None:
         backend.close()
 
 
-def test_a_hang_breaks_down_one_case_and_a_batch_waits_no_longer_than_a_case(
+def test_a_hang_breaks_down_one_case_and_a_batch_waits_no_longer_than_one_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()

@@ -1,4 +1,7 @@
-"""C++ programs of graphs have all nodes and edges; `tests/lab/test_programs.py` runs them."""
+"""C++ programs of graphs have all nodes and edges; `tests/lab/test_programs.py` runs them.
+
+The tested code is in `dmlconf/diagnosis/export/cpp.py`.
+"""
 
 from __future__ import annotations
 

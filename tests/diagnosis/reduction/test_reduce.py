@@ -1,4 +1,7 @@
-"""A failing case is reduced to few elements, and each smaller case on the way is valid."""
+"""A failing case is reduced to few elements, and each smaller case on the way is valid.
+
+The tested code is in `dmlconf/diagnosis/reduction/reduce.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Repeatedly make a device, run cases on it and release it; print handles and memory.
 
 `many_devices.py FOLDER COUNT` runs the cases of FOLDER on COUNT devices, one after the other, and
-prints a line of JSON after each tenth.
+prints a line of JSON after every tenth device.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ def handles() -> int:
 
 
 def main(folder: str, count: int) -> None:
-    """Print a line of JSON after each tenth device."""
+    """Print a line of JSON after every tenth device."""
     cases = [valid_case(planned) for planned in load_suite([Path(folder)]).plan()]
     for number in range(1, count + 1):
         backend = create("")

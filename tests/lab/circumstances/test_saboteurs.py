@@ -1,4 +1,7 @@
-"""A DirectML that is wrong in one circumstance fails, and the circumstance is named."""
+"""A DirectML that is wrong in one circumstance fails, and the circumstance is named.
+
+The tested code is in `dmlconf/workers/exercising.py` and `dmlconf/judging/circumstances.py`.
+"""
 
 from __future__ import annotations
 

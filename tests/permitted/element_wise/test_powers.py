@@ -1,4 +1,7 @@
-"""An odd exponent of POW that FLOAT32 cannot represent may be rounded to an even one."""
+"""An odd exponent of POW that FLOAT32 cannot represent may be rounded to an even one.
+
+The tested code is in `dmlconf/permitted/element_wise/power.py`.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def passes(case: Case, output: str, values: ArrayLike) -> bool:
 
 
 def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
-    """Return a graph of these inputs and nodes; its output `y` is `output`, as in YAML."""
+    """Return a graph of these inputs and nodes, in YAML; the node `output` gives its output `y`."""
     return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
 
 

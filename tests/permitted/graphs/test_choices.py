@@ -2,6 +2,8 @@
 
 A value is uncertain if the documentation leaves it open, or if its permitted error lets it be
 zero, equal another value or overflow. No other result is right.
+
+The tested code is in `dmlconf/permitted/graphs/choices.py`.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ NONZERO = """
                 OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}}"""
 
 NEAR_ZERO = "\n  x: {Sizes: [4], DataType: FLOAT32, values: [1.5707964, 1, 1.5707964, 0]}"
-"""The cosines of the first and the third are 0 with an error of 0.0008; the others are not 0."""
+"""The cosines of elements 0 and 2 are 0 with an error of 0.0008; the other cosines are not 0."""
 
 
-def test_any_number_of_elements_that_may_be_zero_is_counted(tmp_path: Path) -> None:
+def test_an_element_that_may_be_zero_may_count_as_zero_or_as_nonzero(tmp_path: Path) -> None:
     case = graph(tmp_path, NEAR_ZERO, NONZERO)
     for count in (2, 3, 4):
         assert accepts(case, "y", [count]), count
@@ -31,7 +33,7 @@ def test_any_number_of_elements_that_may_be_zero_is_counted(tmp_path: Path) -> N
         assert not accepts(case, "y", [count]), count
 
 
-def test_a_coordinate_may_be_that_of_any_element_that_may_be_at_its_row(tmp_path: Path) -> None:
+def test_a_row_may_have_the_coordinate_of_any_element_that_may_be_there(tmp_path: Path) -> None:
     case = graph(tmp_path, NEAR_ZERO, NONZERO, "node.OutputCoordinatesTensor")
     for rows in ([0, 1, 2, 3], [0, 1, 3, 9], [1, 2, 3, 9], [1, 3, 9, 9]):
         assert accepts(case, "y", rows), rows

@@ -1,4 +1,7 @@
-"""Even powers, absolute values and similar results are not negative, whatever the input's error."""
+"""Even powers, absolute values and similar results are not negative, whatever the input's error.
+
+The tested code is in `dmlconf/permitted/graphs/signs.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ COSINES = """
 NEAR_ZERO = """
   x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}
   e: {Sizes: [2], DataType: FLOAT32, values: [EXPONENT, 1]}"""
-"""The cosine of the first is 0 with an error of 0.0008."""
+"""The cosine of element 0 is 0 with an error of 0.0008."""
 
 POW = ("ELEMENT_WISE_POW", "InputTensor: cosine, ExponentTensor: e")
 CONSTANT_POW = ("ELEMENT_WISE_CONSTANT_POW", "InputTensor: cosine, Exponent: EXPONENT")
@@ -64,7 +67,7 @@ def test_only_an_odd_power_of_a_number_near_zero_may_be_negative(
         ("ELEMENT_WISE_SQRT", "InputTensor: cosine"),
     ],
 )
-def test_operators_of_results_from_0_on_never_give_a_negative_number(
+def test_operators_without_negative_results_may_not_give_a_negative_number(
     tmp_path: Path, operator: str, desc: str
 ) -> None:
     """The cosines are 0.00082 with an error of 0.0008, so they may be close to 0."""

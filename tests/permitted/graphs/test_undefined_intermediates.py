@@ -1,4 +1,7 @@
-"""Elements computed from open (undefined) elements of earlier nodes are open, and no others."""
+"""Elements computed from open (undefined) elements of earlier nodes are open, and no others.
+
+The tested code is in `dmlconf/permitted/graphs/`.
+"""
 
 from __future__ import annotations
 

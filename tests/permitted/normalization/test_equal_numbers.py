@@ -1,4 +1,7 @@
-"""Normalising equal numbers without Epsilon leaves only the rounding error of the mean."""
+"""Normalising equal numbers without Epsilon leaves only the rounding error of the mean.
+
+The tested code is in `dmlconf/permitted/normalization/mean_variance.py`.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,16 @@ def test_the_rounding_error_of_the_mean_may_become_any_number(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("number", "count", "epsilon"), [(0, 31, 0), (3.3, 2, 0), (3.3, 31, 1)])
-def test_such_a_result_is_wrong_if_the_mean_is_exact_or_epsilon_large(
+def test_a_result_of_minus_1_is_wrong_if_the_mean_is_exact_or_epsilon_is_large(
     tmp_path: Path, number: float, count: int, epsilon: float
 ) -> None:
     case = normalization(tmp_path, number, count, epsilon)
     assert not accepts(case, "OutputTensor", [-1.0] * count)
 
 
-def test_batch_normalization_training_permits_the_same_result(tmp_path: Path) -> None:
+def test_batch_normalization_training_permits_any_rounding_error_of_the_mean(
+    tmp_path: Path,
+) -> None:
     desc = f"""InputTensor: {{Sizes: [31, 1], DataType: FLOAT32, values: {[3.3] * 31}}},
       ScaleTensor: {{Sizes: [1, 1], DataType: FLOAT32, values: [1]}},
       BiasTensor: {{Sizes: [1, 1], DataType: FLOAT32, values: [0]}}, Epsilon: 0,

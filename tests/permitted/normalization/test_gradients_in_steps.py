@@ -2,6 +2,8 @@
 
 DirectML 1.13.1 and 1.15.4 add along one dimension first and store these sums in FLOAT16, then add
 up the stored sums. The outputs below were measured on these versions.
+
+The tested code is in `dmlconf/permitted/normalization/batch_gradients.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ ACTUAL = [
 ]
 
 
-def test_a_sum_may_be_stored_after_one_dimension_and_after_both(tmp_path: Path) -> None:
+def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_second(
+    tmp_path: Path,
+) -> None:
     """The sum is 13.574. Ten sums of two numbers, truncated, give 13.5693, stored as 13.5625."""
     tensor = TENSOR.replace("}", f", values: {[*ONES, *ZEROS, *ROW, *ZEROS]}}}")
     desc = f"""InputTensor: {tensor}, InputGradientTensor: {tensor}, MeanTensor: {PARAMETER},

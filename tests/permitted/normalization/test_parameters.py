@@ -1,4 +1,7 @@
-"""`partial_mean` bounds every partial sum of a mean, whatever the order of the additions."""
+"""`partial_mean` bounds every partial sum of a mean, whatever the order of the additions.
+
+The tested code is in `dmlconf/permitted/normalization/parameters.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`half.toward_zero` rounds numbers to FLOAT16 toward zero."""
+"""`half.toward_zero` rounds numbers to FLOAT16 toward zero.
+
+The tested code is in `dmlconf/permitted/numbers/half.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rounding errors of a sum are independent if its terms vary, and alike if terms are equal."""
+"""Rounding errors of a sum are independent if its terms vary, and alike if terms are equal.
+
+The tested code is in `dmlconf/permitted/numbers/terms.py`.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def test_terms_that_are_partly_equal_or_lose_their_last_bits_do_not_vary(terms: 
     assert not terms_vary(terms, (1,))
 
 
-def test_random_terms_with_zeros_among_them_vary() -> None:
+def test_random_terms_vary_even_if_a_third_are_zeros() -> None:
     assert terms_vary(np.where(np.arange(500) % 3 == 0, np.float32(0), RANDOM), (1,))
 
 
@@ -61,7 +64,7 @@ def test_few_terms_and_terms_of_very_many_sums_do_not_count_as_varied() -> None:
     assert not terms_vary(np.tile(RANDOM, (2000, 1)), (1,))
 
 
-def test_serial_sums_of_varied_terms_have_random_errors_and_equal_ones_do_not() -> None:
+def test_errors_of_serial_sums_are_random_for_varied_terms_but_not_for_equal_terms() -> None:
     for terms, vary in ((RANDOM, True), (np.full((3, 500), 0.7, np.float32), False)):
         exact = terms.sum(1, dtype=np.float64)
         serial = np.cumsum(terms, 1, dtype=np.float32)[:, -1]

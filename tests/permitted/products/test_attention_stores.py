@@ -1,4 +1,7 @@
-"""Attention may round intermediate results to FLOAT16 where versions of DirectML do so."""
+"""Attention may round intermediate results to FLOAT16 where versions of DirectML do so.
+
+The tested code is in `dmlconf/permitted/products/attention.py`.
+"""
 
 from __future__ import annotations
 

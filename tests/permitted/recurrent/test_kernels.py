@@ -1,4 +1,8 @@
-"""Permitted errors of recurrent layers hardly depend on what is simulated together."""
+"""Permitted errors of recurrent layers hardly depend on what is simulated together.
+
+The tested code is in `dmlconf/permitted/recurrent/kernels.py` and
+`dmlconf/permitted/recurrent/layers.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Error bounds of recurrent layers accept right kernels and refuse wrong elements."""
+"""Error bounds of recurrent layers accept right kernels and refuse wrong elements.
+
+The tested code is in `dmlconf/permitted/recurrent/spread.py`.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
         assert error_scale.stored is not None
         limit = limit + error_scale.stored * 2.0**-10 + 1.5 * float16_ulps(expected)
     errors = [np.abs(actual - expected[:, 0])]
-    for least, greatest in error_scale.spans:  # What a kernel with other stores gives.
+    for least, greatest in error_scale.spans:  # Results of kernels that round elsewhere.
         beyond = np.maximum(least[:, 0] - actual, actual - greatest[:, 0])
         errors.append(np.maximum(beyond, 0))
     share: Array = np.min(errors, axis=0) / limit[:, 0]
@@ -163,8 +166,7 @@ def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
 
 
 def test_equal_values_may_share_an_error() -> None:
-    """Four equal values share an error (4 in the sum), and each has its own (2 in the sum or a
-    difference)."""
+    """Four shared errors of 1 give 4 in a sum and 0 in a difference; four own errors give 2."""
     error, sources = Spread.none((1, 4)).widened(np.ones((1, 4))), sources_of(np.full((1, 4), 3.0))
     np.testing.assert_allclose(error.times(np.ones((4, 1)), sources).limit, 20**0.5)
     np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)

@@ -1,4 +1,7 @@
-"""What REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT may give after an overflow or for NaN."""
+"""What REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT may give after an overflow or for NaN.
+
+The tested code is in `dmlconf/permitted/reduction/reduce.py`.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,7 @@ def test_without_nan_an_index_has_no_alternative() -> None:
 
 
 @pytest.mark.parametrize("function", ["MIN", "MAX"])
-def test_the_extremum_of_nan_alone_is_infinite_or_nan(function: str) -> None:
+def test_the_extremum_of_only_nans_is_infinite_or_nan(function: str) -> None:
     values = np.full((2, 4096), np.nan, np.float32)
     values[1, 7] = 5
     output = TensorDesc(DataType.FLOAT32, (2, 1))

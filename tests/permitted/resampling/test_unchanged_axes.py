@@ -1,6 +1,8 @@
 """RESAMPLE may give NaN before an infinity along axes that do not change.
 
 Measured on DirectML 1.8.0, 1.9.1, 1.10.1, 1.12.1, 1.13.1 and 1.15.4, with 89 sizes and scales each.
+
+The tested code is in `dmlconf/permitted/resampling/candidates.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Activations give the same alone and fused, within their interval; `slope` bounds differences."""
+"""Activations give equal results alone and fused; intervals hold them; `slope` bounds differences.
+
+The tested code is in `dmlconf/reference/activation/operators.py` and
+`dmlconf/permitted/activation/fused.py`.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +102,9 @@ def test_the_interval_holds_the_result_of_the_reference(
         ("ACTIVATION_SOFTSIGN", [math.nan, math.nan, math.nan]),
     ],
 )
-def test_relu_alone_makes_0_of_nan_and_others_keep_it(name: str, expected: list[float]) -> None:
+def test_relu_alone_gives_0_for_nan_and_other_activations_keep_nan(
+    name: str, expected: list[float]
+) -> None:
     values = np.array([math.nan, math.inf, -math.inf], np.float32)
     np.testing.assert_array_equal(alone(name, values, 1), np.array(expected, np.float32))
 

@@ -1,4 +1,8 @@
-"""Bit operators treat each data type as plain bits; any result of a shift by the width is right."""
+"""Bit operators treat each data type as plain bits; any result of a shift by the width is right.
+
+The tested code is in `dmlconf/reference/element_wise/bits.py` and
+`dmlconf/permitted/element_wise/bits.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Comparisons compare numbers, every number except 0 is true, and IF keeps every bit."""
+"""Comparisons compare numbers, every number except 0 is true, and IF keeps every bit.
+
+The tested code is in `dmlconf/reference/element_wise/logic.py` and
+`dmlconf/permitted/element_wise/logic.py`.
+"""
 
 from __future__ import annotations
 

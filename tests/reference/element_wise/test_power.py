@@ -1,4 +1,8 @@
-"""POW and ATAN_YX: powers by logarithms, special numbers as measured, angles of all quadrants."""
+"""POW and ATAN_YX: powers by logarithms, special numbers as measured, angles of all quadrants.
+
+The tested code is in `dmlconf/reference/element_wise/power.py` and
+`dmlconf/permitted/element_wise/power.py`.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +103,7 @@ def test_negative_powers_of_integers_are_truncated(base: int, exponent: int, exp
         (-INFINITY, 3.0, -INFINITY),
     ],
 )
-def test_powers_of_special_numbers_are_those_by_logarithms(
+def test_powers_of_special_numbers_equal_powers_computed_by_logarithms(
     data_type: DataType, base: float, exponent: float, expected: float
 ) -> None:
     np.testing.assert_equal(float(power(data_type, base, exponent)), expected)

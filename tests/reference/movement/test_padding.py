@@ -1,4 +1,7 @@
-"""The reference of PADDING agrees with `numpy.pad`."""
+"""The reference of PADDING agrees with `numpy.pad`.
+
+The tested code is in `dmlconf/reference/movement/padding.py`.
+"""
 
 from __future__ import annotations
 

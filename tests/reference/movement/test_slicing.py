@@ -1,4 +1,7 @@
-"""SLICE_GRAD puts the gradient where SLICE1 took the slice, and 0 elsewhere."""
+"""SLICE_GRAD puts the gradient where SLICE1 took the slice, and 0 elsewhere.
+
+The tested code is in `dmlconf/reference/movement/slicing.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Batch normalisation, its training and gradients agree with one another and finite differences."""
+"""Batch normalisation, its training and gradients agree with one another and finite differences.
+
+The tested code is in `dmlconf/reference/normalization/batch.py` and
+`dmlconf/permitted/normalization/batch.py`.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +96,7 @@ def test_parameters_may_be_broadcast(seed: int, sizes: tuple[int, ...]) -> None:
 
 
 @given(SEEDS, SIZES)
-def test_gradients_are_those_of_finite_differences(seed: int, sizes: tuple[int, ...]) -> None:
+def test_gradients_agree_with_finite_differences(seed: int, sizes: tuple[int, ...]) -> None:
     kept = (1, sizes[1], 1)
     tensor, scale = uniform(seed, sizes).astype(np.float64), uniform(seed + 1, kept)
     gradient = uniform(seed + 3, sizes)
@@ -193,8 +197,7 @@ def test_a_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
 
 
 def test_a_product_with_the_scale_may_overflow_if_it_is_computed_early() -> None:
-    """The scale is 3e38. Its product with `x - Mean` (3) overflows, one with a term near 0.1 does
-    not."""
+    """The scale is 3e38: its product with `x - Mean` (3) overflows; a product with 0.1 does not."""
     tensor = np.array([[3, -3]], np.float32)
     descs: dict[str, tuple[int, ...]] = {
         f"Output{part}GradientTensor": (1, 2) for part in ("", "Scale", "Bias")

@@ -1,5 +1,8 @@
-"""Normalised elements have mean 0, variance 1 or norm 1; errors of right kernels are small
-enough."""
+"""Normalised elements have mean 0, variance 1 or norm 1; right kernels are within the limits.
+
+The tested code is in `dmlconf/reference/normalization/mean_variance.py` and
+`dmlconf/permitted/normalization/mean_variance.py`.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,7 @@ def test_a_negative_epsilon_magnifies_the_error_of_the_norm(order: int, share: f
 @pytest.mark.parametrize(
     ("first", "length"), [(0.1, 1000), (1e4, 6000)], ids=["equal", "lost beside the first"]
 )
-def test_serial_sums_of_terms_that_err_alike_are_permitted(first: float, length: int) -> None:
+def test_serial_sums_whose_errors_accumulate_are_permitted(first: float, length: int) -> None:
     chance = np.random.default_rng(0).normal(0, 1, (1, length)).astype(np.float32)
     tensor = np.full((1, length), 0.1, np.float32) if first < 1 else chance
     tensor[0, 0] = first

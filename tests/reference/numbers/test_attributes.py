@@ -1,4 +1,7 @@
-"""Numbers that a data type cannot hold, such as 300 in UINT8, become what DirectML stores."""
+"""Numbers that a data type cannot hold, such as 300 in UINT8, become what DirectML stores.
+
+The tested code is in `dmlconf/reference/numbers/attributes.py`.
+"""
 
 from __future__ import annotations
 

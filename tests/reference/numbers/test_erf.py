@@ -1,4 +1,7 @@
-"""The error function and its complement agree with the C library's."""
+"""The error function and its complement agree with the C library's.
+
+The tested code is in `dmlconf/reference/numbers/erf.py`.
+"""
 
 from __future__ import annotations
 

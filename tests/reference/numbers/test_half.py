@@ -1,4 +1,7 @@
-"""FLOAT32 numbers are rounded to FLOAT16 with the right bits."""
+"""FLOAT32 numbers are rounded to FLOAT16 with the right bits.
+
+The tested code is in `dmlconf/reference/numbers/half.py`.
+"""
 
 from __future__ import annotations
 
@@ -35,5 +38,5 @@ def test_to_float16_gives_the_bits_of_numpys_conversion(values: Array) -> None:
     np.testing.assert_array_equal(actual.view(np.uint16), expected.view(np.uint16))
 
 
-def test_nan_stays_nan() -> None:
+def test_to_float16_keeps_nan() -> None:
     assert np.isnan(to_float16(np.array([math.nan, 1.0], np.float32))).tolist() == [True, False]

@@ -1,4 +1,7 @@
-"""Sums of products of centred bytes are exact, however long they are."""
+"""Sums of products of centred bytes are exact, however long they are.
+
+The tested code is in `dmlconf/reference/quantization/exact_sums.py`.
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from dmlconf.reference.quantization.exact_sums import exact_convolution, exact_p
 from dmlconf.reference.windows.convolution import FilterGeometry, forward
 
 EXTREMES = [383.0, -383.0, 382.0]
-"""A byte less its zero point is 255 + 128 at most; FLOAT32 adds 114 products 383 * 383 exactly."""
+"""A byte minus its zero point is at most 255 + 128; FLOAT32 adds 114 products 383 * 383 exactly."""
 
 
 @pytest.mark.parametrize("length", [1, 113, 114, 115, 229, 5003])

@@ -1,4 +1,8 @@
-"""Quantized convolutions and means agree with loops over the elements in each window."""
+"""Quantized convolutions and means agree with loops over the elements in each window.
+
+The tested code is in `dmlconf/reference/quantization/windows.py` and
+`dmlconf/permitted/quantization/windows.py`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 def elements_in_window(
     tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, start: Any
 ) -> Any:
-    """Yield each index of the kernel with the element of a channel that it meets in a window."""
+    """Yield each kernel index, with the element that the window at `place` has there."""
     for row, column in np.ndindex(*kernel):
         y = place[0] * strides[0] - start[0] + row * dilations[0]
         x = place[1] * strides[1] - start[1] + column * dilations[1]

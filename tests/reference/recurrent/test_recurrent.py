@@ -1,4 +1,8 @@
-"""LSTM agrees with its equations, written as a loop; infinite states have the measured effect."""
+"""LSTM agrees with its equations, written as a loop; infinite states have the measured effect.
+
+The tested code is in `dmlconf/reference/recurrent/lstm.py` and
+`dmlconf/reference/recurrent/rnn.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1, and its intervals hold uncertain samples."""
+"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1, and its intervals hold uncertain samples.
+
+The tested code is in `dmlconf/reference/regions/gradients.py` and
+`dmlconf/permitted/regions/gradients.py`.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +99,9 @@ def test_start_and_end_of_a_region_share_the_slope_of_a_plane(
 
 
 @pytest.mark.parametrize(("corners", "shares"), [(False, (0.0, 0.5)), (True, (0.0, 1.0))])
-def test_aligned_corners_leave_one_element_out(corners: bool, shares: tuple[float, ...]) -> None:
+def test_aligned_corners_make_a_region_one_element_smaller(
+    corners: bool, shares: tuple[float, ...]
+) -> None:
     gradients = np.array([0.0, 1.0]).reshape(1, 1, 1, 2)
     single = {"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": 1}
     fields = plane_arguments(gradients, AlignRegionsToCorners=corners, **single)
@@ -150,7 +156,7 @@ def interval_width(fields: dict[str, Any]) -> Array:
 
 @pytest.mark.parametrize("begin", [2.9, 3.0, 3.1])
 def test_the_interval_is_narrow_if_a_sample_is_near_an_element(begin: float) -> None:
-    """The coordinates are products with a scale, so that none is exact."""
+    """The coordinates are products with a scale, so that no coordinate is exact."""
     fields = plane_arguments(
         np.full((1, 1, 1, 3), 8.0, np.float32),
         InputTensor=None,
@@ -162,7 +168,7 @@ def test_the_interval_is_narrow_if_a_sample_is_near_an_element(begin: float) -> 
     assert 0 < interval_width(fields).max() < 1e-3
 
 
-def test_the_error_of_a_row_cancels_in_slopes_whose_changes_do() -> None:
+def test_the_error_of_a_row_cancels_if_changes_of_slopes_cancel() -> None:
     """If gradients alternate in sign, an error of y increases one slope and decreases the next."""
     image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
     region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)

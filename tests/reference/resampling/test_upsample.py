@@ -1,4 +1,8 @@
-"""UPSAMPLE_2D repeats elements; interpolation in FLOAT32 is within its interval."""
+"""UPSAMPLE_2D repeats elements; interpolation in FLOAT32 is within its interval.
+
+The tested code is in `dmlconf/reference/resampling/resample.py` and
+`dmlconf/permitted/resampling/resample.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,9 @@ def image(height: int, width: int) -> Array:
 
 @few
 @given(sizes, sizes, scales, scales)
-def test_nearest_elements_are_repeated(height: int, width: int, rows: int, columns: int) -> None:
+def test_nearest_neighbour_upsampling_repeats_elements(
+    height: int, width: int, rows: int, columns: int
+) -> None:
     tensor = image(height, width)
     expected = tensor.repeat(rows, 2).repeat(columns, 3)
     output = TensorDesc(DataType.FLOAT32, expected.shape)

@@ -1,4 +1,7 @@
-"""FOLD and UNFOLD are the adjoints of each other."""
+"""FOLD and UNFOLD are the adjoints of each other.
+
+The tested code is in `dmlconf/reference/windows/folding.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class Axis(NamedTuple):
 
     @property
     def size(self) -> int:
-        """A size for which the window fits."""
+        """A size of the axis at which the window fits."""
         return max(1, self.dilation * (self.window - 1) + 1 + self.rest - self.start - self.end)
 
     @property
@@ -66,7 +69,7 @@ def test_folding_is_the_adjoint_of_unfolding(spatial: list[Axis]) -> None:
     assert (unfolded * other).sum() == (tensor * folded).sum()
 
 
-def test_columns_hold_channels_one_after_the_other_and_rows_of_windows() -> None:
+def test_columns_hold_the_channels_in_order_and_each_window_row_by_row() -> None:
     tensor = np.arange(24, dtype=np.int16).reshape(1, 2, 3, 4)
     attributes = [2, 2], [1, 2], [1, 1], [0, 0], [0, 0]
     actual = unfold(tensor, TensorDesc(DataType.INT16, (1, 8, 4)), *attributes)

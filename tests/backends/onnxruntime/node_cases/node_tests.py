@@ -43,7 +43,7 @@ class NodeTest:
         return array
 
     def optional(self, index: int) -> Array | None:
-        """Return an input, None if it is absent."""
+        """Return an input, or None if it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     @property

@@ -63,9 +63,9 @@ def _layer_normalization(test: WptTest) -> Case:
     axes = test.sizes("axes", range(1, tensor.ndim))
 
     def of_axes(values: Array | None) -> Array | None:
-        """Return a scale or bias, whose dimensions are `axes` in that order, with all dimensions.
+        """Return a scale or bias, whose dimensions are `axes`, with all dimensions of the input.
 
-        With axes [2, 1] of 2x3x4 elements, a scale of 4x3 becomes one of 1x3x4.
+        For example, for axes [2, 1] of 2x3x4 elements, a scale of 4x3 becomes one of 1x3x4.
         """
         if values is None:
             return None
