@@ -499,10 +499,10 @@ def test_a_case_may_be_from_the_page_of_another_operator_or_of_an_enum(
 
 
 def test_page_example_note_and_recording_of_a_case_are_kept(tmp_path: Path) -> None:
-    said = (
+    members = (
         "  - example: 2\n    note: text\n    recorded: DirectML 1.15.4\n    documented: {why: x}\n"
     )
-    text = changed(TILE, "  - name: a\n", said + "    name: a\n")
+    text = changed(TILE, "  - name: a\n", members + "    name: a\n")
     (planned,) = plan(tmp_path, changed(text, "cases:", f"page: {PAGE}\ncases:"))
     about = build(planned).about
     assert (about.page, about.example, about.note) == (PAGE, "2", "text")

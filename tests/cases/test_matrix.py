@@ -362,19 +362,19 @@ def pairs_of(row: dict[str, Any]) -> set[Any]:
 def test_pairwise_contains_every_pair_of_values(counts: list[int]) -> None:
     values = values_of(counts)
     rows = list(pairwise(values))
-    held = set().union(*map(pairs_of, rows))
+    pairs_in_rows = set().union(*map(pairs_of, rows))
     for a, b in itertools.combinations(values, 2):
         for pair in itertools.product(values[a], values[b]):
-            assert ((a, pair[0]), (b, pair[1])) in held
+            assert ((a, pair[0]), (b, pair[1])) in pairs_in_rows
     assert all(list(row) == list(values) for row in rows)
 
 
 @given(COUNTS)
 def test_every_row_of_pairwise_contains_a_new_pair(counts: list[int]) -> None:
-    held: set[Any] = set()
+    pairs_in_rows: set[Any] = set()
     for row in pairwise(values_of(counts)):
-        assert len(counts) < 2 or not pairs_of(row) <= held
-        held |= pairs_of(row)
+        assert len(counts) < 2 or not pairs_of(row) <= pairs_in_rows
+        pairs_in_rows |= pairs_of(row)
 
 
 @given(COUNTS)

@@ -175,8 +175,8 @@ def test_option_dump_writes_failing_cases_as_case_files(tmp_path: Path) -> None:
 
 def test_show_prints_expected_and_actual_outputs_on_request(tmp_path: Path) -> None:
     path = write(tmp_path, CASES.replace("    expect: {OutputTensor: [1, 2, 3, 4]}\n", ""))
-    plain = dmlconf_here(tmp_path, "show", "wrong", path)
-    assert "1  2  1  2" not in plain.stdout
+    without_option = dmlconf_here(tmp_path, "show", "wrong", path)
+    assert "1  2  1  2" not in without_option.stdout
     expected = dmlconf_here(tmp_path, "show", "wrong", path, "--against", "auto")
     assert "OutputTensor\n  1  2  1  2\nsource        reference: NumPy" in expected.stdout
     actual = dmlconf_here(tmp_path, "show", "wrong", path, "-b", "faulty:zeros").stdout

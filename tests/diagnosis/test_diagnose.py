@@ -132,8 +132,8 @@ def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path
     case = graph_of("wiring/negated-twice")
     diagnosis = diagnose(case, bench, 30)
     environment = environment_record(bench.open().environment)
-    alike = [case.identifier, "graphs/wiring/another"]
-    write_diagnosis(tmp_path, diagnosis, environment, backend, "GRAPHS: 2 failures", alike)
+    failures = [case.identifier, "graphs/wiring/another"]
+    write_diagnosis(tmp_path, diagnosis, environment, backend, "GRAPHS: 2 failures", failures)
     report = (tmp_path / "report.md").read_text()
     assert diagnosis.reduced is not None
     assert isinstance(diagnosis.reduced.case, GraphCase)
@@ -141,7 +141,7 @@ def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path
         assert f"| {node.name} | {node.operator_name} | InputTensor" in report
     assert "| its nodes one by one | passed |" in report
     assert "cl /std:c++17 /EHsc case.cpp" in report
-    assert (tmp_path / "failures.txt").read_text().split() == alike
+    assert (tmp_path / "failures.txt").read_text().split() == failures
     assert (tmp_path / "case.cpp").exists()
     assert (tmp_path / "dxdispatch" / "model.json").exists()
 

@@ -152,9 +152,9 @@ def test_a_crash_that_needs_earlier_cases_is_reported_with_those_cases(
     others = f" or one of {together - 1} that ran with it" if together > 1 else ""
     assert f"  crash at {first}{others}: its process ended with exit code 9\n" in done.stdout
     assert "cases before it may matter: dmlconf diagnose --order" in done.stdout
-    plain = dmlconf(tmp_path, "diagnose", "run.jsonl", **variables)
-    assert plain.returncode == 5
-    assert "try --order" in plain.stderr
+    without_option = dmlconf(tmp_path, "diagnose", "run.jsonl", **variables)
+    assert without_option.returncode == 5
+    assert "try --order" in without_option.stderr
 
     found = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", "-o", "out", **variables)
     assert found.returncode == 0, found.stdout + found.stderr

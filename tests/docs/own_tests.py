@@ -49,7 +49,7 @@ def own_tests_sections() -> str:
 
 def _section(title: str, begin: str, results: Path) -> str:
     data = yaml.safe_load(results.read_text("utf-8"))
-    rows = ((cell(what), str(count)) for what, count in _rows(title, data))
+    rows = ((cell(description), str(count)) for description, count in _rows(title, data))
     passed = ", ".join(f"{code(name)} {count}" for name, count in data["passed"].items())
     lines = [begin.format(**data), *table(("What", "Tests"), rows), "", f"These pass: {passed}."]
     return "\n".join(lines) + "\n"

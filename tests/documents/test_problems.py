@@ -44,7 +44,7 @@ def test_characters_that_a_terminal_obeys_are_escaped(text: str, printed: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "near"),
+    ("name", "expected"),
     [
         ("Axes", "Axes"),
         ("axis", "Axis"),
@@ -55,8 +55,8 @@ def test_characters_that_a_terminal_obeys_are_escaped(text: str, printed: str) -
         ("", None),
     ],
 )
-def test_finds_the_nearest_name_in_upper_or_lower_case(name: str, near: str | None) -> None:
-    assert nearest(name, ["Axis", "Axes", "InputTensor", "OutputTensor"]) == near
+def test_finds_the_nearest_name_in_upper_or_lower_case(name: str, expected: str | None) -> None:
+    assert nearest(name, ["Axis", "Axes", "InputTensor", "OutputTensor"]) == expected
 
 
 def test_an_empty_list_has_no_nearest_name() -> None:

@@ -35,8 +35,8 @@ class Judge:
             yield Verdict(identity, Judgement(status, reason=reason))
 
 
-def verdicts(retries: Retries, judge: Judge, most: int | None = None) -> dict[str, Verdict]:
-    stream = retries.run(PLAN, judge, most)
+def verdicts(retries: Retries, judge: Judge, max_failures: int | None = None) -> dict[str, Verdict]:
+    stream = retries.run(PLAN, judge, max_failures)
     reached = [each for each in stream if isinstance(each, Verdict)]
     assert len({verdict.case for verdict in reached}) == len(reached)
     return {verdict.case: verdict for verdict in reached}
@@ -93,5 +93,5 @@ def test_attempts_of_an_earlier_part_of_a_resumed_run_count() -> None:
 
 def test_no_other_case_begins_after_the_maximum_number_of_failures() -> None:
     judge = Judge(FIRST, "ff")
-    assert list(verdicts(Retries(1), judge, most=1)) == [FIRST]
+    assert list(verdicts(Retries(1), judge, max_failures=1)) == [FIRST]
     assert judge.orders == [[FIRST, *OTHERS], [FIRST]]

@@ -122,9 +122,9 @@ def test_nan_is_not_waived_for_elements_whose_inputs_are_ordinary_numbers(name: 
     tested = case(name)
     output = reference_output(tested)
     others = [a for a in tested.inputs().values() if a.shape == output.shape]
-    plain = np.isfinite(output) & np.all([np.isfinite(a) & (a != 0) for a in others], axis=0)
-    assert plain.any()
-    output[plain] = np.nan
+    ordinary = np.isfinite(output) & np.all([np.isfinite(a) & (a != 0) for a in others], axis=0)
+    assert ordinary.any()
+    output[ordinary] = np.nan
     assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 

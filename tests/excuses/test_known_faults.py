@@ -118,9 +118,9 @@ def test_a_waived_crash_keeps_the_messages_of_its_process(tmp_path: Path) -> Non
 
 
 def test_a_fault_that_removes_the_device_does_not_waive_a_crash(tmp_path: Path) -> None:
-    lost = Breakdown(BreakdownKind.DEVICE_REMOVED, "the device was removed")
+    removed_device = Breakdown(BreakdownKind.DEVICE_REMOVED, "the device was removed")
     fault = replace(FAULT, outcome="device removed")
-    assert verdict(fault, case(tmp_path), lost).status is Status.WAIVED
+    assert verdict(fault, case(tmp_path), removed_device).status is Status.WAIVED
     assert verdict(fault, case(tmp_path), CRASHED).status is Status.BROKEN
 
 

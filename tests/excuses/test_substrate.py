@@ -117,8 +117,8 @@ def test_a_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
     substrate, stated = read_substrate(path), case(tmp_path, "stated")
     failed = judge(stated, WRONG, lambda _: None)
     assert substrate.excuse(stated, WRONG, failed) is failed
-    late = failed.judged(circumstance="volatile")
-    assert substrate.excuse(stated, WRONG, late).status is Status.UNSUPPORTED
+    in_circumstance = failed.judged(circumstance="volatile")
+    assert substrate.excuse(stated, WRONG, in_circumstance).status is Status.UNSUPPORTED
     other = failed.judged(circumstance="rebound")
     assert substrate.excuse(stated, WRONG, other) is other
 

@@ -112,10 +112,10 @@ def test_exchanged_sequences_are_not_waived_for_an_order_without_the_fault(
 
 
 def test_a_lost_device_is_not_waived_as_exchanged_sequences(tmp_path: Path) -> None:
-    lost = Breakdown(BreakdownKind.DEVICE_REMOVED, "it is gone")
-    assert fault_of(tmp_path, graph(A + B, "b a na nb"), lost) == ""
+    removed_device = Breakdown(BreakdownKind.DEVICE_REMOVED, "it is gone")
+    assert fault_of(tmp_path, graph(A + B, "b a na nb"), removed_device) == ""
     removed = "sequence-that-is-an-output-too"
-    assert fault_of(tmp_path, graph(A + B, "b na a nb"), lost) == removed
+    assert fault_of(tmp_path, graph(A + B, "b na a nb"), removed_device) == removed
 
 
 LONG = graph(sequence("a", 1, 3) + B, "b a na nb")

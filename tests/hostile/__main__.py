@@ -122,14 +122,14 @@ def _empty_folder(folder: Path, seed: int) -> Path:
     return folder / str(seed)
 
 
-def _report(what: str, first: int, count: int, findings: Iterable[str]) -> bool:
+def _report(noun: str, first: int, count: int, findings: Iterable[str]) -> bool:
     """Print findings as they come, then a summary; return whether there were findings."""
     began, number = time.monotonic(), 0
     for number, finding in enumerate(findings, 1):  # noqa: B007 - Used after the loop.
         click.echo(finding)
     seconds = time.monotonic() - began
     seeds = f"seeds {first} to {first + count - 1}"
-    click.echo(f"{count:,} {what}, {seeds}: {number} findings, {seconds:.0f} s")
+    click.echo(f"{count:,} {noun}, {seeds}: {number} findings, {seconds:.0f} s")
     return number > 0
 
 

@@ -176,9 +176,9 @@ def test_float16_tensors_are_added_up_in_float32(draw: str, length: int) -> None
 
 def test_adding_up_in_float16_fails_unless_the_rule_permits_it() -> None:
     ones = Product(np.ones((1, 4096), np.float16), np.ones((4096, 1), np.float16))
-    stuck = np.array([[2048]], np.float16)
-    assert not ones.judged(stuck, np.float16).passed
-    assert ones.judged(stuck, np.float16, half=True).passed
+    float16_sum = np.array([[2048]], np.float16)
+    assert not ones.judged(float16_sum, np.float16).passed
+    assert ones.judged(float16_sum, np.float16, half=True).passed
 
 
 def test_equal_errors_of_equal_elements_do_not_count_as_many() -> None:

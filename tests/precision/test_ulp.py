@@ -94,10 +94,10 @@ def test_distance_is_the_same_both_ways(pair: tuple[DataType, Any, Any]) -> None
     st.integers(0, 40),
     st.sampled_from([math.inf, -math.inf]),
 )
-def test_distance_counts_the_steps_of_nextafter(start: float, steps: int, to: float) -> None:
+def test_distance_counts_the_steps_of_nextafter(start: float, steps: int, end: float) -> None:
     reached, taken = start, 0
     while taken < steps and math.isfinite(reached):
-        reached = math.nextafter(reached, to)
+        reached = math.nextafter(reached, end)
         taken += 1
     assert distance(np.float64(reached), np.float64(start)) == taken
 

@@ -101,20 +101,20 @@ def test_the_list_of_formats_imports_no_report_module() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=root
     )
     modules = set(done.stdout.split())
-    late = {
+    report_modules = {
         "rich",
         "xml.etree.ElementTree",
         "dmlconf.reports.runs.junit",
         "dmlconf.reports.runs.picture",
     }
-    assert not late & modules
+    assert not report_modules & modules
 
 
 def test_the_error_of_a_format_names_the_missing_package() -> None:
     sheet: Format[RunLog] = Format("sheet", str, needs=("json", "none_such"), extra="sheets")
-    late: Formats[RunLog] = formats(sheet)
+    only_sheet: Formats[RunLog] = formats(sheet)
     with pytest.raises(ValueError, match=r"sheet needs none_such; .*\[sheets\]'"):
-        parse_report("sheet:out.xls", late)
+        parse_report("sheet:out.xls", only_sheet)
 
 
 ROOT = Path(__file__).resolve().parents[2]

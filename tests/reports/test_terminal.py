@@ -117,8 +117,8 @@ def test_a_report_with_colour_has_the_same_text_as_one_without() -> None:
     with_colour = printed(logs.everything(), color=True)
     assert "\x1b[1;31mFAILED\x1b[0m" in with_colour
     assert "\x1b" not in without
-    bare = OWN_COLOURS.sub("", with_colour)
-    assert [line.rstrip() for line in bare.split("\n")] == without.split("\n")
+    without_codes = OWN_COLOURS.sub("", with_colour)
+    assert [line.rstrip() for line in without_codes.split("\n")] == without.split("\n")
 
 
 def test_rare_statuses_have_columns_only_if_a_case_has_them() -> None:

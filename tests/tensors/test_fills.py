@@ -258,9 +258,9 @@ def test_no_logarithm_is_so_near_a_tie_that_its_last_place_matters() -> None:
 
 def test_outliers_are_60_deviations_from_the_mean() -> None:
     values = normal_numbers(1000, mean=1, deviation=0.5, outliers=97)
-    far = np.flatnonzero(np.abs(values - 1) > 5)
-    assert far.tolist() == list(range(0, 1000, 97))
-    assert set(values[far]) == {31, -29}
+    outliers = np.flatnonzero(np.abs(values - 1) > 5)
+    assert outliers.tolist() == list(range(0, 1000, 97))
+    assert set(values[outliers]) == {31, -29}
 
 
 def test_a_least_value_of_0_gives_the_outputs_of_a_relu() -> None:

@@ -19,7 +19,7 @@ from dmlconf.verdicts.verdict import (
 CRASH, HANG = ReasonKind.CRASH, ReasonKind.HANG
 
 
-def lost(
+def lost_process(
     process: int,
     sequence: int,
     together: int,
@@ -37,30 +37,35 @@ def verdict(case: str, *processes: LostProcess, worker: str | None = None) -> Ve
 
 def test_a_breakdown_of_a_batch_whose_cases_all_ran_through_is_unexplained() -> None:
     [found] = unexplained_breakdowns(
-        [verdict("b", lost(1, 8, 2)), verdict("a", lost(1, 7, 2)), verdict("other")]
+        [verdict("b", lost_process(1, 8, 2)), verdict("a", lost_process(1, 7, 2)), verdict("other")]
     )
     assert (found.process, found.sequence, found.cases) == (1, 7, ("a", "b"))
     assert (found.kind, found.message) == (CRASH, "its process died")
 
 
 def test_a_case_that_broke_down_alone_explains_its_earlier_tries() -> None:
-    guilty = verdict("a", lost(1, 7, 2), lost(2, 3, 1), lost(3, 1, 1, blamed=True))
-    assert unexplained_breakdowns([guilty, verdict("b", lost(1, 8, 2))]) == []
+    guilty = verdict(
+        "a", lost_process(1, 7, 2), lost_process(2, 3, 1), lost_process(3, 1, 1, blamed=True)
+    )
+    assert unexplained_breakdowns([guilty, verdict("b", lost_process(1, 8, 2))]) == []
 
 
 def test_of_two_breakdowns_during_a_case_the_one_with_fewer_cases_is_reported() -> None:
-    cases = [verdict("a", lost(1, 7, 2), lost(2, 3, 1)), verdict("b", lost(1, 8, 2))]
+    cases = [
+        verdict("a", lost_process(1, 7, 2), lost_process(2, 3, 1)),
+        verdict("b", lost_process(1, 8, 2)),
+    ]
     [found] = unexplained_breakdowns(cases)
     assert (found.process, found.sequence, found.cases) == (2, 3, ("a",))
 
 
 def test_cases_that_take_too_long_only_together_are_no_breakdown_to_explain() -> None:
-    slow = [verdict(case, lost(1, at, 2, kind=HANG)) for at, case in enumerate("ab", 1)]
+    slow = [verdict(case, lost_process(1, at, 2, kind=HANG)) for at, case in enumerate("ab", 1)]
     assert unexplained_breakdowns(slow) == []
-    [found] = unexplained_breakdowns([verdict("a", lost(1, 1, 1, kind=HANG))])
+    [found] = unexplained_breakdowns([verdict("a", lost_process(1, 1, 1, kind=HANG))])
     assert found.kind is HANG
 
 
 def test_processes_of_different_workers_are_different() -> None:
-    cases = [verdict(name, lost(1, 4, 1), worker=name) for name in ("a", "b")]
+    cases = [verdict(name, lost_process(1, 4, 1), worker=name) for name in ("a", "b")]
     assert [each.worker for each in unexplained_breakdowns(cases)] == ["a", "b"]

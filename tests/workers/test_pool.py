@@ -113,17 +113,17 @@ def test_an_unusable_backend_is_reported(tmp_path: Path) -> None:
 
 def test_cases_are_read_only_as_workers_need_them(tmp_path: Path) -> None:
     plan = many(tmp_path, 1000)
-    taken = []
+    taken_cases = []
 
     def cases() -> Iterator[Case]:
         for planned in plan:
-            taken.append(planned)
+            taken_cases.append(planned)
             yield build(planned)
 
     with WorkerPool(registry.parse("numpy"), 1, 60) as pool:
         pool.ready()
         next(pool.run(cases()))
-        assert len(taken) < 200
+        assert len(taken_cases) < 200
 
 
 TOGETHER = '''

@@ -219,9 +219,11 @@ class SlowAdd:
             self._slow.discard(new[0])
         return result
 
-    def record(self, original: Hook, this: int, commands: int, what: int, table: int) -> int:
-        for _ in range(5000 if what in self._slow else 1):
-            original(this, commands, what, table)
+    def record(
+        self, original: Hook, this: int, commands: int, dispatchable: int, table: int
+    ) -> int:
+        for _ in range(5000 if dispatchable in self._slow else 1):
+            original(this, commands, dispatchable, table)
         return 0
 
 

@@ -60,7 +60,7 @@ def jump_nowhere() -> None:
 
 
 def live_device() -> Device:
-    return next(thing for thing in gc.get_objects() if isinstance(thing, Device))
+    return next(object_ for object_ in gc.get_objects() if isinstance(object_, Device))
 
 
 def entry(com: ComObject, slot: int) -> int:

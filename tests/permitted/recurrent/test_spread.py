@@ -159,9 +159,9 @@ def test_an_error_that_reaches_a_sum_twice_adds_up_with_its_signs() -> None:
     error, sources = Spread.none((1, 2)).widened(np.ones((1, 2))), sources_of(np.array([[3.0, 5]]))
     np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), sources).limit, 2**0.5)
     (state,) = independent([error], sources)
-    alike = state.times(np.ones((2, 2)), sources)
-    np.testing.assert_allclose(alike.times(np.array([[1.0], [1.0]]), sources).limit, 8**0.5)
-    difference = alike.times(np.array([[1.0], [-1.0]]), sources)
+    equal_states = state.times(np.ones((2, 2)), sources)
+    np.testing.assert_allclose(equal_states.times(np.array([[1.0], [1.0]]), sources).limit, 8**0.5)
+    difference = equal_states.times(np.array([[1.0], [-1.0]]), sources)
     np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
 
 
