@@ -149,7 +149,7 @@ def test_names_of_an_expression_exclude_functions_and_bound_names() -> None:
         ("1" + "+1" * 990, "nested too deeply"),
     ],
 )
-def test_refuses_what_is_not_part_of_the_language(source: str, message: str) -> None:
+def test_text_that_is_not_part_of_the_language_is_refused(source: str, message: str) -> None:
     with pytest.raises(ExpressionError, match=re.escape(message)):
         Expression(source)
 

@@ -478,7 +478,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_an_entry_of_which_no_case_can_be_built(tmp_path: Path, name: str) -> None:
+def test_an_entry_of_which_no_case_can_be_built_is_refused(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, changed(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
@@ -493,7 +493,7 @@ def test_refuses_an_entry_of_which_no_case_can_be_built(tmp_path: Path, name: st
         ("fill", "must be a fill"),
     ],
 )
-def test_refuses_an_expression_whose_value_has_another_type(
+def test_an_expression_whose_value_has_another_type_is_refused(
     tmp_path: Path, key: str, message: str, value: str
 ) -> None:
     text = JOIN_MATRIX.replace("fill: {constant: {value: =Index}}", f"{key}: '{value}'")
@@ -501,13 +501,13 @@ def test_refuses_an_expression_whose_value_has_another_type(
         load_suite([write(tmp_path, text)])
 
 
-def test_refuses_data_of_more_dimensions_than_arrays_have(tmp_path: Path) -> None:
+def test_data_of_more_dimensions_than_arrays_can_have_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, changed(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
     with pytest.raises(InvalidFilesError, match=r"f\.yaml:5:28: data of 71 dimensions"):
         load_suite([path])
 
 
-def test_refuses_an_enum_constant_that_the_header_lacks(tmp_path: Path) -> None:
+def test_an_enum_constant_that_the_header_lacks_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, changed(ARGMIN, "INCREASING", "INCREASINK"))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(
         """
@@ -519,7 +519,7 @@ def test_refuses_an_enum_constant_that_the_header_lacks(tmp_path: Path) -> None:
     )
 
 
-def test_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> None:
+def test_the_error_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> None:
     path = write(tmp_path, changed(JOIN, ", fill: sequence", ""))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(
         """
@@ -532,7 +532,7 @@ def test_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("repeat", ["=-1", "1025", "=1.5", "='a'"])
-def test_refuses_a_number_of_repeated_tensors_outside_0_to_1024(
+def test_a_number_of_repeated_tensors_outside_0_to_1024_is_refused(
     tmp_path: Path, repeat: str
 ) -> None:
     path = write(tmp_path, changed(JOIN_MATRIX, "=Count", repeat))

@@ -1,4 +1,4 @@
-"""Case files may take tensor data from .npy files; unsuitable files are refused with the line.
+"""Case files may take tensor data from .npy files; errors name the line and the file.
 
 The tested code is in `dmlconf/cases/building/files.py`.
 """
@@ -79,7 +79,7 @@ def test_an_expected_output_may_be_a_file_in_a_folder_below(tmp_path: Path) -> N
         ("a", "'a' is not the name of a .npy file"),
     ],
 )
-def test_refuses_a_path_that_is_no_npy_file_in_the_folder_of_the_case_file(
+def test_a_path_that_is_no_npy_file_in_the_folder_of_the_case_file_is_refused(
     tmp_path: Path, name: str, message: str
 ) -> None:
     path = case_file(tmp_path / "cases", name)
@@ -117,7 +117,7 @@ def zipped() -> bytes:
     ],
     ids=["pickle", "type", "shape", "short", "long", "header", "empty", "zip"],
 )
-def test_refuses_a_file_that_does_not_hold_the_elements_of_the_tensor(
+def test_a_file_that_does_not_hold_the_elements_of_the_tensor_is_refused(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = case_file(tmp_path, "a.npy")
@@ -125,7 +125,7 @@ def test_refuses_a_file_that_does_not_hold_the_elements_of_the_tensor(
     assert message in refused(path)
 
 
-def test_refuses_numbers_that_do_not_fit_4_bits(tmp_path: Path) -> None:
+def test_numbers_that_do_not_fit_4_bits_are_refused(tmp_path: Path) -> None:
     path = case_file(tmp_path, "a.npy", "UINT4")
     np.save(tmp_path / "a.npy", np.array([[0, 1, 15], [16, 2, 3]], np.uint8))
     assert "has numbers from 0 to 16, which UINT4 does not hold" in refused(path)

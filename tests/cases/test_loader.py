@@ -308,13 +308,15 @@ the name of an HRESULT such as E_INVALIDARG
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_an_invalid_case_file_and_points_at_the_mistake(tmp_path: Path, name: str) -> None:
+def test_an_invalid_case_file_is_refused_and_the_error_points_at_the_mistake(
+    tmp_path: Path, name: str
+) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, changed(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
 
 
-def test_reports_all_problems_of_all_files_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     write(tmp_path, changed(changed(TILE, "name: a", "nam: a"), "Repeats", "Reps"), "a.yaml")
     write(tmp_path, "operator: TILE\ncases: [1, 2\nx: 3\n", "b.yaml")
     write(tmp_path, TILE, "c.yaml")
@@ -339,7 +341,7 @@ def test_reports_all_problems_of_all_files_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_reports_every_case_that_cannot_be_built(tmp_path: Path) -> None:
+def test_every_case_that_cannot_be_built_is_reported(tmp_path: Path) -> None:
     text = TILE + changed(TILE, "name: a", "name: b")[len("operator: TILE\ncases:\n") :]
     path = write(tmp_path, text.replace("values: [1, 2]", "values: [1]"))
     with pytest.raises(InvalidFilesError) as caught:
@@ -347,7 +349,7 @@ def test_reports_every_case_that_cannot_be_built(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [5, 11]
 
 
-def test_reports_every_problem_of_a_case(tmp_path: Path) -> None:
+def test_every_problem_of_a_case_is_reported(tmp_path: Path) -> None:
     text = changed(TILE, "values: [1, 2]", "values: [1]")
     text = changed(text, "Sizes: [4]", "Sizes: [4], Flags: [OWNED]")
     path = write(
@@ -359,7 +361,7 @@ def test_reports_every_problem_of_a_case(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [5, 6, 8]
 
 
-def test_reports_problems_of_the_schema_and_of_building_in_the_order_of_lines(
+def test_problems_of_schema_and_building_are_reported_in_the_order_of_lines(
     tmp_path: Path,
 ) -> None:
     broken = changed(TILE, "values: [1, 2]", "values: [1]")
@@ -369,7 +371,7 @@ def test_reports_problems_of_the_schema_and_of_building_in_the_order_of_lines(
     assert [problem.line for problem in caught.value.problems] == [5, 14]
 
 
-def test_refuses_a_folder_without_cases(tmp_path: Path) -> None:
+def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
     (tmp_path / "none" / "inner").mkdir(parents=True)
     write(tmp_path / "none", "text", "readme.md")
     assert refusal(lambda: load_suite([tmp_path / "none"]), tmp_path) == shown(
@@ -380,7 +382,7 @@ def test_refuses_a_folder_without_cases(tmp_path: Path) -> None:
     )
 
 
-def test_reports_every_path_that_does_not_exist(tmp_path: Path) -> None:
+def test_every_path_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     paths = [tmp_path / "x.yaml", tmp_path / "y"]
     assert refusal(lambda: load_suite(paths), tmp_path) == shown(
         """
@@ -390,7 +392,7 @@ def test_reports_every_path_that_does_not_exist(tmp_path: Path) -> None:
     )
 
 
-def test_finds_case_files_in_the_order_of_paths_then_names(tmp_path: Path) -> None:
+def test_case_files_are_found_in_the_order_of_paths_and_then_of_names(tmp_path: Path) -> None:
     for folder in ("b", "a/inner"):
         (tmp_path / folder).mkdir(parents=True)
     for name in ("b/2.yaml", "b/1.yml", "a/inner/3.yaml", "a/9.txt", "z.yaml"):
@@ -524,7 +526,7 @@ def test_location_is_the_line_of_each_case(tmp_path: Path) -> None:
     assert lines == [3, 11]
 
 
-def test_refuses_a_second_case_of_the_same_name(tmp_path: Path) -> None:
+def test_a_second_case_of_the_same_name_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, TILE + TILE[TILE.index("  - ") :])
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(
         """
@@ -536,7 +538,7 @@ def test_refuses_a_second_case_of_the_same_name(tmp_path: Path) -> None:
     )
 
 
-def test_refuses_a_case_of_the_same_name_in_another_folder(tmp_path: Path) -> None:
+def test_a_case_of_the_same_name_in_another_folder_is_refused(tmp_path: Path) -> None:
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         write(tmp_path / folder, TILE)

@@ -292,7 +292,9 @@ SLOW: Final = {"where that takes too many steps"}
     "name",
     [pytest.param(name, marks=[pytest.mark.hostile] * (name in SLOW)) for name in REFUSED],
 )
-def test_refuses_an_invalid_matrix_and_points_at_the_mistake(tmp_path: Path, name: str) -> None:
+def test_an_invalid_matrix_is_refused_and_the_error_points_at_the_mistake(
+    tmp_path: Path, name: str
+) -> None:
     parameters, entry, message = REFUSED[name]
     path = write(tmp_path, matrix(parameters, **entry))
     assert refusal(lambda: load_suite([path], every_case=True), tmp_path) == shown(message)
@@ -311,7 +313,7 @@ THOUSAND = "[" + ", ".join(map(str, range(1001))) + "]"
         ),
     ],
 )
-def test_refuses_more_combinations_than_the_limit(
+def test_more_combinations_than_the_limit_are_refused(
     tmp_path: Path, parameters: str, where: str
 ) -> None:
     path = write(tmp_path, matrix(parameters, where=where))
@@ -319,7 +321,7 @@ def test_refuses_more_combinations_than_the_limit(
     assert message.startswith("f.yaml:4:7: more than 1,000,000 combinations\n")
 
 
-def test_refuses_an_unknown_data_type_that_an_expression_gives(tmp_path: Path) -> None:
+def test_an_unknown_data_type_that_an_expression_gives_is_refused(tmp_path: Path) -> None:
     text = changed(
         matrix("T: [FLOAT31]\nA: [1]"), '(A,)", DataType: FLOAT32', '(A,)", DataType: =T'
     )

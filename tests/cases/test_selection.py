@@ -182,6 +182,6 @@ def test_a_selection_takes_its_cases_in_the_order_of_the_plan(
     assert actual == [identifier for identifier in order if identifier in taken]
 
 
-def test_refuses_keywords_that_cannot_be_read(cases: list[PlannedCase]) -> None:
+def test_keywords_that_cannot_be_parsed_are_refused(cases: list[PlannedCase]) -> None:
     with pytest.raises(KeywordError):
         list(select(cases, Selection(keywords="a and")))

@@ -91,7 +91,7 @@ def test_expected_values_with_an_origin_count_as_stated(tmp_path: Path) -> None:
         ("tolerance: {OutputTensor: {ulps: 1}}", "unknown field `ulps`"),
     ],
 )
-def test_refuses_an_invalid_tolerance_and_names_the_line(
+def test_an_invalid_tolerance_is_refused_and_the_error_names_the_line(
     tmp_path: Path, line: str, message: str
 ) -> None:
     path = path_of(tmp_path, line)
@@ -99,11 +99,11 @@ def test_refuses_an_invalid_tolerance_and_names_the_line(
     assert "sine.yaml:7:" in refused(path)
 
 
-def test_refuses_an_origin_without_expected_values(tmp_path: Path) -> None:
+def test_an_origin_without_expected_values_is_refused(tmp_path: Path) -> None:
     path = path_of(tmp_path, "origin: elsewhere")
     path.write_text(path.read_text().replace("    expect: {OutputTensor: [0, 1]}\n", ""))
     assert "there are none" in refused(path)
 
 
-def test_refuses_an_origin_beside_a_recording(tmp_path: Path) -> None:
+def test_an_origin_beside_a_recording_is_refused(tmp_path: Path) -> None:
     assert refused(path_of(tmp_path, "origin: elsewhere", "recorded: DirectML 1.15.4"))

@@ -73,7 +73,7 @@ def test_numbers_are_rounded_once_to_the_nearest() -> None:
 
 @pytest.mark.parametrize("data_type", INTEGERS)
 @pytest.mark.parametrize("beyond", [1, 1000])
-def test_refuses_integers_outside_the_type(data_type: DataType, beyond: int) -> None:
+def test_integers_outside_the_type_are_refused(data_type: DataType, beyond: int) -> None:
     least, greatest = int(data_type.minimum), int(data_type.maximum)
     for value in (least - beyond, greatest + beyond):
         with pytest.raises(ValuesError) as caught:
@@ -160,7 +160,7 @@ def test_refuses_integers_outside_the_type(data_type: DataType, beyond: int) -> 
         (["1"], (1,), "FLOAT32", (0,), "'1' is not a number", None),
     ],
 )
-def test_refuses_values_that_do_not_fit_the_sizes_or_data_type(
+def test_values_that_do_not_fit_the_sizes_or_data_type_are_refused(
     values: Any,
     sizes: tuple[int, ...],
     data_type: str,

@@ -67,7 +67,7 @@ def chosen(plan: list[PlannedCase], where: str) -> list[str]:
         ),
     ],
 )
-def test_takes_cases_whose_desc_meets_the_condition(
+def test_cases_whose_desc_meets_the_condition_are_selected(
     plan: list[PlannedCase], where: str, cases: list[str]
 ) -> None:
     assert sorted(chosen(plan, where)) == cases

@@ -105,14 +105,14 @@ def test_terms_may_be_used_in_all_expressions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_finds_a_mistake_and_says_where_it_is(tmp_path: Path, name: str) -> None:
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, name: str) -> None:
     mistake = MISTAKES[name]
     assert (
         lint(tmp_path, changed(OPERATOR, mistake["replace"], mistake["by"])) == mistake["message"]
     )
 
 
-def test_finds_a_syntax_error_in_the_yaml(tmp_path: Path) -> None:
+def test_a_syntax_error_of_yaml_is_reported(tmp_path: Path) -> None:
     assert lint(tmp_path, "operator: ]") == shown(
         """
         frob.yaml:1:11: while parsing a block node: did not find expected node content
@@ -122,7 +122,7 @@ def test_finds_a_syntax_error_in_the_yaml(tmp_path: Path) -> None:
     )
 
 
-def test_finds_every_problem_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     text = OPERATOR
     for name in (
         "an unknown enum",
@@ -137,7 +137,7 @@ def test_finds_every_problem_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_finds_each_broken_copy_of_a_bundled_operator(tmp_path: Path) -> None:
+def test_every_broken_copy_of_a_bundled_operator_is_reported(tmp_path: Path) -> None:
     unnoticed = []
     for path in operator_files():
         text = path.read_text("utf-8").replace("kind: output", "kind: input", 1)
@@ -163,7 +163,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_finds_a_name_that_two_operators_have(copy: Path) -> None:
+def test_a_name_that_two_operators_have_is_reported(copy: Path) -> None:
     tile = copy / "schemas" / "operators" / "tile.yaml"
     text = changed(tile.read_text("utf-8"), "operator: TILE", "operator: TILE\naliases: [SCATTER]")
     tile.write_text(text, "utf-8")
@@ -172,7 +172,7 @@ def test_finds_a_name_that_two_operators_have(copy: Path) -> None:
     ]
 
 
-def test_finds_problems_in_the_constraints_common_to_all_operators(tmp_path: Path) -> None:
+def test_problems_in_the_constraints_common_to_all_operators_are_reported(tmp_path: Path) -> None:
     text = (schemas_directory() / "common.yaml").read_text("utf-8")
     assert not lint_common(write(tmp_path, text, "common.yaml"))
     for old, new, message in (

@@ -123,7 +123,7 @@ def test_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path) -> 
             read_public_keys(tmp_path / name)
 
 
-def test_refuses_public_keys_for_which_anybody_can_make_a_signature(tmp_path: Path) -> None:
+def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path: Path) -> None:
     message, signature = b"anything", bytes([1]) + bytes(63)
     accepted = 0
     for point in (bytes(32), bytes([1]) + bytes(31), bytes([1]) + bytes(30) + b"\x80", ORDER_8):
@@ -155,7 +155,7 @@ def test_keys_without_an_end_and_too_many_keys_are_refused_quickly(tmp_path: Pat
     assert process_time() - began < 10
 
 
-def test_says_what_to_install_if_the_extra_is_missing(tmp_path: Path) -> None:
+def test_the_error_without_the_extra_says_what_to_install(tmp_path: Path) -> None:
     program = "raise ModuleNotFoundError('none')"
     (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
@@ -165,7 +165,7 @@ def test_says_what_to_install_if_the_extra_is_missing(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.pem"))
 
 
-def test_says_why_an_installed_extra_does_not_load(tmp_path: Path) -> None:
+def test_the_error_for_a_broken_extra_says_why_it_does_not_load(tmp_path: Path) -> None:
     program = "raise ImportError('DLL load failed')"
     (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))

@@ -233,7 +233,7 @@ def test_a_user_profile_may_set_the_limit_of_waived_cases(tmp_path: Path) -> Non
         ("format: 1", "format: 2", 1, "format"),
     ],
 )
-def test_refuses_an_invalid_profile_and_names_the_line(
+def test_an_invalid_profile_is_refused_and_the_error_names_the_line(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
     (tmp_path / "own.yaml").write_text(OWN.replace(old, new))

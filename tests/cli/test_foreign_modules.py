@@ -1,4 +1,4 @@
-"""Modules in the working folder are never executed, even if named like those dmlconf imports.
+"""Modules in the working folder are never run, even if dmlconf imports modules of their names.
 
 The tested code is in `dmlconf/cli/entry_point.py`.
 """

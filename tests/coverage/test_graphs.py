@@ -15,7 +15,7 @@ from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
 
-def test_counts_neighbours_of_the_chosen_operators(tmp_path: Path) -> None:
+def test_neighbours_of_the_chosen_operators_are_counted(tmp_path: Path) -> None:
     other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
     plan = list(load_suite([graph_file(tmp_path, TWO_NODES, TWO_NODES, other)]).plan())
     coverage = graph_coverage(plan, ["ELEMENT_WISE_ADD", "ACTIVATION_RELU", "ACTIVATION_TANH"])

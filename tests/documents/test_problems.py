@@ -55,11 +55,13 @@ def test_characters_that_a_terminal_obeys_are_escaped(text: str, printed: str) -
         ("", None),
     ],
 )
-def test_finds_the_nearest_name_in_upper_or_lower_case(name: str, expected: str | None) -> None:
+def test_the_most_similar_name_is_found_in_upper_or_lower_case(
+    name: str, expected: str | None
+) -> None:
     assert nearest(name, ["Axis", "Axes", "InputTensor", "OutputTensor"]) == expected
 
 
-def test_an_empty_list_has_no_nearest_name() -> None:
+def test_an_empty_list_has_no_most_similar_name() -> None:
     assert nearest("name", []) is None
 
 

@@ -93,7 +93,7 @@ def test_the_form_owned_frees_owned_inputs_and_makes_constants_owned_inputs(
     assert total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
 
 
-def test_refuses_a_relation_that_does_not_apply_to_the_graph(tmp_path: Path) -> None:
+def test_a_relation_that_does_not_apply_to_the_graph_is_refused(tmp_path: Path) -> None:
     for relation, message in (
         ("owned", "it has no constant and no owned input"),
         ("fused", "'fused' is not a relation"),

@@ -341,13 +341,15 @@ class TestUnpack:
             "python/Lib/site-packages/numpy/__init__.py",
         }
 
-    def test_refuses_a_wheel_with_another_digest(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_a_wheel_with_another_digest_is_refused(self, recipe: Recipe, tmp_path: Path) -> None:
         with (tmp_path / "wheels/numpy-1.whl").open("ab") as file:
             file.write(b"more")
         with pytest.raises(LabError, match=r"numpy-1\.whl: SHA-256 is"):
             self.unpacked(recipe, tmp_path)
 
-    def test_refuses_a_directml_with_another_digest(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_a_directml_with_another_digest_is_refused(
+        self, recipe: Recipe, tmp_path: Path
+    ) -> None:
         changed = Recipe(
             recipe.debian, recipe.python, {**recipe.directml, "sha256": "0" * 64}, recipe.wheels
         )

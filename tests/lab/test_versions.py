@@ -214,7 +214,7 @@ class Lab:
 
 
 class TestSuite:
-    def test_runs_the_suite_on_each_release_and_keeps_the_logs(self, tmp_path: Path) -> None:
+    def test_the_suite_runs_on_each_release_and_the_logs_are_kept(self, tmp_path: Path) -> None:
         lab = Lab(reports.PASSED)
         assert run_suite(chosen(["1.8.0", "1.9.0"]), tmp_path / "logs", ["--quick"], lab) == 0
         assert [version for version, _ in lab.calls] == ["1.8.0", "1.9.0"]

@@ -111,7 +111,7 @@ CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_refuses_a_log_that_contradicts_itself(tmp_path: Path, lines: Lines, name: str) -> None:
+def test_a_log_that_contradicts_itself_is_refused(tmp_path: Path, lines: Lines, name: str) -> None:
     change, message = CHANGES[name]
     change(lines)
     with pytest.raises(InvalidLogError, match=f"changed.jsonl{message}"):

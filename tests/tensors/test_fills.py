@@ -287,7 +287,7 @@ def test_normal_numbers_are_limited_to_the_data_type(data_type: DataType) -> Non
 
 
 @pytest.mark.parametrize(("name", "value"), [("deviation", -1), ("outliers", -1), ("fan_in", 0)])
-def test_refuses_impossible_arguments_of_normal_numbers(name: str, value: int) -> None:
+def test_impossible_arguments_of_normal_numbers_are_refused(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"{name} is {value}, but must be at least"):
         normal_numbers(3, **{name: value})
 
@@ -301,13 +301,13 @@ def test_refuses_impossible_arguments_of_normal_numbers(name: str, value: int) -
         ("uniform", {"low": 0, "high": 1, "period": 2}),
     ],
 )
-def test_refuses_missing_and_unknown_arguments(name: str, arguments: dict[str, Any]) -> None:
+def test_missing_and_unknown_arguments_are_refused(name: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="argument"):
         fill(name, (2,), DataType.FLOAT32, arguments)
 
 
 @pytest.mark.parametrize("name", ["integers", "uniform"])
-def test_refuses_a_range_that_ends_before_it_begins(name: str) -> None:
+def test_a_range_that_ends_before_its_beginning_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="low is 3, above high, which is 1"):
         fill(name, (2,), DataType.FLOAT32, {"low": 3, "high": 1})
 
@@ -320,7 +320,7 @@ def test_refuses_a_range_that_ends_before_it_begins(name: str) -> None:
         ("sequence", {"start": 256}),
     ],
 )
-def test_refuses_integers_that_the_data_type_does_not_hold(
+def test_integers_that_the_data_type_does_not_hold_are_refused(
     name: str, arguments: dict[str, int]
 ) -> None:
     with pytest.raises(ValueError, match=r"UINT8 cannot hold (256|-1)"):
@@ -328,13 +328,13 @@ def test_refuses_integers_that_the_data_type_does_not_hold(
 
 
 @pytest.mark.parametrize("period", [0, -1, 257])
-def test_refuses_a_period_that_the_data_type_does_not_hold(period: int) -> None:
+def test_a_period_that_the_data_type_does_not_hold_is_refused(period: int) -> None:
     with pytest.raises(ValueError, match=f"period {period} leads to"):
         fill("sequence", (2,), DataType.UINT8, {"period": period})
 
 
 @given(DATA_TYPES, st.integers(-(2**66), 2**66))
-def test_refuses_a_constant_that_an_integer_type_does_not_hold(
+def test_a_constant_that_an_integer_type_does_not_hold_is_refused(
     data_type: DataType, value: int
 ) -> None:
     assume(not data_type.is_float and data_type.bits >= 8)

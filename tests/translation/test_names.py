@@ -32,7 +32,7 @@ from dmlconf.translation.names import (
         ("ReduceLogSumExp", ["REDUCE"]),
     ],
 )
-def test_finds_operators_by_names_of_each_standard(name: str, operators: list[str]) -> None:
+def test_operators_are_found_by_the_names_of_each_standard(name: str, operators: list[str]) -> None:
     assert list(named_operators(name)) == operators
 
 
