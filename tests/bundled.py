@@ -1,4 +1,4 @@
-"""Load parts of the suite in `cases/`, so that one test process checks each file for all."""
+"""Load parts of the suite in `cases/` for tests; each file is checked only once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["bundled"]
 def bundled(*names: str) -> Suite:
     """Load folders and files of the suite.
 
-    What a checked file holds is kept for all test processes, since to check a large file takes a
-    hundred times as long as to read what was kept.
+    The content of a checked file is stored for all test processes, since checking a large file
+    takes a hundred times as long as reading the stored content.
 
     Args:
         names: paths in `cases/`, such as `gather` or `tile/matrix.yaml`; without any, everything.

@@ -1,4 +1,4 @@
-"""Install plugins into a folder as `pip` does, for processes that have it on their path."""
+"""Install plugins into a folder as `pip` does; Python finds them if the folder is on its path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["install_plugin", "plugin"]
 
 
 def plugin(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> Path:
-    """Install a plugin for this test and its processes, and return the folder that has it."""
+    """Install a plugin for this test and the processes it starts; return the plugin's folder."""
     folder = directory / "plugin"
     install_plugin(folder, name, code=code)
     monkeypatch.syspath_prepend(folder)
@@ -33,9 +33,9 @@ def install_plugin(
     Args:
         folder: the folder, which must be on the path of modules.
         name: the backend's name.
-        module: the module whose function `create` makes the backend; by default, that of its name.
-        code: the text of that module; None if it exists.
-        distribution: the distribution's name; by default, the backend's.
+        module: the module whose function `create` makes the backend; by default, `name`.
+        code: the text of that module; None if the module exists already.
+        distribution: the distribution's name; by default, `name`.
         version: the distribution's version.
     """
     module = module or name

@@ -1,4 +1,4 @@
-"""Tensors and fields which cases of ONNX's tests and of WebNN's have alike."""
+"""Tensors and fields of cases that are made from ONNX's tests and from WebNN's."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def by_elements(
 def by_tuples(
     tensor: Array, indices: Array, updates: Array | None, output: Array, batch_dimensions: int
 ) -> Indexing:
-    """Return GATHER_ND1, or SCATTER_ND if there are updates; `batch_dimensions` is the former's."""
+    """Return SCATTER_ND if there are updates, else GATHER_ND1 with the batch dimensions."""
     rank = max(tensor.ndim, indices.ndim, output.ndim, 0 if updates is None else updates.ndim)
     inputs = {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)}
     outputs = {"OutputTensor": with_rank(output, rank)}

@@ -1,4 +1,4 @@
-"""Errors of backends have a text for people and fields for programs, which pickling keeps."""
+"""Errors of backends (`dmlconf/backends/errors.py`) have a text and fields; pickling keeps both."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_errors_come_whole_out_of_a_process(error: BackendError) -> None:
+def test_pickling_keeps_the_text_and_fields_of_an_error(error: BackendError) -> None:
     copied = pickle.loads(pickle.dumps(error))
     assert (type(copied), str(copied)) == (type(error), str(error))
     assert vars(copied) == vars(error)
@@ -42,7 +42,7 @@ def test_a_hint_stands_on_a_line_of_its_own() -> None:
     assert str(BackendError("it is away", "call it back")) == "it is away\ncall it back"
 
 
-def test_an_unknown_choice_suggests_the_nearest_or_lists_all() -> None:
+def test_an_unknown_choice_suggests_the_nearest_name_or_lists_all_names() -> None:
     with pytest.raises(UnknownChoiceError, match="did you mean zeros") as caught:
         create(parse("faulty:zeroes"))
     assert (caught.value.what, caught.value.name) == ("fault", "zeroes")
@@ -51,7 +51,7 @@ def test_an_unknown_choice_suggests_the_nearest_or_lists_all() -> None:
     )
 
 
-def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
+def test_the_error_for_a_file_that_is_no_recording_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(b"no recording")
     with pytest.raises(RecordingError) as caught:

@@ -1,4 +1,7 @@
-"""The backend `faulty:level=LEVEL` refuses parts of later levels; no supported case fails."""
+"""The backend `faulty:level=LEVEL` acts like a device of that feature level.
+
+It refuses what later levels introduced, and no case that the level supports fails.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +55,11 @@ def sample() -> tuple[Case, ...]:
 
 
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
-def test_no_case_fails_for_what_a_newer_level_introduced(level: FeatureLevel) -> None:
+def test_no_case_that_a_level_supports_fails_there(level: FeatureLevel) -> None:
     backend = create(f"level={level}")
     cases = [c for c in sample() if unsupported_reason(c, backend.capabilities()) is None]
     assert cases
-    cases = [case for case in cases if not _known(level, case)]
+    cases = [case for case in cases if not _shows_nothing_new(level, case)]
     for case, outcome in zip(cases, backend.run(cases), strict=True):
         verdict = judge(case, outcome, lambda _: None)
         assert verdict.status is not Status.FAILED, (case.identifier, verdict.reason)
@@ -64,11 +67,11 @@ def test_no_case_fails_for_what_a_newer_level_introduced(level: FeatureLevel) ->
             assert isinstance(outcome, Outputs), (case.identifier, refusal(level, case))
 
 
-def _known(level: FeatureLevel, case: Case) -> bool:
-    """Return whether the level computes the case, and checking its values would show nothing new.
+def _shows_nothing_new(level: FeatureLevel, case: Case) -> bool:
+    """Return whether the level computes the case, and checking its values again is needless.
 
-    Values do not depend on the level: where the level before computes the case, they are checked
-    there or earlier. Cases of models state no values.
+    Values do not depend on the level, so a case that the previous level computes is checked there
+    or at an earlier level. Cases of models state no values.
     """
     if refusal(level, case) is not None:
         return False
@@ -77,8 +80,7 @@ def _known(level: FeatureLevel, case: Case) -> bool:
 
 
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
-def test_a_device_of_the_level_lacks_what_is_unsupported_there(level: FeatureLevel) -> None:
-    """The faulty backend refuses a case exactly if the catalogue says it needs a later level."""
+def test_a_level_refuses_exactly_the_cases_that_need_a_later_level(level: FeatureLevel) -> None:
     for case in sample():
         if case.required_level is None or isinstance(case.expectation, ExpectedRejection):
             continue
@@ -100,7 +102,7 @@ PAIR = """
 """
 
 
-def test_a_refusal_names_the_part_and_is_an_invalid_argument(tmp_path: Path) -> None:
+def test_a_refusal_names_the_unsupported_part_and_is_e_invalidarg(tmp_path: Path) -> None:
     (tmp_path / "padding.yaml").write_text("operator: PADDING\ncases:" + PAIR, encoding="utf-8")
     (case,) = map(build, load_suite([tmp_path]).plan())
     assert refusal(FeatureLevel(6, 3), case) == "DML_PADDING_MODE_WRAP"
@@ -113,7 +115,7 @@ def test_a_refusal_names_the_part_and_is_an_invalid_argument(tmp_path: Path) -> 
     assert new.arrays["OutputTensor"].tolist() == [[[[2, 1, 2]]]]
 
 
-def test_a_graph_needs_what_its_constants_and_compile_graph_need() -> None:
+def test_a_graph_needs_the_levels_of_compile_graph_and_of_its_constants() -> None:
     plan = bundled("graphs/constants.yaml").plan()
     case = next(build(p) for p in plan if p.template.identifier.endswith("/constant-node"))
     assert refusal(FeatureLevel(2, 0), case) == "IDMLDevice1::CompileGraph"
@@ -129,7 +131,9 @@ def test_a_graph_needs_what_its_constants_and_compile_graph_need() -> None:
         ("6_3", ()),
     ],
 )
-def test_a_level_has_the_data_types_of_its_time(level: str, lacking: tuple[str, ...]) -> None:
+def test_a_level_lacks_the_data_types_that_later_levels_introduced(
+    level: str, lacking: tuple[str, ...]
+) -> None:
     has = create(f"level={level}").capabilities()
     assert has.feature_level == FeatureLevel.parse(level)
     assert frozenset(DataType) - has.data_types == set(map(DataType, lacking))

@@ -1,4 +1,8 @@
-"""Recordings come back bit by bit, with a digest of each case; other files are refused."""
+"""Reading a recording gives what was written, to the bit; other files are refused.
+
+A recording (`dmlconf/backends/recording`) also has a digest of each case, which shows whether the
+case has changed since.
+"""
 
 from __future__ import annotations
 
@@ -75,9 +79,9 @@ def bits(array: Array) -> tuple[np.dtype[Any], tuple[int, ...], bytes]:
     return array.dtype, array.shape, array.tobytes()
 
 
-def written(directory: Path, made: Recording) -> Path:
+def written(directory: Path, source: Recording) -> Path:
     path = directory / "x.dmlrec"
-    path.write_bytes(recording_bytes(made))
+    path.write_bytes(recording_bytes(source))
     return path
 
 
@@ -98,7 +102,7 @@ def replayed(path: Path, *cases: Case) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_elements_come_back_to_the_bit(tmp_path: Path, data_type: DataType) -> None:
+def test_elements_are_read_back_to_the_bit(tmp_path: Path, data_type: DataType) -> None:
     array = special(data_type).reshape(2, 1, 2)
     path = written(tmp_path, recording({"a": Outputs({"OutputTensor": array})}))
     outcome = read_recording(path).entries["a"].outcome
@@ -117,12 +121,12 @@ def test_views_of_any_order_are_stored_in_row_major_order(tmp_path: Path) -> Non
     assert outcome.arrays["Y"].tolist() == [2, 1, 0]
 
 
-def test_rejections_and_outcomes_without_outputs_come_back(tmp_path: Path) -> None:
+def test_rejections_and_outcomes_without_outputs_are_read_back(tmp_path: Path) -> None:
     actual = recording({"r": Rejection("CreateOperator", "E_INVALIDARG"), "n": Outputs({})})
     assert read_recording(written(tmp_path, actual)) == actual
 
 
-def test_arrays_without_elements_come_back(tmp_path: Path) -> None:
+def test_arrays_without_elements_are_read_back(tmp_path: Path) -> None:
     empty = np.zeros((2, 0, 3), np.int64)
     path = written(tmp_path, recording({"a": Outputs({"OutputTensor": empty})}))
     outcome = read_recording(path).entries["a"].outcome
@@ -137,7 +141,7 @@ def test_equal_outputs_are_stored_once() -> None:
     assert manifest_of(one)[1] == manifest_of(three)[1]
 
 
-def test_the_same_outcomes_give_the_same_bytes_in_whatever_order() -> None:
+def test_the_same_outcomes_in_another_order_give_the_same_bytes() -> None:
     outcomes: list[tuple[str, Outputs | Rejection]] = [
         ("b", Outputs({"X": np.arange(3)})),
         ("a", Outputs({"X": np.arange(5)})),
@@ -173,7 +177,7 @@ def test_members_have_a_fixed_date() -> None:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_replays_what_the_reference_made_of_every_kind_of_case(tmp_path: Path) -> None:
+def test_a_replay_gives_the_recorded_outcome_of_every_kind_of_case(tmp_path: Path) -> None:
     cases = [build(planned) for planned in plan(tmp_path)]
     outcomes = {case.identifier: reference(case) for case in cases}
     digests = {case.identifier: case_digest(case) for case in cases}
@@ -203,8 +207,8 @@ def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) ->
     assert missing == Breakdown(BreakdownKind.ERROR, "the recording has no such case")
 
 
-def test_outputs_that_the_desc_does_not_have_are_stale(tmp_path: Path) -> None:
-    # If such a recording were not stale, one without outputs would make every result right.
+def test_a_recording_whose_outputs_differ_from_the_desc_is_stale(tmp_path: Path) -> None:
+    # Otherwise a recording without outputs would make every result right.
     case = built(tmp_path, TILE)
     assert of_case(case, Outputs({})).find(case) is Mismatch.STALE
     short = Outputs({"OutputTensor": np.zeros(3, np.float32)})
@@ -259,7 +263,7 @@ def test_the_digest_leaves_out_what_the_outcome_does_not_depend_on(tmp_path: Pat
         assert case_digest(built(tmp_path, text)) == before
 
 
-def test_data_of_cases_that_must_be_rejected_do_not_count(tmp_path: Path) -> None:
+def test_the_digest_ignores_the_data_of_a_case_that_must_be_rejected(tmp_path: Path) -> None:
     invalid = text_changed(TILE, "Repeats: [2]", "Repeats: [3]")
     invalid += "    expect: {rejected: E_INVALIDARG}\n"
     before = case_digest(built(tmp_path, invalid))
@@ -269,14 +273,14 @@ def test_data_of_cases_that_must_be_rejected_do_not_count(tmp_path: Path) -> Non
     assert case_digest(built(tmp_path, other)) != before
 
 
-def test_the_digest_is_the_same_everywhere_and_for_ever(tmp_path: Path) -> None:
-    # A change here makes every recording stale: it needs a new form of recordings.
+def test_the_digest_of_a_known_case_never_changes(tmp_path: Path) -> None:
+    # A changed digest makes every recording stale, so recordings would need a new format number.
     assert case_digest(built(tmp_path, TILE)) == (
         "9a1752b91c8f85d1cc254976a082e8cbf704afe92308251ce83beb2f947932fd"
     )
 
 
-def test_environment_shows_what_was_recorded(tmp_path: Path) -> None:
+def test_the_environment_of_a_replay_is_the_recorded_one(tmp_path: Path) -> None:
     path = written(tmp_path, recording({}))
     backend = registry.create(registry.parse(f"recording:{path}"))
     environment = backend.environment()
@@ -302,13 +306,13 @@ def test_refuses_a_path_that_is_no_regular_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a recording", b"\x80\x04K\x01."])
-def test_refuses_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
+def test_refuses_a_file_that_is_no_archive(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(content)
     assert "not a recording" in refusal(path)
 
 
-def test_refuses_archives_of_something_else(tmp_path: Path) -> None:
+def test_refuses_an_archive_with_other_members(tmp_path: Path) -> None:
     path = packed(tmp_path / "x.dmlrec", {"word/document.xml": b"<a/>"})
     assert "does not consist of recording.json, outputs.bin" in refusal(path)
     members = unpacked(recording_bytes(recording({})))
@@ -323,7 +327,7 @@ def test_refuses_a_later_format_before_anything_else_is_checked(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("manifest", [b"[]", b"1", b"{}", b'{"format": true}', b'{"format": "1"}'])
-def test_refuses_a_manifest_without_its_form(tmp_path: Path, manifest: bytes) -> None:
+def test_refuses_a_manifest_without_a_format_number(tmp_path: Path, manifest: bytes) -> None:
     path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert "without a format number" in refusal(path)
 
@@ -335,7 +339,7 @@ LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
     "manifest",
     [b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000, LONG_NUMBER],
 )
-def test_refuses_a_manifest_that_is_not_sound_json(tmp_path: Path, manifest: bytes) -> None:
+def test_refuses_a_manifest_that_is_not_valid_json(tmp_path: Path, manifest: bytes) -> None:
     path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert len(refusal(path)) < 1000
 
@@ -399,7 +403,7 @@ SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
     ],
     ids=str,
 )
-def test_refuses_whatever_the_schema_refuses(tmp_path: Path, values: dict[str, Any]) -> None:
+def test_refuses_a_manifest_that_the_schema_refuses(tmp_path: Path, values: dict[str, Any]) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     path = changed(tmp_path / "x.dmlrec", content)
     assert read_recording(path).entries.keys() == {"a"}
@@ -447,7 +451,7 @@ def test_refuses_sizes_that_no_array_has(tmp_path: Path, sizes: list[int]) -> No
     assert "the case a: " in refusal(changed(tmp_path / "x.dmlrec", content, cases=cases))
 
 
-def test_refuses_a_case_that_is_there_twice(tmp_path: Path) -> None:
+def test_refuses_a_case_that_is_listed_twice(tmp_path: Path) -> None:
     members = unpacked(recording_bytes(recording({"a": Rejection("CreateOperator", "E_FAIL")})))
     text = members["recording.json"].decode()
     (line,) = (line for line in text.splitlines() if line.startswith('"a"'))
@@ -456,7 +460,7 @@ def test_refuses_a_case_that_is_there_twice(tmp_path: Path) -> None:
     assert "the manifest: an object has a duplicate key" in refusal(path)
 
 
-def test_a_message_has_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
+def test_a_message_has_no_escape_sequences_for_terminals(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
     path = changed(tmp_path / "x.dmlrec", content, cases={"\x1b[31m": None})
     assert "\x1b" not in refusal(path)
@@ -470,16 +474,16 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
         assert "damaged" in refusal(path), length
 
 
-def test_damaged_files_are_refused_or_still_say_the_same(tmp_path: Path) -> None:
+def test_damaged_files_are_refused_or_have_the_same_content(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(9)})}))
     path.write_bytes(content)
     sound = unpacked(content)
-    dice = random.Random(0)
+    generator = random.Random(0)
     refused = 0
-    for place in range(len(content)):
+    for position in range(len(content)):
         damaged = bytearray(content)
-        damaged[place] ^= 1 << dice.randrange(8)
+        damaged[position] ^= 1 << generator.randrange(8)
         path.write_bytes(damaged)
         try:
             read_recording(path)
@@ -503,7 +507,9 @@ def stale_cases(stored: StoredRecording, plan: Iterable[PlannedCase]) -> list[st
 
 @pytest.mark.whole
 @pytest.mark.parametrize("path", suite_recordings([cases_directory()]), ids=lambda path: path.name)
-def test_recordings_of_the_bundled_suite_hold_its_cases(path: Path, bundled_suite: Suite) -> None:
+def test_recordings_of_the_bundled_suite_have_only_its_cases_and_current_digests(
+    path: Path, bundled_suite: Suite
+) -> None:
     stored = StoredRecording(path)
     plan = list(bundled_suite.plan())
     first = {planned.template: planned for planned in reversed(without_models(plan)[0])}
@@ -521,7 +527,7 @@ def test_no_recording_of_the_bundled_suite_is_stale(path: Path, bundled_suite: S
     assert not stale_cases(StoredRecording(path), bundled_suite.plan()), f"record again: {path}"
 
 
-def test_a_recording_of_the_first_form_is_still_read(tmp_path: Path) -> None:
+def test_a_recording_of_format_1_is_still_read(tmp_path: Path) -> None:
     content = recording_bytes(recording({"a": Rejection("CreateOperator", "E_INVALIDARG")}))
     digests = {"suite_digest": "a" * 64, "catalogue_digest": "b" * 64}
     path = changed(tmp_path / "x.dmlrec", content, format=1, **digests)
@@ -588,7 +594,7 @@ def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
-def test_refuses_other_methods_of_compression(tmp_path: Path, method: int) -> None:
+def test_refuses_unsupported_methods_of_compression(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.dmlrec"
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in unpacked(recording_bytes(relabelled())).items():

@@ -33,14 +33,14 @@ __all__ = [
     "verdict",
 ]
 
-# Text of a stranger, which pages must show as text.
+# Text in a run log that a browser would execute if a page did not escape it.
 HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
 
 
 def verdict(
     case: str, operator: str, status: Status, message: str = "wrong", level: str = "1_0"
 ) -> Verdict:
-    """Return a verdict; one that did not pass has wrong values, a difference and figures."""
+    """Return a verdict; unless it passed, its reason is wrong values, with a difference."""
     reason = None
     if status is not Status.PASSED:
         difference = {

@@ -36,7 +36,7 @@ def test_each_link_leads_to_the_list_that_it_names(page: Page, address: str) -> 
         assert heading.locator("xpath=following-sibling::ul[1]/li").count() > 0
 
 
-def test_names_stay_text(page: Page, address: str) -> None:
+def test_names_with_scripts_are_shown_as_text(page: Page, address: str) -> None:
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
     page.goto(address)
@@ -59,11 +59,13 @@ def test_the_page_fits_its_window(page: Page, address: str, width: int) -> None:
 def test_the_page_follows_the_colours_of_the_system(page: Page, address: str, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
     page.goto(address)
-    back = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (back == "rgb(255, 255, 255)") == (scheme == "light")
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_the_comparison_says_first_what_became_worse(page: Page, tmp_path: Path) -> None:
+def test_a_comparison_shows_new_failures_other_drivers_and_fixed_cases(
+    page: Page, tmp_path: Path
+) -> None:
     file = tmp_path / "comparison.html"
     file.write_text(comparison_page(), encoding="utf-8")
     page.goto(file.as_uri())
@@ -92,7 +94,9 @@ def test_operators_with_failures_come_first(page: Page, tmp_path: Path) -> None:
     assert names == ["GATHER", "TILE", "ABS"]
 
 
-def test_a_cell_of_the_scoreboard_has_share_and_failures(page: Page, tmp_path: Path) -> None:
+def test_a_cell_of_the_scoreboard_shows_the_share_passed_and_the_failures(
+    page: Page, tmp_path: Path
+) -> None:
     file = tmp_path / "scoreboard.html"
     file.write_text(scoreboard_page(), encoding="utf-8")
     page.goto(file.as_uri())
@@ -114,7 +118,7 @@ def test_the_operator_column_of_a_scoreboard_leaves_room_for_runs(
     assert box["width"] <= 320
 
 
-def test_the_filter_of_lists_stays_in_the_address(page: Page, address: str) -> None:
+def test_the_filter_of_lists_is_kept_in_the_address(page: Page, address: str) -> None:
     opened(page, address)
     items = page.locator("ul.cases > li:visible")
     every = items.count()
@@ -129,14 +133,14 @@ def test_the_filter_of_lists_stays_in_the_address(page: Page, address: str) -> N
     assert "1 of" in page.locator("#count").inner_text()
 
 
-def test_lists_have_the_handles_of_cases(page: Page, address: str) -> None:
+def test_lists_show_the_short_handles_of_cases(page: Page, address: str) -> None:
     page.goto(address)
     handle = handles(verdict.case for verdict in VERDICTS)["gather/matrix[Axis=1]"]
     item = page.locator("ul.cases > li", has_text="gather/matrix[Axis=1]").first
     expect(item.locator(".handle")).to_have_text(handle)
 
 
-def test_the_comparison_folds_away_what_readers_do_not_ask_first(
+def test_a_comparison_shows_dates_and_colours_new_failures_unlike_fixed_cases(
     page: Page, tmp_path: Path
 ) -> None:
     file = tmp_path / "comparison.html"

@@ -1,4 +1,7 @@
-"""Blocks of a captured graph have inputs that were captured, or computed from captured ones."""
+"""Each block of nodes of a captured graph becomes a case (`dmlconf/capture/block_cases.py`).
+
+Its inputs were captured, or are computed from captured ones.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,14 @@ def captured_dispatch(folder: Path) -> Captured:
     """Return a capture with one dispatch of an operator and one of a graph."""
     store = ArrayStore(folder, 1 << 20)
     before, after = store.put(X), store.put(np.clip(X, 0, 6))
-    sides = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
-    alone = {"inputs": {"InputTensor": before}, "outputs": {"OutputTensor": after}}
+    graph_data = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
+    operator_data = {"inputs": {"InputTensor": before}, "outputs": {"OutputTensor": after}}
     path = journal(
         folder / "journal",
         {"event": "compile", "number": 1, **RELU, "flags": 0},
         {"event": "compile", "number": 2, **GRAPH},
-        {"event": "dispatch", "number": 1, **alone},
-        {"event": "dispatch", "number": 2, **sides},
+        {"event": "dispatch", "number": 1, **operator_data},
+        {"event": "dispatch", "number": 2, **graph_data},
     )
     return captured_from(read_journal(path))
 
@@ -43,7 +46,7 @@ def blocks(folder: Path, most_nodes: int, most_bytes: int) -> Written:
     return write_blocks(folder / "out", captured, most_nodes, most_bytes)
 
 
-def test_a_block_s_inputs_are_kept_or_computed_from_what_was_kept(tmp_path: Path) -> None:
+def test_the_inputs_of_a_block_are_captured_or_computed_from_captured_data(tmp_path: Path) -> None:
     written = blocks(tmp_path, 1, 1 << 20)
     assert written.left_out == {}
     [path] = written.files

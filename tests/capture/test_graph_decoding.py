@@ -1,4 +1,4 @@
-"""A graph that is encoded for CompileGraph is decoded, with names that a case file may have."""
+"""`decoded_graph` reads back a graph that an application gave to IDMLDevice1::CompileGraph."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "first", "second"),
+    ("original", "first", "second"),
     [
         (b"/encoder/layer.0/MatMul:0;x", "encoder-layer-0-MatMul-0-x", "-2"),
         (b"7", "-7", "-7-2"),
@@ -134,18 +134,18 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
         (b"", "", "-2"),
     ],
 )
-def test_names_become_unique_ones_that_a_case_file_may_have(
-    own: bytes, first: str, second: str
+def test_names_of_nodes_become_unique_and_valid_in_case_files(
+    original: bytes, first: str, second: str
 ) -> None:
     case = next(c for c in suite_graphs("chains.yaml") if len(c.graph.operator_nodes) > 1)
-    graph = compiled(case, own).graph
+    graph = compiled(case, original).graph
     assert graph is not None
     nodes = [node.name for node in graph.graph.nodes]
     assert len(set(nodes)) == len(nodes)
     assert nodes[0].endswith(first)
     assert all(name[0].isalpha() for name in nodes)
-    if own:
-        assert graph.names[nodes[0]] == own.decode("utf-8", "replace")
+    if original:
+        assert graph.names[nodes[0]] == original.decode("utf-8", "replace")
 
 
 def test_an_operator_created_before_capturing_began_is_reported() -> None:
@@ -162,4 +162,4 @@ class Forgetful(dict[int, Any]):
     """A table of operators that forgets each one at once."""
 
     def __setitem__(self, key: int, value: Any) -> None:
-        """Forget it."""
+        """Store nothing."""

@@ -47,7 +47,7 @@ def test_a_partition_becomes_the_graph_that_is_compiled(tmp_path: Path) -> None:
     assert gemm["CTensor"].Strides == (0, 0, 0, 1)
 
 
-def test_a_graph_becomes_blocks_as_well(tmp_path: Path) -> None:
+def test_block_nodes_also_splits_a_graph_into_blocks(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "import", FILE, "-o", "out", "--block-nodes", "4")
     assert done.returncode == 0, done.stderr
     cases = [valid_case(each) for each in load_suite([tmp_path / "out" / "graphs"]).plan()]
@@ -68,8 +68,8 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         path.write_bytes(content[:length])
         with pytest.raises(PartitionError, match=r"damaged\.bin"):
             captured_partitions([path])
-    for place in range(0, len(content), 41):
-        path.write_bytes(content[:place] + b"\xff\xff\xff\x7f" + content[place + 4 :])
+    for position in range(0, len(content), 41):
+        path.write_bytes(content[:position] + b"\xff\xff\xff\x7f" + content[position + 4 :])
         try:
             captured_partitions([path])
         except PartitionError:
@@ -92,7 +92,7 @@ def _vector(builder: flatbuffers.Builder, offset: int, count: int) -> int:
 
 
 def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
-    """The file has 64 nodes that share 60,000 attributes; to read all would take a minute."""
+    """Each of 64 nodes has the same 60,000 attributes; reading all would take a minute."""
     builder = flatbuffers.Builder(0)
     attributes = _vector(builder, _table(builder, {0: builder.CreateString("Value")}), 60_000)
     name, data_type = builder.CreateString("y"), builder.CreateString("DML_TENSOR_DATA_TYPE_INT8")

@@ -1,4 +1,4 @@
-"""Attributes of case files are read and checked, nested operators such as FusedActivation too."""
+"""Attributes in case files are read and checked, also nested operators such as FusedActivation."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
         ("ACTIVATION_RELU", "must be a mapping or nothing", None),
     ],
 )
-def test_refuses_a_nested_operator(
+def test_refuses_a_wrong_nested_operator_with_a_hint(
     tmp_path: Path, written: str, message: str, hint: str | None
 ) -> None:
     actual = refused(tmp_path, written)
@@ -125,13 +125,13 @@ def test_reports_every_problem_of_a_nested_operator(tmp_path: Path) -> None:
     assert "not 'much'" in actual
 
 
-def test_expressions_stand_in_a_nested_operator(tmp_path: Path) -> None:
+def test_a_nested_operator_may_contain_expressions(tmp_path: Path) -> None:
     text = changed(MATRIX, "Alpha: 2,", "Alpha: =Slope,")
     alphas = [build(planned).desc["FusedActivation"]["Alpha"] for planned in plan(tmp_path, text)]
     assert alphas == [2, 3]
 
 
-def test_a_matrix_lists_nested_operators(tmp_path: Path) -> None:
+def test_a_matrix_may_list_nested_operators(tmp_path: Path) -> None:
     (planned,) = plan(tmp_path, FUSED_MATRIX)
     assert planned.identifier == "gemm/f[Fused=ACTIVATION_LINEAR:2:0.5]"
     assert build(planned).desc["FusedActivation"] == LINEAR
@@ -146,12 +146,14 @@ def test_a_matrix_lists_nested_operators(tmp_path: Path) -> None:
         ("{operator: TILE, Repeats: [1]}", ("fused-activation-permitted",)),
     ],
 )
-def test_constraints_see_the_nested_operator(tmp_path: Path, written: str, broken: Any) -> None:
+def test_constraints_apply_to_the_nested_operator(
+    tmp_path: Path, written: str, broken: Any
+) -> None:
     case = built(tmp_path, changed(GEMM, ACTIVATION, written))
     assert violations(case.operator, case.desc) == broken
 
 
-def test_the_level_of_a_nested_operator_counts(tmp_path: Path) -> None:
+def test_a_case_needs_the_level_of_its_nested_operator(tmp_path: Path) -> None:
     assert built(tmp_path, GEMM).required_level == FeatureLevel(4, 0)
     newer = changed(GEMM, ACTIVATION, "{operator: ACTIVATION_GELU}")
     assert built(tmp_path, newer).required_level == FeatureLevel(5, 1)
@@ -214,12 +216,12 @@ def test_refuses_a_scalar_that_does_not_fit_its_type_at_its_location(
         ("UNKNOWN", "-9"),
     ],
 )
-def test_takes_scalars_that_fit(tmp_path: Path, data_type: str, bound: str) -> None:
+def test_accepts_scalars_that_fit_their_type(tmp_path: Path, data_type: str, bound: str) -> None:
     text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
     assert built(tmp_path, changed(text, "Min: 0", f"Min: {bound}")).desc["MinMaxDataType"]
 
 
-def test_a_step_of_an_unsigned_type_may_be_negative_as_its_page_has_it(tmp_path: Path) -> None:
+def test_the_step_of_an_unsigned_sequence_may_be_negative(tmp_path: Path) -> None:
     text = """\
 operator: FILL_VALUE_SEQUENCE
 cases:

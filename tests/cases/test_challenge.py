@@ -1,4 +1,7 @@
-"""`--challenge` changes what most fills generate, unless a case is documented or states outputs."""
+"""`--challenge NUMBER` makes most fills generate other data.
+
+Cases that are documented or state their outputs keep their data.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ def test_equal_tensors_stay_equal_and_others_differ(suite: Path) -> None:
     assert not np.array_equal(generated["ATensor"], generated["BTensor"])
 
 
-def test_given_documented_and_stated_data_stay(suite: Path) -> None:
+def test_listed_values_and_data_of_documented_and_stated_cases_stay(suite: Path) -> None:
     plain, one = cases(suite, None), cases(suite, 1)
     assert same(plain["given"], one["given"])
     assert not same(plain["given"], one["given"], "BTensor")
@@ -97,13 +100,13 @@ def test_given_documented_and_stated_data_stay(suite: Path) -> None:
         assert same(plain[name], one[name], "BTensor")
 
 
-def test_values_stay_within_what_the_fill_says(suite: Path) -> None:
+def test_challenged_data_stays_within_the_range_of_its_fill(suite: Path) -> None:
     for challenge in range(1, 30):
         data = cases(suite, challenge)["given"].inputs()["BTensor"]
         assert ((data >= 1) & (data <= 9)).all()
 
 
-def test_constants_and_sequences_with_a_period_stay_and_all_else_changes() -> None:
+def test_constants_and_sequences_with_a_period_stay_and_other_fills_change() -> None:
     assert challenged("constant", {"value": 3}, 5) == {"value": 3}
     assert challenged("sequence", {"start": 1, "period": 3}, 5) == {"start": 1, "period": 3}
     assert challenged("sequence", {"start": 1}, 5) != {"start": 1}
@@ -111,7 +114,7 @@ def test_constants_and_sequences_with_a_period_stay_and_all_else_changes() -> No
         assert challenged(name, {"seed": 1}, 5) != {"seed": 1}
 
 
-def test_special_numbers_meet_as_the_case_says() -> None:
+def test_the_same_pairs_of_special_numbers_meet_under_a_challenge() -> None:
     for challenge in range(1, 20):
         tensors = [
             fill(
@@ -121,8 +124,8 @@ def test_special_numbers_meet_as_the_case_says() -> None:
         ]
         plain = [fill("specials", (26,), DataType.FLOAT32, {"seed": seed}) for seed in (0, 5)]
         pairs, usual = (
-            {(a.tobytes(), b.tobytes()) for a, b in zip(*of, strict=True)}
-            for of in (tensors, plain)
+            {(a.tobytes(), b.tobytes()) for a, b in zip(*both, strict=True)}
+            for both in (tensors, plain)
         )
         assert pairs == usual
 
@@ -163,7 +166,9 @@ def test_run_and_show_take_a_challenge_and_reports_name_it(suite: Path, tmp_path
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", str(2**64)])
-def test_refuses_what_is_no_challenge(suite: Path, tmp_path: Path, number: str) -> None:
+def test_refuses_a_challenge_that_is_no_positive_64_bit_number(
+    suite: Path, tmp_path: Path, number: str
+) -> None:
     done = dmlconf_here(tmp_path, "run", "add", "--challenge", number)
     assert done.returncode == 2
 
@@ -175,17 +180,17 @@ def test_a_recording_answers_the_challenge_that_it_was_made_with(
         tmp_path, "record", "add", "-b", "faulty:level=6_4", "-o", "r.dmlrec", "--challenge", "5"
     )
     assert process.returncode == 0
-    same_one = dmlconf_here(
+    same_challenge = dmlconf_here(
         tmp_path, "run", "add", "-b", "recording:r.dmlrec", "--challenge", "5", "-q"
     )
-    assert same_one.returncode == 0
-    assert "5 passed" in same_one.stdout
+    assert same_challenge.returncode == 0
+    assert "5 passed" in same_challenge.stdout
     other = dmlconf_here(tmp_path, "run", "add", "-b", "recording:r.dmlrec", "--challenge", "6")
     assert other.returncode != 0
     assert "5 passed" not in other.stdout
 
 
-def test_recordings_of_the_suite_are_not_called_stale(tmp_path: Path) -> None:
+def test_a_challenge_does_not_make_recordings_of_the_suite_stale(tmp_path: Path) -> None:
     folder = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "run", folder, "--challenge", "5", "-q")
     assert done.returncode == 0

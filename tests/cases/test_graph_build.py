@@ -1,4 +1,4 @@
-"""Graphs in case files are built, and all problems of wrong ones are reported."""
+"""Graphs in case files become cases; all problems of wrong graphs are reported at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def changed(old: str, new: str) -> str:
     return TWO_NODES.replace(old, new)
 
 
-def test_a_tensor_is_that_of_its_source_where_it_says_nothing_else(tmp_path: Path) -> None:
+def test_a_tensor_has_the_desc_of_its_source_unless_it_states_another(tmp_path: Path) -> None:
     case = graph_case(tmp_path, TWO_NODES)
     tensor = case.graph.inputs["x"]
     assert all(node.desc["OutputTensor"] == tensor for node in case.graph.operator_nodes)
@@ -40,7 +40,7 @@ def test_a_tensor_is_that_of_its_source_where_it_says_nothing_else(tmp_path: Pat
     np.testing.assert_array_equal(case.inputs()["x"].ravel(), [1, -2, 3])
 
 
-def test_a_consumer_may_see_other_sizes_and_strides(tmp_path: Path) -> None:
+def test_a_node_may_read_its_source_with_other_sizes_and_strides(tmp_path: Path) -> None:
     view = "{from: double, Sizes: [1, 1, 3, 1], Strides: [3, 3, 1, 1]}"
     case = graph_case(tmp_path, changed("InputTensor: double", f"InputTensor: {view}"))
     relu = case.graph.operator_nodes[1]
@@ -48,14 +48,14 @@ def test_a_consumer_may_see_other_sizes_and_strides(tmp_path: Path) -> None:
     assert relu.desc["OutputTensor"].Sizes == (1, 1, 3, 1)
 
 
-def test_flags_of_a_graph_input_are_those_of_its_consumers(tmp_path: Path) -> None:
+def test_nodes_get_the_flags_of_the_graph_input_that_they_read(tmp_path: Path) -> None:
     case = graph_case(tmp_path, changed("values:", "Flags: OWNED_BY_DML, values:"))
     double, relu = case.graph.operator_nodes
     assert double.desc["ATensor"].Flags == double.desc["BTensor"].Flags == ("OWNED_BY_DML",)
     assert relu.desc["InputTensor"].Flags == ()
 
 
-def test_a_repeated_node_is_a_chain(tmp_path: Path) -> None:
+def test_a_node_with_repeat_becomes_a_chain_of_nodes(tmp_path: Path) -> None:
     text = changed("double: {", "double: {repeat: 3, ").replace("ATensor: x", "ATensor: {chain: x}")
     graph = graph_case(tmp_path, text).graph
     assert [node.name for node in graph.nodes] == ["double[0]", "double[1]", "double[2]", "relu"]
@@ -90,7 +90,7 @@ def test_conditions_may_name_operators_neighbours_and_counts(tmp_path: Path) -> 
     assert not chosen("ConstantCount > 0")
 
 
-def test_needs_the_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
+def test_a_graph_needs_the_feature_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
     assert str(graph_case(tmp_path, TWO_NODES).required_level) == "2_1"
     constant = "constants: {c: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, 2, 3]}}\n"
     text = constant + changed("BTensor: x", "BTensor: c")
@@ -186,14 +186,14 @@ def test_refuses_a_constraint_that_neither_graphs_nor_nodes_have(tmp_path: Path)
     assert problem.endswith("neither graphs nor their nodes have a constraint 'edge-sizes'")
 
 
-def test_a_file_is_of_an_operator_or_of_graphs(tmp_path: Path) -> None:
+def test_a_file_with_both_an_operator_and_a_graph_is_refused(tmp_path: Path) -> None:
     path = graph_file(tmp_path, TWO_NODES)
     path.write_text("operator: GEMM\n" + path.read_text())
     with pytest.raises(InvalidFilesError, match="cannot have `operator` and `graph`"):
         load_suite([path])
 
 
-def test_a_graph_that_was_checked_before_is_the_same(tmp_path: Path) -> None:
+def test_a_stored_graph_equals_the_one_that_was_checked(tmp_path: Path) -> None:
     from dmlconf.documents.store import Store
 
     path = graph_file(tmp_path, TWO_NODES)
@@ -219,7 +219,7 @@ def test_a_chain_of_2000_nodes_may_be_listed_backwards(tmp_path: Path) -> None:
     assert [node.name for node in graph.in_order()][:2] == ["n1999", "n1998"]
 
 
-def test_a_cycle_of_500_nodes_is_named_in_short(tmp_path: Path) -> None:
+def test_the_message_about_a_cycle_of_500_nodes_names_eight(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError) as caught:
         graph_case(tmp_path, chain(500, lambda n: f"n{(n + 1) % 500}"))
     [problem] = caught.value.problems
@@ -228,6 +228,6 @@ def test_a_cycle_of_500_nodes_is_named_in_short(tmp_path: Path) -> None:
     )
 
 
-def test_a_graph_has_at_most_10000_nodes(tmp_path: Path) -> None:
+def test_a_graph_of_more_than_10000_nodes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError, match="more than 10,000 nodes"):
         graph_case(tmp_path, chain(10_001, lambda n: f"n{n - 1}" if n else "x"))

@@ -37,12 +37,12 @@ def test_names_patterns_and_matrices_match(name: str, count: int) -> None:
     assert sum(map(identifier_matcher([name]), CASES)) == count
 
 
-def test_a_pattern_takes_brackets_as_they_are() -> None:
+def test_brackets_in_a_pattern_match_themselves() -> None:
     assert fits("a[b]*", "a[b]c")
     assert not fits("a[b]", "ab")
 
 
-def test_wildcards_take_what_lets_the_rest_fit() -> None:
+def test_wildcards_match_any_text_that_lets_the_rest_match() -> None:
     for pattern, text in (
         ("*", ""),
         ("*ab", "abab"),
@@ -57,8 +57,8 @@ def test_wildcards_take_what_lets_the_rest_fit() -> None:
         assert not fits(pattern, text), (pattern, text)
 
 
-def test_no_pattern_takes_long() -> None:
-    # A matcher that backtracks would not end in any useful time.
+def test_a_pattern_of_many_wildcards_is_matched_quickly() -> None:
+    # A matcher that backtracks would practically never end.
     assert not fits("*a" * 40 + "!", "a" * 10_000)
     assert not fits("*?" * 40 + "!", "a" * 10_000)
 
@@ -78,7 +78,7 @@ def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
     assert str(raised.value).startswith(actual)
 
 
-def test_names_that_no_case_has_are_returned_apart() -> None:
+def test_names_that_no_case_has_are_returned_separately() -> None:
     assert resolved(["example-3", "roi_*", "gather/*"], CASES) == (
         ["gather/*"],
         ["example-3", "roi_*"],
@@ -95,7 +95,7 @@ def test_names_that_no_case_has_are_returned_apart() -> None:
         (["nothing/boundary"], set(), set()),
     ],
 )
-def test_names_say_which_files_have_their_cases(
+def test_names_tell_which_operators_and_files_to_load(
     names: list[str], operators: set[str], files: set[tuple[str, str]]
 ) -> None:
     actual = scope_of(names)

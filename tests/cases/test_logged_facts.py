@@ -38,18 +38,18 @@ def test_a_fact_of_the_wrong_type_is_refused_with_what_it_must_be(
     assert problem in str(facts_problem("TILE", facts))
 
 
-def test_fields_and_operators_of_other_versions_may_be_anything_plain() -> None:
+def test_unknown_fields_and_operators_may_have_any_plain_value() -> None:
     assert facts_problem("TILE", {"New": [1, "x", {"a": None}]}) is None
     assert facts_problem("NEW_OPERATOR", {"InputTensor": 1.5}) is None
 
 
-def test_graphs_name_their_tensors_themselves() -> None:
+def test_tensors_of_graphs_may_have_any_name() -> None:
     assert facts_problem("GRAPHS", {"x": "FLOAT32 2", "NodeCount": 3}) is None
     assert "must be a tensor" in str(facts_problem("GRAPHS", {"x": 3}))
 
 
 @pytest.mark.whole
-def test_every_case_that_dmlconf_logs_fits(bundled_suite: Suite) -> None:
+def test_the_facts_of_every_kind_of_bundled_case_are_accepted(bundled_suite: Suite) -> None:
     kinds: set[tuple[str, ...]] = set()
     for planned in bundled_suite.plan():
         kind = planned.template.operator_name, *planned.template.tags[:1]
@@ -68,7 +68,9 @@ def test_every_case_that_dmlconf_logs_fits(bundled_suite: Suite) -> None:
         ("run", "tile.yaml", "--resume", "log.jsonl"),
     ],
 )
-def test_every_reader_of_logs_refuses_them(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_every_command_that_reads_logs_refuses_a_wrong_fact(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
     write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"))
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 1
     log = tmp_path / "log.jsonl"

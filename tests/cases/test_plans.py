@@ -1,4 +1,4 @@
-"""A case is compiled as an operator, or as a graph whose edges are numbered (its plan)."""
+"""The plan of a case says what is compiled for it: an operator, or a graph with numbered edges."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def graph(*nodes: GraphNode, **parts: Any) -> Graph:
     return Graph({"x": ROWS, "y": ROWS}, {"z": ROW}, nodes, **parts)
 
 
-def planned(made: Graph) -> GraphPlan:
-    result = plan(graph_case(made))
+def planned(source: Graph) -> GraphPlan:
+    result = plan(graph_case(source))
     assert isinstance(result, GraphPlan)
     return result
 
 
-def test_operator_is_compiled_as_it_is_or_as_a_graph_of_one_node() -> None:
+def test_an_operator_is_compiled_alone_or_as_a_graph_of_one_node() -> None:
     assert isinstance(plan(tile()), OperatorPlan)
     actual = plan(gather(IndicesTensor=None), as_graph=True)
     assert isinstance(actual, GraphPlan)
@@ -87,10 +87,10 @@ def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
 def test_graph_input_without_an_edge_is_bound_to_nothing() -> None:
     actual = planned(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
     assert [binding and binding.name for binding in actual.inputs] == [None, "y"]
-    assert [made and made.name for made in placement_of(actual).inputs] == [None, "y"]
+    assert [each and each.name for each in placement_of(actual).inputs] == [None, "y"]
 
 
-def test_names_that_a_graph_lacks_get_a_number_after_the_last() -> None:
+def test_names_that_a_graph_lacks_get_the_number_after_the_last() -> None:
     actual = planned(
         graph(
             GEMM,
@@ -135,6 +135,6 @@ def test_graphs_are_distinguished_by_nodes_constants_and_edges() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "gemm"])
-def test_refusal_names_the_node(name: str) -> None:
+def test_the_rejection_of_a_node_names_the_node(name: str) -> None:
     error = NodeRefusalError(name, HResultError("CreateOperator", 0x80070057))
     assert failure(error, 0.5) == Rejection("CreateOperator", "E_INVALIDARG", (), 0.5, name)

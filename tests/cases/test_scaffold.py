@@ -1,4 +1,4 @@
-"""`dmlconf new case` writes a case file that is valid as it stands, for each operator."""
+"""`dmlconf new case OPERATOR` writes a case file that is valid without any change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_new_case_of_every_operator_can_be_built_and_run(
             assert result.inputs()[tensor].tobytes() == array.tobytes()
 
 
-def test_the_command_writes_a_file_and_overwrites_none(tmp_path: Path) -> None:
+def test_the_command_writes_a_file_but_overwrites_none(tmp_path: Path) -> None:
     process = dmlconf_here(
         tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml"
     )
@@ -85,7 +85,7 @@ def test_hints_name_supported_data_types_only(tmp_path: Path) -> None:
     ]
 
 
-def test_constraints_come_with_their_terms(tmp_path: Path) -> None:
+def test_constraints_are_listed_with_the_terms_that_they_use(tmp_path: Path) -> None:
     text = dmlconf_here(tmp_path, "new", "case", "GRU").stdout
     assert "    #   activations: " in text
     assert (
@@ -103,7 +103,7 @@ def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input() 
     assert max(pattern.desc["StartPadding"]) < min(kernel[2:])
 
 
-def test_the_command_suggests_an_operator(tmp_path: Path) -> None:
+def test_an_unknown_operator_gets_a_suggestion(tmp_path: Path) -> None:
     process = dmlconf_here(tmp_path, "new", "case", "TILES")
     assert process.returncode == 2
     assert "did you mean TILE?" in process.stderr

@@ -56,7 +56,7 @@ OTHERS = [
 ]
 
 
-def test_each_operator_has_the_entries_that_name_it(suite: Path) -> None:
+def test_each_operator_gets_the_cases_that_are_meant_for_it(suite: Path) -> None:
     own = ["element_wise_sqrt/boundary/own", SQRT, "element_wise_sqrt/sizes/own"]
     assert planned(suite) == [*own, *OTHERS]
     (template,) = {case.template for case in load_suite([suite]).plan() if case.identifier == SQRT}
@@ -66,7 +66,7 @@ def test_each_operator_has_the_entries_that_name_it(suite: Path) -> None:
     assert template.about.location.line == 4
 
 
-def test_an_operator_and_a_path_find_its_part_of_a_shared_file(
+def test_an_operator_or_a_path_selects_its_part_of_a_shared_file(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exp = OTHERS[:2]
@@ -97,7 +97,7 @@ def test_the_digest_changes_with_a_shared_file(suite: Path) -> None:
     assert load_suite([suite / "element_wise_sqrt"]).digest != before
 
 
-def test_a_kept_file_gives_the_same_entries(suite: Path) -> None:
+def test_a_cached_shared_file_gives_the_same_entries(suite: Path) -> None:
     kept: dict[str, object] = {}
 
     class Store:
@@ -129,21 +129,23 @@ def test_a_kept_file_gives_the_same_entries(suite: Path) -> None:
         ("InputTensor:", "InputTenser:", "unknown field `InputTenser`"),
     ],
 )
-def test_refuses_a_shared_file(suite: Path, old: str, new: str, message: str) -> None:
+def test_refuses_a_wrong_shared_file_with_a_message(
+    suite: Path, old: str, new: str, message: str
+) -> None:
     write(suite / "shared/unary", SHARED.replace(old, new), "invalid.yaml")
     with pytest.raises(InvalidFilesError) as refusal:
         load_suite([suite])
     assert message in str(refusal.value)
 
 
-def test_a_shared_file_of_other_bytes_is_refused(suite: Path) -> None:
+def test_a_shared_file_that_is_not_utf_8_is_refused(suite: Path) -> None:
     file = suite / "shared/unary/invalid.yaml"
     file.write_bytes(b"operators: [\xff\xe9]\ncases: []\n")
     with pytest.raises(InvalidFilesError, match="UTF-8"):
         load_suite([suite / "element_wise_sqrt"])
 
 
-def test_an_entry_of_one_operators_file_names_no_others(suite: Path) -> None:
+def test_an_entry_in_the_file_of_one_operator_may_not_name_others(suite: Path) -> None:
     text = OWN.replace("    desc:", "    operators: [TILE]\n    desc:")
     write(suite / "element_wise_sqrt", text, "sizes.yaml")
     with pytest.raises(InvalidFilesError, match="belongs to that operator"):

@@ -65,14 +65,14 @@ def described(suite: Suite) -> list[object]:
 
 
 @pytest.mark.parametrize("operator", ["gather", "convolution", "resample3", "fill_value_sequence"])
-def test_kept_files_give_the_same_plan(store: Store, operator: str) -> None:
+def test_cached_files_give_the_same_plan(store: Store, operator: str) -> None:
     paths = [cases_directory() / operator]
     fresh, first, second = (load_suite(paths, store=each) for each in (None, store, store))
     assert second.expansions
     assert described(fresh) == described(first) == described(second)
 
 
-def test_a_kept_file_is_not_read_again(
+def test_a_cached_file_is_not_read_again(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)
@@ -82,14 +82,14 @@ def test_a_kept_file_is_not_read_again(
     assert suite.valid == frozenset(suite.templates)
 
 
-def test_another_content_is_checked_again(store: Store, file: Path) -> None:
+def test_a_file_with_changed_content_is_checked_again(store: Store, file: Path) -> None:
     load_suite([file], store=store)
     file.write_text(MATRIX.replace("Axis: 3\n", "Axes: 3\n"), "utf-8")
     with pytest.raises(InvalidFilesError, match="unknown field `Axes`"):
         load_suite([file], store=store)
 
 
-def test_other_sources_or_schemas_are_checked_again(
+def test_a_cached_file_is_checked_again_when_sources_or_schemas_changed(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)
@@ -97,7 +97,7 @@ def test_other_sources_or_schemas_are_checked_again(
     assert validated.Validated(store).get(file.read_bytes()) is None
 
 
-def test_invalid_files_are_never_kept(store: Store, file: Path) -> None:
+def test_invalid_files_are_never_cached(store: Store, file: Path) -> None:
     file.write_text(MATRIX.replace("Axis: 3\n", "Axis: x\n"), "utf-8")
     for _ in range(2):
         with pytest.raises(InvalidFilesError):
@@ -105,7 +105,7 @@ def test_invalid_files_are_never_kept(store: Store, file: Path) -> None:
     assert not store.folder.exists()
 
 
-def test_an_entry_of_another_form_is_ignored(store: Store, file: Path) -> None:
+def test_a_malformed_cache_entry_is_replaced(store: Store, file: Path) -> None:
     load_suite([file], store=store)
     (entry,) = (path.stem for path in store.folder.iterdir())
     others: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]
@@ -115,7 +115,7 @@ def test_an_entry_of_another_form_is_ignored(store: Store, file: Path) -> None:
         assert store.get(entry) != damaged
 
 
-def test_problems_of_a_kept_file_still_point_at_their_line(store: Store, file: Path) -> None:
+def test_problems_of_a_cached_file_still_point_at_their_line(store: Store, file: Path) -> None:
     file.write_text(MATRIX.replace("Axis: 3\n", "Axis: 4\n"), "utf-8")
     suites = [load_suite([file], store=each) for each in (None, store, store)]
     for suite in suites:
@@ -123,7 +123,7 @@ def test_problems_of_a_kept_file_still_point_at_their_line(store: Store, file: P
             require_valid(suite, list(suite.plan()))
 
 
-def test_values_keep_their_types() -> None:
+def test_stored_values_of_parameters_keep_their_types() -> None:
     rows = [
         {"a": value}
         for value in (
@@ -146,6 +146,6 @@ def test_values_keep_their_types() -> None:
     )
 
 
-def test_values_of_another_kind_are_not_stored() -> None:
+def test_storing_a_value_of_an_unknown_type_is_an_error() -> None:
     with pytest.raises(UnstorableError):
         Expansion.of([{"a": object()}]).stored()

@@ -1,4 +1,7 @@
-"""`varied` gives a case other inputs, for circumstances; stated outputs are not judged then."""
+"""`varied` gives a case other inputs, so that it can run several times under circumstances.
+
+With such inputs, outputs that the case states are not judged.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def cases(tmp_path: Path) -> dict[str, Case]:
     return {planned.identifier.rpartition("/")[2]: valid_case(planned) for planned in plan}
 
 
-def test_generated_inputs_differ_and_what_the_case_states_stays(cases: dict[str, Case]) -> None:
+def test_generated_inputs_vary_and_listed_values_stay(cases: dict[str, Case]) -> None:
     case = cases["generated"]
     inputs = [varied(case, number).inputs() for number in range(case.most_variations)]
     assert len({each["ATensor"].tobytes() for each in inputs}) == 3
@@ -46,10 +49,12 @@ def test_generated_inputs_differ_and_what_the_case_states_stays(cases: dict[str,
     assert varied(case, 1).identifier != case.identifier
 
 
-def test_stated_inputs_are_turned_and_their_outputs_left_unjudged(cases: dict[str, Case]) -> None:
+def test_listed_inputs_are_rotated_and_stated_outputs_are_not_judged(
+    cases: dict[str, Case],
+) -> None:
     case = cases["stated"]
-    turned = varied(case, 1)
-    assert turned.inputs()["ATensor"].tolist() == [3, 1, 2]
-    assert turned.expectation is None
+    rotated = varied(case, 1)
+    assert rotated.inputs()["ATensor"].tolist() == [3, 1, 2]
+    assert rotated.expectation is None
     assert not is_judged(case)
     np.testing.assert_array_equal(case.inputs()["ATensor"], [1, 2, 3])

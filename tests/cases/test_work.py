@@ -1,4 +1,4 @@
-"""The work of a case is estimated: of a product by its terms, of a small case as little."""
+"""`work_of` estimates how much a case computes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ cases:
 """
 
 
-def test_products_count_their_terms(tmp_path: Path) -> None:
+def test_the_work_of_a_gemm_is_its_number_of_multiplications(tmp_path: Path) -> None:
     (tmp_path / "gemm.yaml").write_text(GEMM, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     assert work_of(valid_case(planned)) == pytest.approx(100 * 200 * 3000, rel=0.01)
 
 
-def test_small_cases_count_for_little() -> None:
+def test_the_work_of_a_small_case_is_small() -> None:
     assert 4 <= work_of(tile()) <= LITTLE

@@ -120,18 +120,18 @@ BESIDES: Final = {
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_valid_desc_breaks_nothing(name: str) -> None:
+def test_a_valid_desc_breaks_nothing(name: str) -> None:
     assert violations(operator(name), VALID[name]) == ()
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_every_enforced_constraint_of_the_operator_is_broken_below(name: str) -> None:
+def test_the_table_broken_has_every_enforced_constraint_of_the_operator(name: str) -> None:
     enforced = {entry.name for entry in operator(name).constraints if entry.enforced}
     assert enforced == {constraint for broken, constraint, _ in BROKEN if broken == name}
 
 
 @pytest.mark.parametrize(("name", "constraint", "change"), BROKEN)
-def test_broken_constraint_is_named(name: str, constraint: str, change: dict[str, Any]) -> None:
+def test_a_broken_constraint_is_named(name: str, constraint: str, change: dict[str, Any]) -> None:
     broken = violations(operator(name), {**VALID[name], **change})
     assert constraint in broken
     assert set(broken) - {constraint} <= BESIDES.get((name, constraint), set())
@@ -182,13 +182,13 @@ KEEPS_A_TENSOR: Final[list[dict[str, Any]]] = [
 ]
 
 
-def test_every_constraint_of_all_tensors_is_broken_below() -> None:
+def test_the_table_breaks_a_tensor_has_every_constraint_of_all_tensors() -> None:
     assert BREAKS_A_TENSOR.keys() == {entry.name for entry in tensor_constraints()}
 
 
 @pytest.mark.parametrize("constraint", tensor_constraints(), ids=lambda entry: entry.name)
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_constraint_of_all_tensors_is_named_where_it_applies(
+def test_a_broken_constraint_of_all_tensors_is_named_where_it_applies(
     name: str, tensor_name: str, constraint: Any
 ) -> None:
     is_output = tensor_name in tensor_names(name, FieldKind.OUTPUT)
@@ -212,12 +212,14 @@ def test_inputs_may_repeat_elements_and_be_owned_by_dml(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_data_type_that_no_table_lists_is_named(name: str, tensor_name: str) -> None:
+def test_a_data_type_that_no_table_lists_breaks_supported_data_type(
+    name: str, tensor_name: str
+) -> None:
     broken = violations(operator(name), with_tensor(name, tensor_name, DataType=DataType.INT4))
     assert "supported-data-type" in broken
 
 
-def test_data_type_that_is_known_to_work_is_not_named() -> None:
+def test_an_undocumented_data_type_that_works_breaks_nothing() -> None:
     tile = operator("TILE")
     assert tile.undocumented_data_types["InputTensor"] == (DataType.FLOAT64,)
     double = {
@@ -233,7 +235,7 @@ def test_data_type_that_is_known_to_work_is_not_named() -> None:
     ("function", "taken"),
     [("L1", False), ("SUM", False), ("MULTIPLY", False), ("SUM_SQUARE", False), ("MAX", True)],
 )
-def test_a_table_for_other_attribute_values_lists_nothing(
+def test_reduce_permits_small_integers_only_for_functions_whose_table_lists_them(
     function: str, taken: bool, data_type: str
 ) -> None:
     desc = {
@@ -247,7 +249,9 @@ def test_a_table_for_other_attribute_values_lists_nothing(
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
-def test_rank_that_no_table_lists_is_named(name: str, tensor_name: str) -> None:
+def test_a_rank_that_no_table_lists_breaks_supported_dimension_count(
+    name: str, tensor_name: str
+) -> None:
     broken = violations(operator(name), with_tensor(name, tensor_name, Sizes=(1,) * 9))
     assert "supported-dimension-count" in broken
 
@@ -258,7 +262,7 @@ REQUIRED: Final = [
 
 
 @pytest.mark.parametrize(("name", "field"), REQUIRED)
-def test_required_field_that_is_absent_is_named_first(name: str, field: str) -> None:
+def test_an_absent_required_field_is_named_first(name: str, field: str) -> None:
     desc = {**VALID[name], field: None}
     assert violations(operator(name), desc)[0] == "required-field"
     del desc[field]
@@ -266,13 +270,13 @@ def test_required_field_that_is_absent_is_named_first(name: str, field: str) -> 
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_names_of_constraints_are_the_operators_the_tensors_and_the_general(name: str) -> None:
+def test_constraint_names_are_those_of_the_operator_of_tensors_and_general_ones(name: str) -> None:
     entry = operator(name)
     own = {constraint.name for constraint in entry.constraints}
     assert constraint_names(entry) == own | BREAKS_A_TENSOR.keys() | GENERAL_CONSTRAINTS.keys()
 
 
-def test_constraint_that_directml_does_not_enforce_is_not_named() -> None:
+def test_a_constraint_that_directml_does_not_enforce_is_not_named() -> None:
     entry = operator("TILE")
     desc = {**VALID["TILE"], "OutputTensor": tensor(2, 5)}
     lenient = tuple(replace(constraint, enforced=False) for constraint in entry.constraints)
@@ -310,7 +314,7 @@ def test_a_constraint_uses_terms(require: str, broken: tuple[str, ...]) -> None:
         ("not Beyond", ("by-terms",)),
     ],
 )
-def test_a_term_that_cannot_be_formed_breaks_only_what_reaches_it(
+def test_a_term_that_cannot_be_computed_breaks_only_constraints_that_evaluate_it(
     require: str, broken: tuple[str, ...]
 ) -> None:
     terms = {"Beyond": "InputTensor.Sizes[7]", "More": "Beyond + 1"}

@@ -1,4 +1,4 @@
-"""The feature level that a desc needs is found, and the part of the desc that needs it."""
+"""`dmlconf/catalogue/levels.py` finds the feature level that a desc needs, and for which part."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ NOTES: list[tuple[str, Mapping[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "desc", "level", "part"), NOTES)
-def test_a_part_needs_its_level_and_is_the_reason(
+def test_a_desc_needs_the_level_of_its_newest_part_and_names_the_part(
     name: str, desc: Mapping[str, Any], level: str, part: str
 ) -> None:
     entry = operator(name)
@@ -228,7 +228,7 @@ def test_a_desc_without_the_part_does_not_need_its_level(
 
 
 def requirements() -> Iterator[tuple[str, str]]:
-    """Yield each level that the catalogue, but no table, demands for a part: operator and text."""
+    """Yield operator and text of each feature level that the catalogue demands outside tables."""
     for entry in map(operator, operator_names()):
         for requirement in entry.level_requirements:
             yield entry.name, f"feature level {requirement.since} for {requirement.part}"
@@ -240,14 +240,14 @@ def requirements() -> Iterator[tuple[str, str]]:
 
 
 def bound(entry: Operator, attribute: str) -> bool:
-    """Return whether a constraint makes the attribute a tensor's data type, which tables list."""
+    """Return whether the attribute must be a tensor's data type, for which tables give levels."""
     return any(
         constraint.enforced and constraint.require.source.startswith(f"{attribute} == Output")
         for constraint in entry.constraints
     )
 
 
-def test_each_requirement_of_the_catalogue_is_stated_here() -> None:
+def test_the_table_notes_has_every_level_requirement_of_the_catalogue() -> None:
     stated = {
         (name, spoken_level([need]))
         for name, desc, _, _ in NOTES
@@ -256,7 +256,7 @@ def test_each_requirement_of_the_catalogue_is_stated_here() -> None:
     assert set(requirements()) - stated == set()
 
 
-def test_every_nested_operator_needs_its_level() -> None:
+def test_a_desc_needs_the_level_of_every_nested_operator() -> None:
     lstm = operator("LSTM")
     activations = ({"operator": "ACTIVATION_RELU"}, {"operator": "ACTIVATION_SWISH"})
     needs = level_needs(lstm, {"ActivationDescs": activations})
@@ -264,7 +264,7 @@ def test_every_nested_operator_needs_its_level() -> None:
     assert highest_level(needs) == (6, 2)
 
 
-def test_tensors_that_no_table_lists_leave_the_needs_of_the_rest() -> None:
+def test_an_unsupported_tensor_does_not_hide_the_level_that_other_parts_need() -> None:
     desc = {**PADDING, "InputTensor": tensor("INT4", 1), "PaddingMode": "WRAP"}
     assert required_level(operator("PADDING"), desc) is None
     assert spoken_level(level_needs(operator("PADDING"), desc)) == (
@@ -272,7 +272,7 @@ def test_tensors_that_no_table_lists_leave_the_needs_of_the_rest() -> None:
     )
 
 
-def test_a_condition_that_cannot_be_formed_needs_nothing() -> None:
+def test_a_condition_on_an_absent_tensor_demands_no_level() -> None:
     desc = {"InputTensor": FLOATS, "OutputTensor": FLOATS, "ExponentTensor": None}
     assert required_level(operator("ELEMENT_WISE_POW"), desc) == (1, 0)
 
@@ -294,13 +294,13 @@ def test_a_condition_that_cannot_be_formed_needs_nothing() -> None:
         ),
     ],
 )
-def test_the_reason_names_what_is_new_of_a_tensor(
+def test_the_reason_names_the_data_type_or_rank_that_needs_the_level(
     name: str, desc: Mapping[str, Any], part: str
 ) -> None:
     assert spoken_level(level_needs(operator(name), desc)).endswith(f" for {part}")
 
 
-def test_tables_before_the_needed_level_are_in_effect_once() -> None:
+def test_tables_in_effect_are_that_of_the_needed_level_and_all_newer_ones() -> None:
     padding = operator("PADDING")
     levels = [str(table.since) for table in tables_in_effect(padding, PADDING)]
     assert levels == ["5_0", "3_1", "2_1", "1_0"]
@@ -311,8 +311,8 @@ def test_tables_before_the_needed_level_are_in_effect_once() -> None:
     assert levels == ["5_0", "3_1", "2_1"]
 
 
-def test_signed_indices_may_be_negative_wherever_a_table_lists_them() -> None:
-    """Pages let signed indices be negative from 3_0 on, which is when tables list such types."""
+def test_no_table_before_3_0_lists_signed_indices() -> None:
+    """Pages permit negative indices from 3_0 on, so signed indices may always be negative."""
     signed = {DataType("INT32"), DataType("INT64"), DataType("INT16"), DataType("INT8")}
     for name in ("GATHER", "GATHER_ELEMENTS", "GATHER_ND", "ONE_HOT", "SCATTER_ND"):
         for table in operator(name).support:

@@ -1,4 +1,4 @@
-"""Operators are found by name and alias, and the digest changes with the files."""
+"""The catalogue finds operators by name and alias, and its digest changes with its files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dmlconf.resources import schemas_directory
 from tests.cli.process import printed_by
 
 
-def test_has_a_file_for_every_name() -> None:
+def test_every_operator_name_has_a_file_and_an_entry() -> None:
     assert operator_names() == sorted(path.stem.upper() for path in operator_files())
     assert {"ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"} <= set(operator_names())
     for name in operator_names():
@@ -61,7 +61,7 @@ def test_finds_an_operator_by_its_alias(name: str) -> None:
         ("A" * 300, None),
     ],
 )
-def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:
+def test_an_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         operator(name)
     hint = f"did you mean {suggestion}?" if suggestion else "`dmlconf operators` lists all"
@@ -75,7 +75,7 @@ def digest_of_copy(directory: Path) -> str:
     return printed_by(script, directory).strip()
 
 
-def test_digest_changes_with_any_file(tmp_path: Path) -> None:
+def test_the_digest_changes_with_any_file(tmp_path: Path) -> None:
     shutil.copytree(Path(dmlconf.__file__).parent, tmp_path / "dmlconf")
     shutil.rmtree(tmp_path / "dmlconf" / "bundled", ignore_errors=True)
     schemas = tmp_path / "schemas"

@@ -79,7 +79,7 @@ def test_required_level_is_never_below_the_operators_own() -> None:
     assert required_level(scatter, desc) == scatter.since
 
 
-def test_tables_that_fit_come_newest_first() -> None:
+def test_tables_that_list_a_desc_come_newest_first() -> None:
     tables = tables_that_list(operator("GATHER"), gather("FLOAT32", "UINT32", 4))
     assert [str(table.since) for table in tables] == ["4_1", "3_0", "2_1", "1_0"]
 
@@ -89,7 +89,7 @@ def test_absent_tensors_need_no_support() -> None:
     assert required_level(operator("GATHER"), desc) == (1, 0)
 
 
-def test_table_of_a_group_of_attribute_values_is_for_that_group() -> None:
+def test_a_table_with_a_condition_counts_only_where_the_condition_holds() -> None:
     data = read_document(schemas_directory() / "operators" / "argmin.yaml").data
     newest, oldest = data["support"]
     data["support"] = [

@@ -119,14 +119,14 @@ def arguments(*more: str, backend: str = BACKEND) -> list[str]:
 
 
 def certified(folder: Path, *more: str, backend: str = BACKEND) -> Path:
-    """Certify a backend in a furnished folder, and return the path of it.dmlcert."""
+    """Certify a backend in a folder that `furnished` filled; return the path of it.dmlcert."""
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", *more, backend=backend))
     assert done.returncode == 0, done.stderr
     return folder / "it.dmlcert"
 
 
 def verified(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate in a furnished folder, and allow the backends `faulty` and `numpy`."""
+    """Verify a certificate in a folder that `furnished` filled; allow `faulty` and `numpy`."""
     options = ("--profile", "small.yaml", "-q", *_ALLOWED)
     return dmlconf_here(folder, "verify", file, "suite", *options, *more)
 

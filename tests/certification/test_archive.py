@@ -1,4 +1,7 @@
-"""Certificates are ZIP archives of one form; others are refused, or their damaged members named."""
+"""A certificate is a ZIP archive of one strict form (`dmlconf/certification/archive.py`).
+
+Other archives are refused; in a damaged certificate, the damaged members are named.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +23,21 @@ def read(folder: Path, content: bytes) -> dict[str, bytes]:
     return dict(read_archive(path, ("attestation.json",)).members)
 
 
-def test_reads_what_it_wrote(tmp_path: Path) -> None:
+def test_an_archive_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read(tmp_path, archive_bytes(MEMBERS)) == MEMBERS
 
 
-def test_any_zip_tool_reads_what_it_wrote() -> None:
+def test_zipfile_reads_an_archive_that_dmlconf_wrote() -> None:
     with zipfile.ZipFile(io.BytesIO(archive_bytes(MEMBERS))) as archive:
         assert archive.testzip() is None
         assert {name: archive.read(name) for name in archive.namelist()} == MEMBERS
 
 
-def test_writes_the_same_bytes_in_whatever_order_members_come() -> None:
+def test_members_in_another_order_give_the_same_bytes() -> None:
     assert archive_bytes(MEMBERS) == archive_bytes(dict(reversed(MEMBERS.items())))
 
 
-def test_refuses_what_zipfile_wrote(tmp_path: Path) -> None:
+def test_refuses_an_archive_that_zipfile_wrote(tmp_path: Path) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in MEMBERS.items():
@@ -69,7 +72,7 @@ def test_notices_every_changed_byte_of_the_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda c: b"x" + c, lambda c: c + b"x", lambda c: c[:-1]])
-def test_refuses_bytes_before_or_after_and_a_cut_end(tmp_path: Path, change: object) -> None:
+def test_refuses_an_archive_with_added_bytes_or_a_cut_end(tmp_path: Path, change: object) -> None:
     assert callable(change)
     with pytest.raises(RefusedError):
         read(tmp_path, change(archive_bytes(MEMBERS)))
@@ -90,7 +93,7 @@ def test_reports_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     assert read_archive(path, ()).damaged == ("outputs.bin",)
 
 
-def test_inflates_no_further_than_the_directory_says(tmp_path: Path) -> None:
+def test_decompresses_no_more_bytes_than_the_directory_says(tmp_path: Path) -> None:
     large = archive_bytes({"attestation.json": b"", "outputs.bin": bytes(50_000_000)})
     content = bytearray(large)
     local, central = large.index(b"outputs.bin") - 30, large.rindex(b"PK\1\2")
@@ -100,6 +103,6 @@ def test_inflates_no_further_than_the_directory_says(tmp_path: Path) -> None:
         read(tmp_path, bytes(content))
 
 
-def test_says_which_member_is_missing(tmp_path: Path) -> None:
+def test_names_the_member_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"lacks attestation\.json"):
         read(tmp_path, archive_bytes({"outputs.bin": b""}))

@@ -1,7 +1,7 @@
 """Envelopes and statements of certificates follow DSSE and in-toto.
 
-Implementations of others, securesystemslib and in-toto's own, read what dmlconf writes, and the
-other way round.
+The libraries securesystemslib and in-toto read what dmlconf writes, and dmlconf reads what they
+write.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_dmlconf_verifies_what_securesystemslib_signed(folder: Path) -> None:
     assert "is not valid for any given or enclosed key" in spoken(done)
 
 
-def test_the_statement_is_one_for_in_toto(folder: Path) -> None:
+def test_in_toto_accepts_the_statement(folder: Path) -> None:
     payload = base64.b64decode(json.loads(attestation(folder))["payload"])
     parsed = json_format.Parse(payload, statement_pb.Statement())
     Statement.copy_from_pb(parsed).validate()
@@ -126,19 +126,19 @@ def test_reads_url_safe_base64_and_ignores_fields_that_it_does_not_know() -> Non
         ({"signatures": [{"sig": ""}] * 33}, "more than 32 signatures"),
     ],
 )
-def test_refuses_what_is_no_envelope(change: dict[str, object], message: str) -> None:
+def test_refuses_json_that_is_no_envelope(change: dict[str, object], message: str) -> None:
     data = {"payload": "", "payloadType": PAYLOAD_TYPE, "signatures": [], **change}
     with pytest.raises(RefusedError, match=message):
         read_envelope(json.dumps(data).encode())
 
 
-def test_refuses_a_key_that_is_there_twice() -> None:
+def test_refuses_an_envelope_with_a_duplicate_key() -> None:
     text = b'{"payload": "", "payload": "AA==", "payloadType": "x", "signatures": []}'
     with pytest.raises(RefusedError, match="duplicate key"):
         read_envelope(text)
 
 
-def test_an_envelope_gets_no_more_signatures_than_are_read() -> None:
+def test_signing_an_envelope_that_has_the_most_signatures_is_an_error() -> None:
     signature = Signature("", b"signature")
     full = Envelope(b"payload", signatures=(signature,) * MOST_SIGNATURES)
     assert len(read_envelope(envelope_bytes(full)).signatures) == MOST_SIGNATURES

@@ -98,7 +98,7 @@ def test_the_certificate_holds_for_whoever_accepts_the_backend_and_the_key(folde
         ((*ACCEPTED, "--challenge", "7"), 1, "no challenge, not for challenge 7"),
     ],
 )
-def test_the_certificate_does_not_hold_for_others(
+def test_the_certificate_does_not_hold_for_a_reader_who_demands_more(
     folder: Path, demand: tuple[str, ...], code: int, why: str
 ) -> None:
     actual, text = output_of(folder, *VERIFY, *demand)
@@ -127,7 +127,7 @@ def test_a_provider_that_expresses_too_few_cases_gets_no_certificate(
     assert "the backend cannot express 1 of 5 cases (20%), more than the 10% of ours" in text
 
 
-def test_a_provider_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_an_unknown_provider_gets_a_suggestion(tmp_path: Path) -> None:
     arguments = ("--profile", "onnx-core", "-o", "x.dmlcert")
     code, text = output_of(tmp_path, "certify", "-b", f"{BACKEND[:-1]}", *arguments)
     assert code == 4

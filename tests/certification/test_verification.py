@@ -1,4 +1,4 @@
-"""`dmlconf verify` finds what is wrong with a certificate, and says what it rests on."""
+"""`dmlconf verify` finds what is wrong with a certificate, and what its result depends on."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folde
 
 
 @pytest.mark.parametrize("name", STRANGER)
-def test_a_stranger_changes_nothing_unnoticed(folder: Path, name: str) -> None:
+def test_a_certificate_that_a_stranger_changed_is_refused_or_has_the_same_content(
+    folder: Path, name: str
+) -> None:
     right = (folder / "it.dmlcert").read_bytes()
     path = folder / "stranger.dmlcert"
     path.write_bytes(STRANGER[name](Random(1), right))
@@ -53,13 +55,13 @@ def test_a_stranger_changes_nothing_unnoticed(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VENDOR_CHEATS)
-def test_a_vendor_who_cheats_is_found_out(folder: Path, name: str) -> None:
+def test_a_certificate_of_a_cheating_vendor_does_not_hold(folder: Path, name: str) -> None:
     done = forged(folder, partial(VENDOR_CHEATS[name], Random(1)))
     assert done.returncode in (1, 3), spoken(done)
     assert "Why it does not hold" in done.stdout
 
 
-def test_a_wrong_output_under_a_log_that_says_passed_is_named(folder: Path) -> None:
+def test_a_wrong_output_is_reported_although_the_log_says_passed(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         output = forgery.line("/stated")["outputs"]["OutputTensor"]
         elements = forgery.elements(output)
@@ -82,13 +84,13 @@ def test_a_removed_case_is_named(folder: Path) -> None:
     assert forged(folder, lambda forgery: forgery.remove(case)).returncode == 3
 
 
-def test_data_types_that_the_level_demands_cannot_be_disowned(folder: Path) -> None:
+def test_a_device_may_not_lack_data_types_that_its_level_demands(folder: Path) -> None:
     done = forged(folder, partial(VENDOR_CHEATS["a data type said to lack"], Random(1)))
     assert done.returncode == 1
     assert "which the device lacks" in spoken(done)
 
 
-def test_a_substrate_of_the_senders_own_excuses_nothing(folder: Path) -> None:
+def test_a_substrate_that_the_verifier_did_not_accept_excuses_nothing(folder: Path) -> None:
     done = forged(folder, partial(VENDOR_CHEATS["an excuse of one's own"], Random(1)))
     assert done.returncode == 1
     assert "limits of a substrate that you did not accept" in spoken(done)
@@ -129,7 +131,7 @@ def test_the_stage_of_a_rejection_is_the_name_of_a_call(folder: Path, stage: str
     assert "rejection.stage" in spoken(done)
 
 
-def test_a_version_of_thousands_of_digits_is_none(folder: Path) -> None:
+def test_a_version_of_thousands_of_digits_does_no_harm(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
             environment["version"] = "9" * 5000
@@ -141,7 +143,9 @@ def test_a_version_of_thousands_of_digits_is_none(folder: Path) -> None:
     ("version", "code"),
     [("1.8.0", 1), ("1.10.1", 1), ("1.14.1", 1), ("1.15", 0), ("1.15.4", 0), ("2.0.0", 0)],
 )
-def test_a_directml_has_no_level_that_came_after_it(folder: Path, version: str, code: int) -> None:
+def test_a_level_that_came_after_the_stated_directml_is_reported(
+    folder: Path, version: str, code: int
+) -> None:
     def change(forgery: Forgery) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
             environment |= {"backend": "directml", "version": version, "driver": "1"}
@@ -153,7 +157,7 @@ def test_a_directml_has_no_level_that_came_after_it(folder: Path, version: str, 
     assert (f"DirectML {version} has no feature level above" in spoken(done)) is (code == 1)
 
 
-def test_there_is_no_challenge_of_0_or_above_64_bits(folder: Path) -> None:
+def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
     for number in (0, 1 << 64):
         forgery = taken_apart(folder / "it.dmlcert")
         forgery.predicate["challenge"] = str(number)
@@ -173,7 +177,7 @@ def test_a_line_of_a_log_beyond_one_mebibyte_is_refused(folder: Path) -> None:
     assert "run.jsonl:2: a line of more than 1,048,576 bytes" in spoken(done)
 
 
-def test_says_who_chose_profile_and_challenge(folder: Path) -> None:
+def test_warns_about_a_challenge_that_the_verifier_did_not_choose(folder: Path) -> None:
     certified(folder, "--challenge", "7", "-o", "challenged.dmlcert")
     done = verified(folder, file="challenged.dmlcert")
     assert done.returncode == 0
@@ -193,7 +197,7 @@ def test_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
     assert "it is of numpy, which is dmlconf's own reference, not of a device" in spoken(done)
 
 
-def test_says_which_version_is_needed(folder: Path) -> None:
+def test_a_certificate_of_another_suite_says_which_dmlconf_to_use(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.predicate["suite"]["sha256"] = "0" * 64
         forgery.predicate["dmlconf"] = forgery.log[0]["dmlconf"] = "9.8.7"
@@ -220,7 +224,7 @@ def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
         assert "is not known here" in spoken(done)
 
 
-def test_figures_that_differ_are_reported_and_do_not_count(folder: Path) -> None:
+def test_figures_that_differ_are_reported_but_do_not_fail(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         for line in forgery.verdicts:
             for figures in line["figures"].values():
@@ -232,7 +236,7 @@ def test_figures_that_differ_are_reported_and_do_not_count(folder: Path) -> None
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_json_keeps_its_schema(folder: Path, jobs: str) -> None:
+def test_the_json_report_fits_its_schema_for_every_result(folder: Path, jobs: str) -> None:
     checker = validator(bundled_schema("verification"))
     for file, key, code, result in (
         ("it.dmlcert", "vendor", 0, "holds"),
@@ -255,7 +259,9 @@ def test_json_keeps_its_schema(folder: Path, jobs: str) -> None:
     assert data["summary"] == {"passed": 13, "failed": 1}
 
 
-def test_a_file_that_cannot_be_read_is_not_called_no_certificate(folder: Path) -> None:
+def test_an_unreadable_file_and_one_that_is_no_certificate_get_different_errors(
+    folder: Path,
+) -> None:
     done = verified(folder, "--report", "json:read.json", file="missing.dmlcert")
     assert done.returncode == 3
     assert " ".join(done.stdout.split()) == (
@@ -271,7 +277,7 @@ def test_a_file_that_cannot_be_read_is_not_called_no_certificate(folder: Path) -
     assert done.stdout.count("not a certificate, or changed after it was made") == 1
 
 
-def test_markdown_is_one_page_that_says_all(folder: Path) -> None:
+def test_the_markdown_report_is_short_and_has_the_main_facts(folder: Path) -> None:
     done = verified(folder, "--report", "markdown:page.md")
     assert done.returncode == 0
     page = (folder / "page.md").read_text("utf-8")

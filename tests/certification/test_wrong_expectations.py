@@ -1,4 +1,4 @@
-"""Outputs that are as wrong as the expectations of their cases get no certificate."""
+"""`dmlconf certify` refuses outputs that match a case's expectation if the expectation is wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.cli.process import dmlconf_here
 SUITE = MEAN + "    expect: {OutputTensor: [999]}\n"
 
 
-def test_outputs_as_wrong_as_their_expectations_are_not_certified(tmp_path: Path) -> None:
+def test_outputs_that_match_a_wrong_expectation_are_not_certified(tmp_path: Path) -> None:
     (tmp_path / "suite").mkdir()
     path = tmp_path / "suite" / "matrix.yaml"
     path.write_text(SUITE, encoding="utf-8")

@@ -69,7 +69,7 @@ class Job:
         return self.folder / "summary.md"
 
     def run(self) -> None:
-        """Run in order the scripts of steps whose condition holds; one that fails ends the job."""
+        """Run the scripts of the steps whose conditions hold, in order, until one fails."""
         self.workspace.mkdir(exist_ok=True)
         self.temporary.mkdir(exist_ok=True)
         for step in steps():

@@ -36,7 +36,7 @@ SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
     "worker_memory": ("1/2000", "256"),
 }
 
-OF_A_LOG: Final = ("reports", "same_verdicts")
+READING_A_LOG: Final = ("reports", "same_verdicts")
 
 INSIDE: Final = ("circumstances", "isolation", "peer_directml")
 """Benchmarks that Python in the lab runs, rather than Python on this system."""
@@ -74,7 +74,7 @@ def test_a_benchmark_of_the_lab_runs_in_its_small_form(name: str) -> None:
 
 
 @pytest.mark.benchmark
-def test_benchmarks_of_a_log_read_one(tmp_path: Path) -> None:
+def test_benchmarks_that_read_a_log_run(tmp_path: Path) -> None:
     logs: list[Path] = []
     for backend in ("numpy", "faulty:negated"):
         log = tmp_path / f"{len(logs)}.jsonl"
@@ -89,7 +89,7 @@ NAMES: Final = {path.stem for path in BENCHMARKS.glob("[!_]*.py")}
 
 
 def used_by(name: str) -> set[str]:
-    """Return the benchmarks that one of them imports or names as a program."""
+    """Return the benchmarks that the benchmark `name` imports or runs as programs."""
     tree = ast.parse((BENCHMARKS / f"{name}.py").read_text("utf-8"))
     words = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     words += [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
@@ -97,8 +97,8 @@ def used_by(name: str) -> set[str]:
     return {forms[word] for word in words if word in forms}
 
 
-def test_every_benchmark_runs_or_is_used_by_one_that_does() -> None:
-    waiting = [*SMALL, *SMALL_IN_LAB, *OF_A_LOG]
+def test_every_benchmark_is_tested_or_used_by_a_tested_one() -> None:
+    waiting = [*SMALL, *SMALL_IN_LAB, *READING_A_LOG]
     reached: set[str] = set()
     while waiting:
         name = waiting.pop()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripts are
 
 
 def bash(script: str, turn: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a script in bash after `.ci/common`, which the scripts of `.ci/` share."""
+    """Run a script in bash that can call the functions of `.ci/common`."""
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"source .ci/common\n{script}"],
         cwd=ROOT,
@@ -51,13 +51,13 @@ def test_a_step_fails_if_a_warning_reaches_standard_error(line: str, passes: boo
     assert line in done.stderr
 
 
-def test_a_command_beside_others_fails_its_step() -> None:
+def test_a_failing_background_command_fails_its_step() -> None:
     done = bash("step one\nbeside sh -c 'echo said; exit 3'\necho first\nfinish\necho never")
     assert done.returncode == 3
     assert done.stdout.split()[-2:] == ["first", "said"]
 
 
-def test_several_commands_run_beside_others_and_fail_as_the_first_that_failed() -> None:
+def test_background_commands_end_with_the_exit_code_of_the_first_failure() -> None:
     commands = "".join(f"beside sh -c 'echo {n}; exit {n}'\n" for n in (0, 4, 3))
     done = bash(f"step one\n{commands}step two\necho here\nfinish\necho never")
     assert done.returncode == 4

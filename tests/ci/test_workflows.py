@@ -49,7 +49,7 @@ def test_workflows_and_issue_forms_fit_their_schemas() -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_no_script_contains_what_strangers_write() -> None:
+def test_scripts_of_workflows_use_no_expressions_but_those_of_steps() -> None:
     for path in [*WORKFLOWS, *EXAMPLES]:
         for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
             for step in job.get("steps", ()):
@@ -66,7 +66,7 @@ def test_the_nightly_workflow_has_a_job_for_each_part() -> None:
     assert sorted(parts) == sorted(functions)
 
 
-def test_issue_forms_ask_for_commands_that_there_are() -> None:
+def test_issue_forms_ask_for_existing_commands() -> None:
     texts = [path.read_text("utf-8") for path in FORMS]
     asked = [each for text in texts for each in re.findall(r"`dmlconf (\w+)([^`]*)`", text)]
     assert asked
@@ -83,7 +83,7 @@ def test_contributing_names_every_target_and_no_other() -> None:
     assert set(re.findall(r"\bjust ([a-z]+)", text)) == recipes()
 
 
-def test_workflows_use_targets_that_there_are() -> None:
+def test_workflows_use_existing_targets() -> None:
     used = {
         name for step in steps("ci.yml") for name in re.findall(r"/just (\w+)", step.get("run", ""))
     }
@@ -91,7 +91,7 @@ def test_workflows_use_targets_that_there_are() -> None:
     assert used <= recipes()
 
 
-def test_workflows_run_the_readmes_tests_and_the_scripts() -> None:
+def test_workflows_run_the_test_command_of_the_readme_and_the_scripts() -> None:
     commands = [step["run"] for step in steps("ci.yml") if "run" in step]
     readme = (ROOT / "README.md").read_text("utf-8")
     assert any(command in readme for command in commands if "pytest -n auto" in command)
@@ -104,7 +104,7 @@ def test_workflows_run_the_readmes_tests_and_the_scripts() -> None:
 
 
 @pytest.mark.action
-def test_each_target_is_one_that_just_can_run() -> None:
+def test_just_can_run_every_target() -> None:
     just = shutil.which("just", path=str(ROOT / ".venv" / "bin")) or shutil.which("just")
     assert just is not None, "the extra dev brings it: rust-just"
     for name in sorted(recipes()):

@@ -1,4 +1,4 @@
-"""Run the command line as a person does: in a process of its own, or much faster in this one."""
+"""Run dmlconf's commands in a process of their own or, much faster, in the process of the test."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def dmlconf(
 def dmlconf_here(
     directory: Path, *arguments: str | Path, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf in the directory, in this process, for tests that need no process of its own."""
+    """Run dmlconf in the directory, in this process, which is faster than starting another."""
     out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", newline="") for _ in range(2))
     threshold = gc.get_threshold()
     handlers = {number: signal.getsignal(number) for number in INTERRUPTS}

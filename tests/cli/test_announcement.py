@@ -1,4 +1,7 @@
-"""Before a run starts, it says what it tests if it is large, and that `-o` takes graphs, too."""
+"""Before its first case, a large run says what it tests (`dmlconf/cli/runs/announcement.py`).
+
+With `-o OPERATOR`, any run says that it also takes graphs.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def test_few_cases_need_no_announcement() -> None:
     assert announcement(HEADER, None, 1) is None
 
 
-def test_times_are_spoken_in_seconds_and_minutes() -> None:
+def test_durations_are_written_in_seconds_or_minutes() -> None:
     assert [spoken(seconds) for seconds in (0.2, 89, 90, 3600)] == [
         "1 s",
         "89 s",
@@ -45,7 +48,7 @@ def test_times_are_spoken_in_seconds_and_minutes() -> None:
     ]
 
 
-def test_an_operator_says_that_its_graphs_are_taken_too(tmp_path: Path) -> None:
+def test_a_run_of_one_operator_says_that_it_also_takes_graphs(tmp_path: Path) -> None:
     file = graph_file(tmp_path, TWO_NODES, TWO_NODES)
     run: list[str | Path] = ["run", file, "-o", "ACTIVATION_RELU"]
     done = dmlconf_here(tmp_path, *run, "-b", "faulty:zeros")

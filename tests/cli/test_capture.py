@@ -1,4 +1,4 @@
-"""`dmlconf capture` makes case files of a journal (the calls that it captured), or refuses."""
+"""`dmlconf capture` makes case files from its journal, in which it wrote the captured calls."""
 
 from __future__ import annotations
 
@@ -59,9 +59,11 @@ def journal(path: Path, *lines: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there it captures")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows can capture")
 @pytest.mark.parametrize("interpreter", [(), ("python",), ("/usr/bin/python3.12",), ("Py.exe",)])
-def test_a_system_without_directml_is_named(tmp_path: Path, interpreter: tuple[str, ...]) -> None:
+def test_capturing_on_a_system_without_directml_is_refused(
+    tmp_path: Path, interpreter: tuple[str, ...]
+) -> None:
     (tmp_path / "app.py").write_text("print('ran')", encoding="utf-8")
     done = dmlconf_here(tmp_path, "capture", "--", *interpreter, "app.py", "--x")
     assert done.returncode == 4
@@ -110,7 +112,7 @@ def test_compiled_operators_and_graphs_become_cases_once(tmp_path: Path) -> None
     assert [node.name for node in graph.graph.nodes] == ["relu", "clip"]
 
 
-def test_weights_that_were_kept_are_the_data_of_their_inputs(tmp_path: Path) -> None:
+def test_captured_weights_become_the_data_of_their_inputs(tmp_path: Path) -> None:
     weights = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
     kept = ArrayStore(tmp_path, 100).put(weights)
     owned = {**TENSOR, "Flags": ["OWNED_BY_DML"]}
@@ -160,7 +162,7 @@ def test_a_constant_that_is_repeated_is_written_once(tmp_path: Path) -> None:
     assert constant.data.shape == many.Sizes
 
 
-def test_files_say_nothing_twice(tmp_path: Path) -> None:
+def test_case_files_leave_out_descs_that_follow_from_the_source(tmp_path: Path) -> None:
     path = journal(tmp_path / "journal", {"event": "compile", "number": 1, **GRAPH})
     write_cases(tmp_path / "cases", captured_from(read_journal(path)))
     text = (tmp_path / "cases/graphs/captured.yaml").read_text("utf-8")
@@ -189,7 +191,9 @@ def dispatch(number: int, store: ArrayStore, before: Array, after: Array) -> dic
     return {"event": "dispatch", "number": number, "inputs": kept[0], "outputs": kept[1]}
 
 
-def test_dispatches_are_judged_in_order_and_followers_name_their_source(tmp_path: Path) -> None:
+def test_each_dispatch_becomes_a_case_and_readers_of_an_infinity_name_its_source(
+    tmp_path: Path,
+) -> None:
     store = ArrayStore(tmp_path, 1 << 20)
     ordinary = np.array([[[[-1, 2, 3], [4, -5, 6]]]], np.float32)
     right = np.maximum(ordinary, 0)
@@ -222,7 +226,7 @@ def test_dispatches_are_judged_in_order_and_followers_name_their_source(tmp_path
 
 
 @pytest.mark.parametrize(("flags", "status"), [(0, "1 failed"), (1, "1 passed")])
-def test_float16_sums_are_right_of_operators_compiled_to_permit_them(
+def test_a_float16_sum_passes_only_if_the_operator_was_compiled_to_permit_it(
     tmp_path: Path, flags: int, status: str
 ) -> None:
     """In FLOAT16, 2048 + 1 rounds to 2048, so a FLOAT16 sum of 4,096 ones may be 2048."""
@@ -244,7 +248,7 @@ def test_float16_sums_are_right_of_operators_compiled_to_permit_them(
     assert status in done.stdout
 
 
-def test_data_has_a_limit_and_equal_arrays_are_kept_once(tmp_path: Path) -> None:
+def test_captured_data_has_a_size_limit_and_equal_arrays_are_stored_once(tmp_path: Path) -> None:
     store = ArrayStore(tmp_path, 32)
     first = store.put(np.zeros(4, np.float32))
     assert store.put(np.zeros(4, np.float32)) == first
@@ -253,7 +257,7 @@ def test_data_has_a_limit_and_equal_arrays_are_kept_once(tmp_path: Path) -> None
     assert store.put(np.ones(4, np.float32)) is None
 
 
-def test_a_kept_array_is_in_the_journal_s_folder(tmp_path: Path) -> None:
+def test_an_array_outside_of_the_journals_folder_is_refused(tmp_path: Path) -> None:
     outside = {"file": "../secret.npy", "elements": "", "finite": True}
     path = journal(
         tmp_path / "journal",
@@ -279,7 +283,7 @@ def test_an_operator_whose_desc_is_too_long_is_reported(tmp_path: Path) -> None:
     assert reason.startswith("compile: it takes 16,777,")
 
 
-def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+def test_a_last_line_that_was_cut_off_is_ignored(tmp_path: Path) -> None:
     path = journal(tmp_path / "journal", {"event": "device"}, {"event": "device"})
     path.write_bytes(path.read_bytes()[:-3])
     assert captured_from(read_journal(path)).devices == 1

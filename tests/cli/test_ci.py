@@ -1,4 +1,4 @@
-"""CI can rely on exit codes, files that are written, signs of progress, and GitHub annotations."""
+"""What CI relies on in `dmlconf run`: exit codes, output files, progress, GitHub annotations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_exit_code_7_when_nothing_passed(tmp_path: Path) -> None:
         (["--min-passed", "101"], 2, "--min-passed"),
     ],
 )
-def test_a_run_fails_by_what_the_user_demands(
+def test_a_run_fails_if_it_misses_what_fail_on_or_min_passed_demands(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     path = write(tmp_path, TILE + OPEN.partition("cases:\n")[2].replace("stated", "open"))
@@ -40,7 +40,7 @@ def test_a_run_fails_by_what_the_user_demands(
     assert message in done.stderr
 
 
-def test_folders_of_reports_and_log_are_made_before_the_run(tmp_path: Path) -> None:
+def test_missing_folders_of_reports_and_logs_are_created(tmp_path: Path) -> None:
     out = ["--log", "a/run.jsonl", "--report", "junit:b/c/x.xml"]
     assert dmlconf_here(tmp_path, "run", write(tmp_path), *out).returncode == 0
     root = ElementTree.parse(tmp_path / "b" / "c" / "x.xml").getroot()
@@ -89,7 +89,7 @@ def test_a_large_run_without_a_terminal_shows_each_quarter(tmp_path: Path) -> No
     assert "cases" not in quiet.stderr
 
 
-def test_a_case_that_hangs_does_not_silence_a_run_without_a_terminal(
+def test_a_run_without_a_terminal_shows_progress_while_a_case_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dmlconf.cli.output.progress._SECONDS", 0.05)

@@ -43,6 +43,8 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
         ),
     ],
 )
-def test_the_shell_completes(complete: Complete, begun: str, completed: list[str]) -> None:
+def test_the_beginning_of_a_value_is_completed_with_all_that_fit(
+    complete: Complete, begun: str, completed: list[str]
+) -> None:
     parameter: Any = click.Option(["--any"])
     assert complete(click.Context(click.Command("run")), parameter, begun) == completed

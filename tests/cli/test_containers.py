@@ -37,7 +37,7 @@ FAILING = TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
 def inside(
     directory: Path, namespace: str, *lines: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a shell in a new namespace, in which `$D` runs dmlconf; `set -e` holds.
+    """Run shell commands in a new namespace until one fails; `$D` runs dmlconf.
 
     TMPDIR is `tmp` below the directory. No other variable, apart from those in `more`, names a
     folder in which dmlconf keeps files.
@@ -130,7 +130,7 @@ READ_ONLY = [
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may mount so much")
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_read_only_file_system_leaves_shared_memory(tmp_path: Path, jobs: int) -> None:
+def test_on_a_read_only_file_system_the_log_is_in_shared_memory(tmp_path: Path, jobs: int) -> None:
     write(tmp_path, FAILING)
     run = f"eval $D run tile.yaml -b faulty:zeros -j {jobs} || test $? = 1"
     done = inside(tmp_path, "--mount", *READ_ONLY, run, "eval $D report")

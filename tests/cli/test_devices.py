@@ -115,7 +115,7 @@ def test_devices_are_listed_as_json() -> None:
     assert (second["feature_level"], second["refusal"]) == (None, "E_FAIL (it failed)")
 
 
-def test_no_directml_ends_with_4_and_what_to_do(tmp_path: Path) -> None:
+def test_without_directml_the_exit_code_is_4_and_the_error_says_what_to_do(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "devices", "--directml", tmp_path / "DirectML.dll")
     assert (done.returncode, done.stdout) == (ExitCode.BACKEND, "")
     assert done.stderr.startswith("Error: DirectML was not found. Tried:\n  the option path: ")

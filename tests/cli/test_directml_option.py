@@ -46,7 +46,7 @@ def compiled(source: str, path: Path) -> Path:
         (["run", "-b", "directml:path=other.dll"], "each directml backend has its own path="),
     ],
 )
-def test_exit_code_2_where_no_backend_can_use_it(
+def test_exit_code_2_where_no_backend_can_use_the_file(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments, "--directml", "DirectML.dll")
@@ -69,7 +69,7 @@ def test_exit_code_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
         ["devices"],
     ],
 )
-def test_exit_code_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
+def test_exit_code_4_for_a_missing_file(tmp_path: Path, arguments: list[str]) -> None:
     small = write(tmp_path)
     cases = [] if arguments == ["devices"] else [small]
     done = dmlconf_here(
@@ -87,7 +87,7 @@ def test_exit_code_4_for_a_folder(tmp_path: Path) -> None:
     assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
 
 
-def test_a_path_of_the_backend_s_own_comes_first(tmp_path: Path) -> None:
+def test_the_option_path_of_a_backend_comes_first(tmp_path: Path) -> None:
     backends = ("-b", "directml:path=own.dll", "-b", "directml")
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--directml", "given.dll")
     assert done.returncode == 4
@@ -105,7 +105,9 @@ def test_exit_code_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, co
 
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
-def test_exit_code_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
+def test_exit_code_4_for_a_library_that_is_not_directml(
+    tmp_path: Path, wsl: Path, command: str
+) -> None:
     file = compiled(NOTHING, tmp_path / "libdirectml.so")
     actual = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
     check_refused(tmp_path, wsl, command, file, actual)

@@ -28,18 +28,18 @@ def test_new_case_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("sign", "x.dmlcert"), "Missing option '--key'. The private key to sign with."),
         (("fuzz", "-o", "TILE"), "'--backend'. The backend to test: directml, or a plugin's."),
     ],
 )
 def test_a_missing_option_is_explained(
-    tmp_path: Path, arguments: tuple[str, ...], told: str
+    tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_scoreboard_names_logs_without_folders(tmp_path: Path) -> None:
     assert [run["name"] for run in json.loads(same)["runs"]] == [logs[0], logs[0]]
 
 
-def test_the_cache_is_counted_with_what_the_single_file_unpacked(tmp_path: Path) -> None:
+def test_doctor_counts_the_cache_and_what_the_single_file_unpacked(tmp_path: Path) -> None:
     unpacked = tmp_path / "cache" / "unpacked" / "a"
     unpacked.mkdir(parents=True)
     (unpacked / "large.bin").write_bytes(bytes(2_000_000))
@@ -100,7 +100,7 @@ def test_the_cache_is_counted_with_what_the_single_file_unpacked(tmp_path: Path)
         (["report", "text"], 3, "text:1: not a run log of dmlconf: not JSON"),
     ],
 )
-def test_a_slip_is_answered_with_what_was_meant(
+def test_mistyped_arguments_get_a_helpful_error(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     (tmp_path / "text").write_text("text\n", "utf-8")
@@ -109,7 +109,7 @@ def test_a_slip_is_answered_with_what_was_meant(
     assert message in done.stderr
 
 
-def test_an_unchecked_case_of_ones_own_lacks_its_expectation(tmp_path: Path) -> None:
+def test_an_unchecked_case_gets_a_hint_that_it_has_no_expectation(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, UNSTATED).name)
     assert "Hint: tile.yaml:4: tile/tile/stated has no `expect:`" in done.stderr
     quiet = dmlconf_here(tmp_path, "run", "tile.yaml", "-q")
@@ -117,7 +117,7 @@ def test_an_unchecked_case_of_ones_own_lacks_its_expectation(tmp_path: Path) -> 
     assert "Hint" not in dmlconf_here(tmp_path, "run", write(tmp_path)).stderr
 
 
-def test_cases_of_a_recorded_folder_need_no_hint(tmp_path: Path) -> None:
+def test_cases_of_a_recorded_folder_get_no_hint(tmp_path: Path) -> None:
     folder = tmp_path / "tile"
     folder.mkdir()
     write(folder, UNSTATED)
@@ -127,7 +127,7 @@ def test_cases_of_a_recorded_folder_need_no_hint(tmp_path: Path) -> None:
     assert "Hint" not in done.stderr
 
 
-def test_shared_cases_of_a_recorded_operator_need_no_hint(tmp_path: Path) -> None:
+def test_shared_cases_of_a_recorded_operator_get_no_hint(tmp_path: Path) -> None:
     shared = tmp_path / "shared" / "tiles"
     shared.mkdir(parents=True)
     write(shared, UNSTATED.replace("operator: TILE", "operators: [TILE]"))
@@ -143,7 +143,7 @@ def test_shared_cases_of_a_recorded_operator_need_no_hint(tmp_path: Path) -> Non
     assert "Hint" in dmlconf_here(tmp_path, "run", "elsewhere").stderr
 
 
-def test_a_copied_folder_lacks_its_recording(tmp_path: Path) -> None:
+def test_a_folder_copied_without_its_recording_gets_a_hint(tmp_path: Path) -> None:
     folder = tmp_path / "mine" / "tile"
     folder.mkdir(parents=True)
     shutil.copy(cases_directory() / "tile" / "matrix.yaml", folder)
@@ -165,7 +165,7 @@ def test_run_refuses_what_validate_refuses_in_the_same_words(tmp_path: Path) -> 
     assert run.stderr == validate.stderr
 
 
-def test_a_fill_with_parentheses_shows_how_it_is_written(tmp_path: Path) -> None:
+def test_a_fill_with_parentheses_gets_a_hint_with_the_right_form(tmp_path: Path) -> None:
     wrong = TILE.replace("values: [1, 2]", "fill: uniform(-1, 1)")
     done = dmlconf_here(tmp_path, "run", write(tmp_path, wrong).name)
     assert done.returncode == 3
@@ -196,7 +196,7 @@ def test_doctor_says_what_works_and_what_to_do(tmp_path: Path) -> None:
     assert re.search(r"^broken +configuration +\S+dmlconf.toml:1: run has no", broken.stdout, re.M)
 
 
-def test_operators_as_json_are_those_of_the_catalogue(tmp_path: Path) -> None:
+def test_operators_are_listed_and_shown_as_json(tmp_path: Path) -> None:
     listed = json.loads(dmlconf_here(tmp_path, "operators", "--json").stdout)
     by_name = {entry["operator"]: entry for entry in listed}
     assert by_name["SCATTER_ELEMENTS"]["aliases"] == ["SCATTER"]

@@ -71,7 +71,7 @@ def test_graphs_run_like_other_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.fuzz
-def test_a_number_makes_the_same_case_as_a_whole_run(tmp_path: Path) -> None:
+def test_a_case_chosen_by_number_equals_that_of_a_whole_run(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *NEGATED, "--cases", "12", "--log", "all.jsonl")
     dmlconf_here(tmp_path, *NEGATED, "--number", "11", "--log", "single.jsonl")
     (single,) = verdicts(tmp_path / "single.jsonl")
@@ -91,7 +91,7 @@ def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.fuzz
-def test_stops_after_a_number_of_failures(tmp_path: Path) -> None:
+def test_a_run_stops_after_max_failures(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *NEGATED, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
     statuses = [verdict["status"] for verdict in verdicts(tmp_path / "run.jsonl")]
     assert statuses.count("failed") == 2

@@ -10,7 +10,7 @@ from dmlconf.backends.directml.api.vtable import ComObject, Interface, prototype
 
 
 class FakeCom(ComObject):
-    """An object whose methods are Python functions; a method without one must not be called."""
+    """A COM object with Python functions as methods; no other method of it may be called."""
 
     def __init__(self, interface: Interface, **methods: Callable[..., Any]) -> None:
         """Lay out the table of functions.

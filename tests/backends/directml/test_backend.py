@@ -21,7 +21,7 @@ def test_backend_runs_in_worker_processes() -> None:
     assert registry.parse("directml:adapter=1").isolated
 
 
-def test_options_are_read() -> None:
+def test_options_are_parsed() -> None:
     text = r"path=Z:\dml\DirectML.dll,adapter=Intel Arc,metacommands=off,half=on,debug=on"
     assert parse_options(f"{text},compile=graph") == Options(
         r"Z:\dml\DirectML.dll", "Intel Arc", False, True, True, True
@@ -60,7 +60,9 @@ def test_options_become_execution_flags() -> None:
         ("CompileOperator", 0x80041234, "0x80041234"),
     ],
 )
-def test_refusal_is_a_rejection_with_its_stage(call: str, hresult: int, name: str) -> None:
+def test_a_refused_call_is_a_rejection_that_names_the_call(
+    call: str, hresult: int, name: str
+) -> None:
     assert failure(HResultError(call, hresult), 0.5) == Rejection(call, name, (), 0.5)
 
 
@@ -75,18 +77,20 @@ def test_refusal_is_a_rejection_with_its_stage(call: str, hresult: int, name: st
         ("Close", 0x80070057, BreakdownKind.ERROR),
     ],
 )
-def test_other_failure_is_a_breakdown(call: str, hresult: int, kind: BreakdownKind) -> None:
+def test_a_lost_device_full_memory_or_another_failure_is_a_breakdown(
+    call: str, hresult: int, kind: BreakdownKind
+) -> None:
     outcome = failure(HResultError(call, hresult), 0.5)
     assert isinstance(outcome, Breakdown)
     assert outcome.kind is kind
     assert call in outcome.message
 
 
-def test_adapter_that_cannot_be_opened_is_an_error(
+def test_an_adapter_that_cannot_be_opened_is_an_error(
     wsl_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if sys.platform == "win32":
-        pytest.skip("Direct3D 12 stands in on Linux only")
+        pytest.skip("the stand-in for Direct3D 12 exists only on Linux")
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
     with pytest.raises(BackendError, match="D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED"):
         create(f"path={wsl_folder / 'libdirectml.so'}")

@@ -1,4 +1,4 @@
-"""Cases are compiled with the flags that their tags ask for."""
+"""The tags of a case, such as `half-precision`, add flags with which DirectML compiles it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wait for a device ends, also if the device hangs or is removed."""
+"""Waiting for a device ends, even if the device hangs or is removed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REMOVED = 2**64 - 1
 
 
 class FakeDevice:
-    """An ID3D12Device and its queue; its fence has the completed values that a test gives."""
+    """An ID3D12Device and its queue; `completed` gives each completed value of its fence."""
 
     def __init__(self, completed: Callable[[], int]) -> None:
         self.signals: list[int] = []
@@ -64,7 +64,7 @@ def test_fence_that_never_completes_is_a_hang() -> None:
     assert outcome == Breakdown(BreakdownKind.HANG, message, "", 0.05)
 
 
-def test_queue_that_hangs_is_not_waited_for_again() -> None:
+def test_after_one_hang_no_further_wait_takes_time() -> None:
     device = FakeDevice(lambda: 0)
     fence = Fence(device.d3d, device.queue, WaitLimit(3600, exceeded=True))
     fence.signal()

@@ -1,4 +1,6 @@
-"""Structures, constants, levels, slots of vtables and IIDs agree with Microsoft's headers.
+"""The declarations in `dmlconf/backends/directml/api` agree with Microsoft's headers.
+
+Compared are structures, constants, feature levels, slots of vtables and interface identifiers.
 
 This needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
 DMLCONF_DIRECTX_HEADERS can name another folder of them. Where MinGW's C compiler is installed,
@@ -81,7 +83,7 @@ def constants(enums: list[type[Enum]]) -> Iterator[tuple[str, int]]:
 
 
 def asserts(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
-    """Return C assertions that each expression has its value; `keyword` asserts statically."""
+    """Return a static assertion in C, written with `keyword`, for each expression and value."""
     return "\n".join(f'{keyword}({text} == {value}, "{text}");' for text, value in expected)
 
 
@@ -140,20 +142,20 @@ def compile_probe(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return compiled
 
 
-def test_structures_lie_as_in_the_headers(compile_probe: Any) -> None:
+def test_structures_have_the_sizes_and_offsets_of_the_headers(compile_probe: Any) -> None:
     own = (operator_structure(operator(name)) for name in operator_names())
     kinds = [*structures(d3d12, sdklayers, dml, graph, structs), dxcore.DXCoreHardwareID, *own]
     assert len(kinds) > 20
     compile_probe(asserts("static_assert", layout(iter(kinds))) + "\nint main() {}\n")
 
 
-def test_constants_are_those_of_the_headers(compile_probe: Any) -> None:
+def test_constants_have_the_values_of_the_headers(compile_probe: Any) -> None:
     expected = [*constants(list(ENUMS)), *catalogue_constants()]
     assert len(expected) > 50
     compile_probe(asserts("static_assert", iter(expected)) + "\nint main() {}\n")
 
 
-def test_operators_and_their_levels_are_those_of_the_header() -> None:
+def test_the_catalogue_has_the_operators_and_levels_of_the_header() -> None:
     path = HEADERS / "directx" / "DirectML.h"
     if not path.is_file():
         pytest.skip(f"{HEADERS} has no directx/DirectML.h: install directx-headers-dev")
@@ -173,12 +175,12 @@ def test_operators_and_their_levels_are_those_of_the_header() -> None:
     assert len(levels) == 177
 
 
-def test_probe_notices_a_difference(compile_probe: Any) -> None:
+def test_a_wrong_size_makes_the_compiler_fail(compile_probe: Any) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         compile_probe("static_assert(sizeof(DML_TENSOR_DESC) == 17);\nint main() {}\n")
 
 
-def test_slots_are_those_of_the_headers(compile_probe: Any) -> None:
+def test_methods_have_the_vtable_slots_of_the_headers(compile_probe: Any) -> None:
     # In g++'s ABI a pointer to a virtual member function is 1 plus the offset of its slot.
     lines = [
         "template <class T> void tell(const char *name, T method) {",
@@ -201,7 +203,7 @@ def test_slots_are_those_of_the_headers(compile_probe: Any) -> None:
     assert len(expected) > 100
 
 
-def test_iids_are_those_of_the_headers(compile_probe: Any) -> None:
+def test_interfaces_have_the_iids_of_the_headers(compile_probe: Any) -> None:
     actual = {}
     for file in ("DirectML.h", "d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h"):
         text = (HEADERS / "directx" / file).read_text("utf-8", "replace")
@@ -231,13 +233,13 @@ def compile_for_windows(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return compiled
 
 
-def test_structures_lie_as_on_windows(compile_for_windows: Any) -> None:
+def test_structures_have_the_sizes_and_offsets_of_mingws_headers(compile_for_windows: Any) -> None:
     kinds = [*structures(d3d12, sdklayers, dxgi)]
     assert len(kinds) > 10
     compile_for_windows(asserts("_Static_assert", layout(iter(kinds))))
 
 
-def test_slots_are_those_of_windows(compile_for_windows: Any) -> None:
+def test_methods_have_the_vtable_slots_of_mingws_headers(compile_for_windows: Any) -> None:
     slots = [
         (f"offsetof({interface.name}Vtbl, {name}) / 8", slot)
         for interface in interfaces(d3d12, sdklayers, dxgi)
@@ -248,7 +250,7 @@ def test_slots_are_those_of_windows(compile_for_windows: Any) -> None:
     compile_for_windows(asserts("_Static_assert", iter(slots)))
 
 
-def test_iids_are_those_of_windows(compile_for_windows: Any) -> None:
+def test_interfaces_have_the_iids_of_mingws_headers(compile_for_windows: Any) -> None:
     pattern = r'MIDL_INTERFACE\("([0-9a-fA-F-]+)"\)\s*(\w+)'
     folder = Path(f"/usr/{MINGW.removesuffix('-gcc')}/include")
     actual: dict[str, str] = {}

@@ -1,6 +1,7 @@
-"""A batch on Microsoft's DirectML gives each case its outcome in one submission, unless that fails.
+"""A batch of cases is one submission to Microsoft's DirectML, and each case gets its own outcome.
 
 The batches run in the Wine lab; build it first: python3 lab/lab.py build.
+The tested code is `dmlconf/backends/directml/backend.py` and its package `dispatch`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ cases:
       OutputTensor: {Sizes: [5], DataType: FLOAT32}
       Repeats: [2]
     expect: {rejected: E_INVALIDARG, constraint: output-sizes}
-  - name: behind-the-refused
+  - name: after-the-refused
     desc:
       InputTensor: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
       OutputTensor: {Sizes: [9], DataType: FLOAT32}
@@ -57,7 +58,7 @@ def counted(self, name, *arguments):
 
 vtable.ComObject.call = counted
 
-def told(outcome):
+def described(outcome):
     if isinstance(outcome, Outputs):
         arrays = {name: array.tolist() for name, array in outcome.arrays.items()}
         return [arrays, [fault.message for fault in outcome.faults], len(outcome.dispatch_seconds)]
@@ -66,8 +67,8 @@ def told(outcome):
 def run(cases, *failing):
     calls.clear()
     fail[:] = failing
-    made = list(map(told, backend.run(cases)))
-    return made, {name: calls.count(name) for name in ("CompileOperator", "Close")}
+    outcomes = list(map(described, backend.run(cases)))
+    return outcomes, {name: calls.count(name) for name in ("CompileOperator", "Close")}
 
 backend = create("")
 cases = [build(planned) for planned in load_suite([Path("many.yaml")], every_case=True).plan()]
@@ -88,14 +89,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "many.yaml")
 
 
-def test_batch_gives_every_case_its_own_outcome_in_order(measured: Any) -> None:
+def test_a_batch_gives_every_case_its_own_outcome_in_order(measured: Any) -> None:
     outcomes, _ = measured["together"]
     expected: list[Any] = [[{"OutputTensor": [n, n + 1, n, n + 1]}, [], 2] for n in range(8)]
     expected += ["E_INVALIDARG", [{"OutputTensor": [1, 2, 3] * 3}, [], 2]]
     assert outcomes == expected
 
 
-def test_batch_is_one_submission_and_compiles_each_desc_once(measured: Any) -> None:
+def test_a_batch_is_one_submission_and_compiles_each_desc_once(measured: Any) -> None:
     _, calls = measured["together"]
     assert calls == {"CompileOperator": 2, "Close": 1}
 
@@ -104,13 +105,13 @@ def test_batch_and_single_cases_agree(measured: Any) -> None:
     assert measured["singly"] == measured["together"][0]
 
 
-def test_failed_batch_is_run_again_case_by_case(measured: Any) -> None:
+def test_a_failed_batch_runs_again_case_by_case(measured: Any) -> None:
     outcomes, calls = measured["failing"]
     assert outcomes == measured["together"][0]
     assert calls["Close"] == 1 + 9
 
 
-def test_removed_device_ends_every_case_of_its_batch(measured: Any) -> None:
+def test_a_removed_device_ends_every_case_of_the_batch(measured: Any) -> None:
     outcomes, calls = measured["removed"]
     assert [outcome for outcome in outcomes if outcome != "E_INVALIDARG"] == ["device removed"] * 9
     assert calls["Close"] == 1

@@ -31,7 +31,7 @@ WARNING = Message(D3D12_MESSAGE_SEVERITY.WARNING, 9, "a barrier is superfluous")
 STRAY = Fault(FaultKind.GUARD_BAND, "3 bytes")
 
 
-def test_errors_are_faults_the_gravest_first_and_warnings_are_kept() -> None:
+def test_error_messages_become_faults_gravest_first_and_warnings_are_kept() -> None:
     outcome = with_messages(Outputs({}, faults=(STRAY,)), [WARNING, ERROR, WARNING, CORRUPTION])
     assert outcome == Outputs(
         {},
@@ -44,14 +44,14 @@ def test_errors_are_faults_the_gravest_first_and_warnings_are_kept() -> None:
     )
 
 
-def test_an_error_explains_a_refusal() -> None:
+def test_an_error_message_explains_a_rejection() -> None:
     outcome = with_messages(Rejection("CreateOperator", "E_INVALIDARG"), [ERROR, WARNING])
     assert isinstance(outcome, Rejection)
     assert outcome.message == "ERROR #7: a state is wrong"
     assert outcome.warnings == ("WARNING #9: a barrier is superfluous",)
 
 
-def test_a_refusal_with_corruption_is_a_breakdown() -> None:
+def test_a_rejection_with_a_corruption_message_is_a_breakdown() -> None:
     outcome = with_messages(Rejection("CreateOperator", "E_INVALIDARG"), [CORRUPTION])
     assert outcome == Breakdown(BreakdownKind.ERROR, "CORRUPTION #3: a heap is corrupt")
 
@@ -63,7 +63,7 @@ def test_messages_are_added_to_the_diagnostics_of_a_breakdown() -> None:
     assert outcome.diagnostics == "before\nERROR #7: a state is wrong"
 
 
-def test_no_message_changes_nothing() -> None:
+def test_an_outcome_without_messages_stays_unchanged() -> None:
     for outcome in (
         Outputs({}, faults=(STRAY,)),
         Rejection("a", "b"),
@@ -72,7 +72,7 @@ def test_no_message_changes_nothing() -> None:
         assert with_messages(outcome, []) == outcome
 
 
-def test_many_different_messages_are_counted() -> None:
+def test_only_20_different_warnings_are_listed_and_the_others_are_counted() -> None:
     many = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(25)]
     outcome = with_messages(Outputs({}), many)
     assert isinstance(outcome, Outputs)
@@ -95,7 +95,7 @@ def test_many_different_messages_are_counted() -> None:
         ),
     ],
 )
-def test_a_case_fails_with_the_message(
+def test_a_case_fails_and_its_reason_quotes_the_error_message(
     tmp_path: Path, outcome: Outcome, kind: ReasonKind, message: str
 ) -> None:
     reached = judge(build(plan(tmp_path, "stated")[0]), outcome, lambda case: None)
@@ -105,7 +105,7 @@ def test_a_case_fails_with_the_message(
     assert reached.reason.message.startswith(message)
 
 
-def test_reports_count_the_cases_of_a_warning() -> None:
+def test_reports_count_the_cases_with_each_warning() -> None:
     verdicts = tuple(verdict(f"tile/a/{n}", warnings=("WARNING #9: x",)) for n in range(3))
     log = RunLog(HEADER, (*verdicts, verdict("tile/a/other", warnings=("w",))), None)
     assert warning_lines(log) == [

@@ -1,4 +1,4 @@
-"""Descs are written as ctypes structures with the fields and sizes of DirectML.h."""
+"""`NativeDesc` writes descs as ctypes structures with the fields and sizes of DirectML.h."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def invented(*fields: Field) -> Operator:
     return replace(operator("TILE"), struct="DML_INVENTED_DESC", fields=fields)
 
 
-def members(made: NativeDesc, entry: Operator) -> Any:
-    """Return the operator's own structure, read back from memory."""
-    held: Any = operator_structure(entry).from_address(made.structure.Desc)
-    held.kept = made  # Keeps alive the desc that owns the memory.
-    return held
+def members(native: NativeDesc, entry: Operator) -> Any:
+    """Return the structure of the operator, read back from memory."""
+    structure: Any = operator_structure(entry).from_address(native.structure.Desc)
+    structure.kept = native  # Keeps alive the desc that owns the memory.
+    return structure
 
 
 def tensor_at(address: int) -> Any:
@@ -56,7 +56,7 @@ def numbers(address: int, count: int, kind: Any = ctypes.c_uint32) -> list[Any]:
 
 
 @for_each(operator_names())
-def test_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None:
+def test_a_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None:
     entry = operator(name)
     actual = operator_structure(entry)
     assert actual.__name__ == entry.struct
@@ -113,7 +113,7 @@ def test_empty_array_is_not_null() -> None:
     assert members(NativeDesc(entry, {"Repeats": ()}), entry).Repeats
 
 
-def test_enum_is_a_name_or_any_number() -> None:
+def test_an_enum_is_written_from_a_name_or_from_any_number() -> None:
     entry = operator("ARGMIN")
     named = members(NativeDesc(entry, {"AxisDirection": "DECREASING"}), entry)
     unnamed = members(NativeDesc(entry, {"AxisDirection": 0xFFFFFFFF}), entry)
@@ -140,12 +140,12 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
         "Scales": (0.25, 8),
     }
     actual = NativeDesc(entry, desc)
-    held = members(actual, entry)
-    assert (held.Alpha, held.Offset, held.Flag, held.Count) == (0.5, -3, 1, 2)
-    assert (held.Window.Width, held.Window.Height) == (4, 5)
-    scale_bias = DML_SCALE_BIAS.from_address(held.ScaleBias)
+    structure = members(actual, entry)
+    assert (structure.Alpha, structure.Offset, structure.Flag, structure.Count) == (0.5, -3, 1, 2)
+    assert (structure.Window.Width, structure.Window.Height) == (4, 5)
+    scale_bias = DML_SCALE_BIAS.from_address(structure.ScaleBias)
     assert (scale_bias.Scale, scale_bias.Bias) == (2.0, -1.0)
-    assert numbers(held.Scales, 2, ctypes.c_float) == [0.25, 8.0]
+    assert numbers(structure.Scales, 2, ctypes.c_float) == [0.25, 8.0]
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,16 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
         ("UINT16", 258, b"\x02\x01"),
     ],
 )
-def test_scalar_union_uses_the_member_of_its_type(
+def test_a_scalar_union_is_written_in_the_bytes_of_its_data_type(
     data_type: str, value: float, content: bytes
 ) -> None:
     entry = invented(
         attribute("ValueDataType", "DML_TENSOR_DATA_TYPE"),
         attribute("Value", "DML_SCALAR_UNION", type_field="ValueDataType"),
     )
-    held = members(NativeDesc(entry, {"ValueDataType": data_type, "Value": value}), entry)
-    assert bytes(held.Value.Bytes) == content.ljust(8, b"\0")
-    assert held.ValueDataType == data_type_value(DataType(data_type))
+    structure = members(NativeDesc(entry, {"ValueDataType": data_type, "Value": value}), entry)
+    assert bytes(structure.Value.Bytes) == content.ljust(8, b"\0")
+    assert structure.ValueDataType == data_type_value(DataType(data_type))
 
 
 def test_nested_operators_are_written() -> None:
@@ -181,11 +181,11 @@ def test_nested_operators_are_written() -> None:
     )
     tile = {"operator": "TILE", "RepeatsCount": 9}
     desc = {"FusedActivation": tile, "Count": 2, "Activations": (tile, {"operator": "GATHER"})}
-    held = members(actual := NativeDesc(entry, desc), entry)
-    nested = DML_OPERATOR_DESC.from_address(held.FusedActivation)
+    structure = members(actual := NativeDesc(entry, desc), entry)
+    nested = DML_OPERATOR_DESC.from_address(structure.FusedActivation)
     assert nested.Type == operator("TILE").type_value
     assert operator_structure(operator("TILE")).from_address(nested.Desc).RepeatsCount == 9
-    array = (DML_OPERATOR_DESC * 2).from_address(held.Activations)
+    array = (DML_OPERATOR_DESC * 2).from_address(structure.Activations)
     assert [each.Type for each in array] == [operator(n).type_value for n in ("TILE", "GATHER")]
     assert actual.structure.Desc
 
@@ -202,6 +202,6 @@ def test_sizes_of_common_structures_are_those_of_the_64_bit_header() -> None:
     assert {kind: ctypes.sizeof(kind) for kind in sizes} == sizes
 
 
-def test_every_data_type_has_its_number() -> None:
+def test_data_types_have_the_numbers_1_to_13() -> None:
     values = {data_type_value(data_type) for data_type in DataType}
     assert values == set(range(1, 14))

@@ -1,4 +1,7 @@
-"""Methods of COM objects (here of a stand-in in C++) are called through vtables, in known slots."""
+"""`ComObject` calls the methods of COM objects through their vtables.
+
+The objects come from a stand-in library written in C++.
+"""
 
 from __future__ import annotations
 
@@ -83,18 +86,20 @@ def test_structure_of_56_bytes_is_returned(returns: ComObject) -> None:
     assert list(returns.call("FiftySix", 1, 7).words) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_arguments_arrive(returns: ComObject) -> None:
+def test_a_method_receives_its_arguments(returns: ComObject) -> None:
     assert returns.call("Sum", 1, 1 << 40, ctypes.byref(U64(5))) == (1 << 40) + 6
 
 
-def test_failing_hresult_is_raised(returns: ComObject) -> None:
+def test_a_failing_hresult_raises_an_error_that_names_the_call(returns: ComObject) -> None:
     assert returns.call("Fail", 1) is None
     with pytest.raises(HResultError) as caught:
         returns.call("Fail", 0x80070057)
     assert (caught.value.call, caught.value.name) == ("Fail", "E_INVALIDARG")
 
 
-def test_new_object_is_owned_and_released_once(library: ctypes.CDLL, returns: ComObject) -> None:
+def test_a_created_object_is_released_exactly_once(
+    library: ctypes.CDLL, returns: ComObject
+) -> None:
     before = library.standin_alive()
     with returns.create("Make", RETURNS, 9) as actual:
         assert library.standin_alive() == before + 1
@@ -103,19 +108,19 @@ def test_new_object_is_owned_and_released_once(library: ctypes.CDLL, returns: Co
     assert library.standin_alive() == before
 
 
-def test_null_object_is_an_error(returns: ComObject) -> None:
+def test_creating_an_object_that_is_null_is_an_error(returns: ComObject) -> None:
     with pytest.raises(HResultError, match="E_POINTER"):
         returns.create("Make", RETURNS, 0)
 
 
-def test_released_object_is_not_called(library: ctypes.CDLL) -> None:
+def test_calling_a_released_object_is_an_error(library: ctypes.CDLL) -> None:
     actual = ComObject(RETURNS, library.standin_returns(1))
     actual.release()
     with pytest.raises(ValueError, match="IReturns was released"):
         actual.call("Eight")
 
 
-def test_method_without_parameters_declared_is_not_called(library: ctypes.CDLL) -> None:
+def test_calling_a_method_without_declared_parameters_is_an_error(library: ctypes.CDLL) -> None:
     interface = Interface("IOther", RETURNS.iid, IUNKNOWN, uncalled("Eight"))
     with (
         ComObject(interface, library.standin_returns(1)) as actual,
@@ -177,5 +182,7 @@ def test_method_without_parameters_declared_is_not_called(library: ctypes.CDLL) 
     ],
     ids=lambda value: value.name if isinstance(value, Interface) else "",
 )
-def test_methods_have_known_slots(interface: Interface, slots: dict[str, int]) -> None:
+def test_methods_have_the_slots_that_windows_gives_them(
+    interface: Interface, slots: dict[str, int]
+) -> None:
     assert {name: interface.slots[name][0] for name in slots} == slots

@@ -37,36 +37,36 @@ def verdicts(folder: Path, *arguments: str) -> tuple[int, tuple[Verdict, ...]]:
 def test_operators_of_each_family_pass(tmp_path: Path) -> None:
     names = ("GEMM", "CONVOLUTION", "GATHER", "JOIN", "LSTM", "TOP_K1", "RESAMPLE2", "TILE")
     options = [option for name in names for option in ("-o", name)]
-    code, all_of_them = verdicts(
+    code, judged = verdicts(
         tmp_path, *options, "--tag", "documented", "--tag", "questions", "-b", "onnxruntime"
     )
-    wrong = [v.case for v in all_of_them if v.status.fails_run]
-    passed = Counter(v.operator for v in all_of_them if v.status is Status.PASSED)
+    wrong = [v.case for v in judged if v.status.fails_run]
+    passed = Counter(v.operator for v in judged if v.status is Status.PASSED)
     assert passed.keys() == set(names)
     assert not wrong
     assert code == 0
 
 
-def test_a_graph_is_one_model(tmp_path: Path) -> None:
-    code, all_of_them = verdicts(
+def test_most_chains_of_operators_pass(tmp_path: Path) -> None:
+    code, judged = verdicts(
         tmp_path, "-o", "GRAPHS", "-k", "chains", "--without-tag", "model", "-b", "onnxruntime"
     )
-    counts = Counter(v.status for v in all_of_them)
-    assert counts[Status.PASSED] > 0.5 * len(all_of_them), counts
+    counts = Counter(v.status for v in judged)
+    assert counts[Status.PASSED] > 0.5 * len(judged), counts
     assert code in (0, 1)
 
 
 def test_invalid_descs_and_gradients_are_not_expressible(tmp_path: Path) -> None:
-    _, all_of_them = verdicts(tmp_path, "-o", "RESAMPLE_GRAD", "-b", "onnxruntime")
-    assert {v.status for v in all_of_them} == {Status.UNSUPPORTED}
-    kinds = {v.reason.kind for v in all_of_them if v.reason}
+    _, judged = verdicts(tmp_path, "-o", "RESAMPLE_GRAD", "-b", "onnxruntime")
+    assert {v.status for v in judged} == {Status.UNSUPPORTED}
+    kinds = {v.reason.kind for v in judged if v.reason}
     assert kinds == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_an_operator_of_the_optimiser_that_does_not_load_is_a_failure_and_no_limit(
+def test_a_model_that_loads_only_without_the_optimiser_is_a_failure(
     tmp_path: Path,
 ) -> None:
-    # ONNX Runtime makes its own QLinearAveragePool of this model, and refuses that.
+    # ONNX Runtime's optimiser makes a QLinearAveragePool of this model, which it then refuses.
     name = "graphs/quantization/average-pooling[QType=UINT8]"
     for optimization in ("all", "off"):
         backend = f"onnxruntime:optimization={optimization}"
@@ -87,33 +87,33 @@ def test_an_operator_of_the_optimiser_that_does_not_load_is_a_failure_and_no_lim
         ("FAIL : OpenVINO\nCALLBACK HAS THROWN: Unknown activation function: relu", False),
     ],
 )
-def test_only_named_limits_of_the_models_own_operators_are_not_expressible(
+def test_only_known_limits_of_operators_in_the_model_count_as_declined(
     message: str, declined: bool
 ) -> None:
     assert bool(limit_of(message, {"Relu"}, "CPUExecutionProvider")) is declined
 
 
-def test_a_limit_is_reported_by_the_line_of_the_message_that_names_it() -> None:
+def test_the_reason_quotes_the_line_of_the_message_that_names_the_limit() -> None:
     said = "OpenVINOExecutionProvider says that it does not support it: Axis > 1 isn't supported"
     text = "FAIL : dequantize_linear.cpp:237:\nAxis > 1 isn't supported\n\n"
     assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == said
 
 
-def test_both_levels_of_optimisation_are_variants(tmp_path: Path) -> None:
-    _, all_of_them = verdicts(
+def test_optimization_both_runs_each_case_at_both_levels(tmp_path: Path) -> None:
+    _, judged = verdicts(
         tmp_path, "-o", "TILE", "--tag", "documented", "-b", "onnxruntime:optimization=both"
     )
-    assert {tuple(v.judgement.variants) for v in all_of_them} == {
+    assert {tuple(v.judgement.variants) for v in judged} == {
         ("optimization=all", "optimization=off")
     }
 
 
-def test_a_batch_as_one_model_gives_the_outcomes_of_its_cases_alone() -> None:
+def test_a_batch_run_as_one_model_gives_the_outcomes_of_single_cases() -> None:
     files = [CASES / "gather" / "boundary.yaml", CASES / "gather" / "invalid.yaml"]
     cases = [valid_case(each) for each in load_suite(files).plan()]
     alone, together = (list(create(f"batches={each}").run(cases)) for each in ("off", "on"))
     kinds = Counter(type(each) for each in together)
-    assert kinds.keys() == {Outputs, Rejection, Declined}, kinds  # One refusal fails the model.
+    assert kinds.keys() == {Outputs, Rejection, Declined}, kinds
     for one, other in zip(alone, together, strict=True):
         assert type(one) is type(other)
         if isinstance(one, Outputs) and isinstance(other, Outputs):
@@ -125,7 +125,10 @@ def test_a_batch_as_one_model_gives_the_outcomes_of_its_cases_alone() -> None:
 
 
 class Shifted:
-    """A session that gives the data of an unread input to the next one, as OpenVINO's provider."""
+    """A session with a defect of OpenVINO's provider.
+
+    An input that a node reads gets the data of an unread input that stands before it.
+    """
 
     def __init__(self, session: Any, model: bytes) -> None:
         import onnx  # This module is also collected where ONNX is not installed.
@@ -149,7 +152,7 @@ class Shifted:
         return self._session.run(names, shifted)
 
 
-def test_cases_that_disturb_others_of_their_batch_run_apart(
+def test_a_case_that_disturbs_the_others_of_its_batch_runs_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     backend = create("batches=on")
@@ -158,10 +161,10 @@ def test_cases_that_disturb_others_of_their_batch_run_apart(
     unread = case("graphs/wiring/unused-input[DataType=FLOAT32,Step=0]")
     others = [case(each) for each in COMPANIONS]
     first, *rest = backend.run([unread, *others])
-    for of, outcome in zip(others, rest, strict=True):
+    for other, outcome in zip(others, rest, strict=True):
         assert isinstance(outcome, Outputs)
         [array] = outcome.arrays.values()
-        [right] = evaluate(of).values()
+        [right] = evaluate(other).values()
         assert array.tobytes() == right.tobytes()
     assert isinstance(first, Outputs)
     assert first.arrays["y"].tobytes() != evaluate(unread)["y"].tobytes()
@@ -177,22 +180,22 @@ def test_cases_that_disturb_others_of_their_batch_run_apart(
         ("fast", "fast"),
     ],
 )
-def test_a_provider_or_option_that_is_not_there_is_an_error(options: str, message: str) -> None:
+def test_an_unknown_provider_or_option_is_an_error(options: str, message: str) -> None:
     with pytest.raises(BackendError, match=message):
         create(options)
 
 
-def test_a_provider_that_leaves_its_work_to_the_cpu_is_noticed() -> None:
+def test_a_provider_that_falls_back_to_the_cpu_is_an_error() -> None:
     # ONNX Runtime comes with this provider, which takes no node and would fall back silently.
     with pytest.raises(BackendError, match="fallback to CPU EP has been explicitly disabled"):
         create("provider=AzureExecutionProvider")
 
 
-def test_a_crash_costs_one_case_its_verdict(tmp_path: Path) -> None:
-    _, all_of_them = verdicts(
+def test_a_crash_breaks_one_case_and_no_other(tmp_path: Path) -> None:
+    _, judged = verdicts(
         tmp_path, "-o", "ELEMENT_WISE_DIVIDE", "--tag", "boundary", "-b", "onnxruntime"
     )
-    crashed = [v.case for v in all_of_them if v.status is Status.BROKEN]
+    crashed = [v.case for v in judged if v.status is Status.BROKEN]
     # The lowest integer divided by -1 ends the process in some releases (docs/findings.md).
     assert set(crashed) <= {"element_wise_divide/boundary/int32-smallest-by-minus-one"}
-    assert sum(v.status is Status.PASSED for v in all_of_them) > 10
+    assert sum(v.status is Status.PASSED for v in judged) > 10

@@ -1,6 +1,6 @@
 """ONNX's own node tests pass as cases on ONNX Runtime, or `node_results.yaml` says why not.
 
-They are evidence from outside for the translation, the reference and the rules.
+These tests compare the translation, the reference and the precision rules with what ONNX expects.
 """
 
 from __future__ import annotations

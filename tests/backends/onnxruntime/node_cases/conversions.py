@@ -1,6 +1,6 @@
 """Convert ONNX's node tests into cases.
 
-A case is of the DirectML operator that `schemas/translation/onnx.yaml` expresses by the test's
+A case has the DirectML operator that `schemas/translation/onnx.yaml` translates into the test's
 node. Translated back to ONNX, the case must give the outputs that ONNX expects.
 """
 
@@ -37,10 +37,10 @@ _CONVERSIONS: Final[Mapping[str, Conversion]] = {
 
 
 def as_case(test: NodeTest) -> Case:
-    """Return a test as a case.
+    """Return the case that expresses a test.
 
     Raises:
-        NoCaseError: there is no such case.
+        NoCaseError: no case expresses the test.
     """
     conversion = _CONVERSIONS.get(test.operation)
     if conversion is None:

@@ -1,4 +1,4 @@
-"""Convert ONNX's node tests of operators that move elements, or choose them by indices."""
+"""Convert ONNX's node tests of moving elements and of choosing them by indices into cases."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ _ACTIVATIONS: Final = {
     "LSTM": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"),
 }
 _INPUTS: Final = ("Weight", "Recurrence", "Bias", "", "HiddenInit", "CellMemInit", "Peephole")
-"""DirectML's names of the inputs after the first; empty for the lengths, which no test shortens."""
+"""DirectML's names of ONNX's second and further inputs.
+
+ONNX's `sequence_lens` has no name here: no test shortens a sequence.
+"""
 
 
 def _recurrent(test: NodeTest) -> Case:
@@ -45,9 +48,9 @@ def _recurrent(test: NodeTest) -> Case:
 def _inputs(test: NodeTest) -> dict[str, Array | None]:
     inputs: dict[str, Array | None] = {"InputTensor": test.input(0)[np.newaxis]}
     for index, name in enumerate(_INPUTS, 1):
-        each = test.optional(index)
-        if each is not None and name:
-            inputs[f"{name}Tensor"] = with_rank(each, 4)
+        array = test.optional(index)
+        if array is not None and name:
+            inputs[f"{name}Tensor"] = with_rank(array, 4)
     return inputs
 
 

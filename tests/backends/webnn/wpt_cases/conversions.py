@@ -1,8 +1,8 @@
 """Convert WebNN's tests into cases.
 
-The case of a single operator is of the DirectML operator that `schemas/translation/webnn.yaml`
-expresses by the test's operation. Translated back to WebNN, a case must give the outputs that the
-test expects.
+The case of a test with one operation has the DirectML operator that
+`schemas/translation/webnn.yaml` translates into that operation. Translated back to WebNN, a case
+must give the outputs that the test expects.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _CONVERSIONS: Final[Mapping[str, Conversion]] = {
 
 
 def as_case(test: WptTest) -> Case:
-    """Return a test as a case.
+    """Return the case that expresses a test.
 
     Raises:
-        NoCaseError: there is no such case.
+        NoCaseError: no case expresses the test.
     """
     if test.tolerance is None:
         raise NoCaseError("more than two operators")
@@ -55,7 +55,7 @@ def as_case(test: WptTest) -> Case:
 
 
 def _alone(test: WptTest, otherwise: NoCaseError) -> Case:
-    """Return a single operator as a case; raise `otherwise` if it has no conversion."""
+    """Return the case of a test's one operator; raise `otherwise` if it has no conversion."""
     conversion = _CONVERSIONS.get(test.operation)
     if conversion is None:
         raise otherwise

@@ -1,4 +1,4 @@
-"""Convert WebNN's tests of two operators, the second of which reads the output of the first."""
+"""Convert WebNN's tests of two operators into graphs: the second reads the output of the first."""
 
 from __future__ import annotations
 

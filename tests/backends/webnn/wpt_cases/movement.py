@@ -1,4 +1,4 @@
-"""Convert WebNN's tests of operators that move elements, or choose them by indices."""
+"""Convert WebNN's tests of moving elements and of choosing them by indices into cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.backends.webnn.wpt_cases.wpt_tests import WptTest
 __all__ = ["CONVERSIONS"]
 
 _FAR: Final = 1 << 20
-"""A diagonal beyond all matrices of the tests."""
+"""The number of a diagonal that lies outside all matrices of the tests."""
 
 
 def _concat(test: WptTest) -> Case:

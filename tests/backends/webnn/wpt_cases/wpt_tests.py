@@ -43,7 +43,7 @@ class Tolerance:
     value: float
 
     def accepts(self, actual: Array, expected: Array) -> bool:
-        """Return whether each element is near enough. NaN is near NaN, and -0 equals 0."""
+        """Return whether each element is near enough. NaN matches NaN, and -0 matches 0."""
         if self.metric == "ATOL":
             return bool(np.allclose(actual, expected, rtol=0, atol=self.value, equal_nan=True))
         if actual.dtype.kind != "f":
@@ -108,12 +108,13 @@ class WptTest:
         file: the name of its file, without `.https.any.js`.
         name: its name.
         operation: WebNN's name of the operator; for more than two all names, joined by " + ".
-        arguments: arguments and options by name; an argument that is a tensor has its name.
+        arguments: arguments and options by name; for a tensor, its name in `tensors`.
         tensors: the inputs by name.
         outputs: the expected outputs.
         tolerance: how far results may differ; None for a test of more than two operators.
-        then: the test of the second operator, whose `input` is the output of the first. Then the
-            numbers in `outputs` have no meaning, nor have those of that input.
+        then: the test of the second operator, whose `input` is the output of the first; None for
+            a test of one operator. In a test of two, neither the numbers in `outputs` nor those
+            of that input have a meaning.
     """
 
     file: str
