@@ -1,6 +1,6 @@
-"""How dmlconf and its workers end by SIGTERM, SIGKILL or Ctrl-C, which a terminal sends to all.
+"""dmlconf and its workers end properly after Ctrl-C, SIGTERM or SIGKILL.
 
-In the names of tests, "once", "twice", "it" and "while" are said of Ctrl-C.
+A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def run_until(directory: Path, lines: int, backend: str, *more: str) -> subproce
 def interrupted(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -> tuple[str, str]:
     """Press Ctrl-C once, and again after each pause; return what the process printed.
 
-    Workers hold the pipe of standard output as well, so it ends when the last of them has ended.
+    Workers also hold standard output open, so the output ends when the last worker has ended.
     """
     os.killpg(process.pid, signal.SIGINT)
     for pause in pauses:
@@ -69,7 +69,7 @@ def interrupted(process: subprocess.Popen[str], pauses: Sequence[float] = ()) ->
     ],
     ids=["slow", "slow-side-by-side", "hang", "hang-side-by-side"],
 )
-def test_once_ends_with_a_verdict_for_every_case(
+def test_one_ctrl_c_ends_the_run_with_a_verdict_for_every_case(
     tmp_path: Path, backend: str, lines: int, more: tuple[str, ...]
 ) -> None:
     process = run_until(tmp_path, lines, backend, *more)
@@ -88,10 +88,12 @@ def test_once_ends_with_a_verdict_for_every_case(
 
 
 @pytest.mark.parametrize("pause", [0.001, 0.1])
-def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: float) -> None:
+def test_a_second_ctrl_c_ends_the_run_at_once_and_keeps_its_log(
+    tmp_path: Path, pause: float
+) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     _, actual = interrupted(process, [pause])
-    # If the second Ctrl-C arrives while Python ends, the signal itself may end it.
+    # If the second Ctrl-C arrives while Python ends, the signal itself may end Python.
     assert process.returncode in (6, -signal.SIGINT), actual
     records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
     assert [record["record"] for record in records[:3]] == ["header", "verdict", "verdict"]
@@ -113,7 +115,7 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
 
-def test_a_request_to_end_is_heeded_like_ctrl_c(tmp_path: Path) -> None:
+def test_sigterm_ends_a_run_like_ctrl_c(tmp_path: Path) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     process.terminate()
     out, _ = process.communicate(timeout=60)
@@ -151,7 +153,7 @@ def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
 
-def test_a_folder_of_a_run_that_is_going_on_is_left_alone(tmp_path: Path) -> None:
+def test_the_scratch_folder_of_another_run_is_kept_while_it_runs(tmp_path: Path) -> None:
     process = run_until(tmp_path, 1, "faulty:hang")
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     dmlconf(
@@ -172,7 +174,7 @@ import sys
 class Interrupter:
     def find_spec(self, name, path, target=None):
         if name == "MODULE":
-            exec("raise KeyboardInterrupt")  # As where `dataclass` makes the methods of a class.
+            exec("raise KeyboardInterrupt")  # `dataclass` uses `exec`, too.
 
 sys.meta_path.insert(0, Interrupter())
 """
@@ -193,13 +195,13 @@ def customized(directory: Path, text: str) -> str:
     return os.pathsep.join((str(directory), environment(directory)["PYTHONPATH"]))
 
 
-def test_while_a_class_is_made_does_not_replace_the_exit_code(tmp_path: Path) -> None:
+def test_ctrl_c_while_python_makes_a_class_gives_exit_code_6(tmp_path: Path) -> None:
     text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.cli.commands.running.list")
     done = dmlconf(tmp_path, "list", PYTHONPATH=customized(tmp_path, text))
     assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
 
 
-def test_while_an_error_is_told_is_an_interrupt_as_well(tmp_path: Path) -> None:
+def test_ctrl_c_while_an_error_is_printed_gives_exit_code_6(tmp_path: Path) -> None:
     text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.run_log.log")
     arguments = ("devices", "--directml", "missing.dll")
     done = dmlconf(tmp_path, *arguments, PYTHONPATH=customized(tmp_path, text))
@@ -218,7 +220,7 @@ def test_while_an_error_is_told_is_an_interrupt_as_well(tmp_path: Path) -> None:
         (("strength", "case.yaml", "-j", "2"), 0),
     ],
 )
-def test_a_process_that_is_starting_ignores_it(
+def test_a_worker_that_is_starting_ignores_ctrl_c(
     tmp_path: Path, arguments: tuple[str, ...], code: int
 ) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")

@@ -12,7 +12,9 @@ import pytest
 
 from tests.cli.process import DMLCONF, dmlconf_here, environment, write
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits memory, and has /dev/zero")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux limits memory like this"
+)
 
 MATRIX = """
 operator: TILE
@@ -69,7 +71,7 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
 )
 def test_a_matrix_does_not_fill_the_memory(tmp_path: Path, expression: str) -> None:
     text = MATRIX.format(expression=expression)
-    if "16" in expression:  # 60,000 names would have the 4,000 numbers of one value.
+    if "16" in expression:  # 60,000 names of cases would each have 4,000 numbers.
         text = text.replace(')"}', ')", B: "=range(4096)", C: "=range(15)"}')
     write(tmp_path, text)
     done = limited(tmp_path, "list", "tile.yaml")
@@ -96,13 +98,13 @@ def test_a_condition_has_one_budget_for_all_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keywords", ["(" * 300 + "tile" + ")" * 300, "not " * 5000 + "tile"])
-def test_keywords_nest_as_deeply_as_they_like(tmp_path: Path, keywords: str) -> None:
+def test_keywords_may_nest_deeply(tmp_path: Path, keywords: str) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "list", "tile.yaml", "-k", keywords)
     assert done.stdout == "tile/tile/stated\n"
 
 
-def test_one_of_900_parentheses_that_is_not_closed_is_named(tmp_path: Path) -> None:
+def test_an_unclosed_parenthesis_among_900_is_named(tmp_path: Path) -> None:
     write(tmp_path)
     keywords = "(not " * 900 + "tile" + ")" * 899
     done = dmlconf_here(tmp_path, "list", "tile.yaml", "-k", keywords)
@@ -186,7 +188,7 @@ needs_root = pytest.mark.skipif(
         (["run", "-o", "TILE", "--quick", "--cases", "list.txt"], 2),
     ],
 )
-def test_a_folder_that_may_not_be_searched_is_no_bug(
+def test_a_working_folder_without_permission_gives_no_traceback(
     tmp_path: Path, arguments: list[str], code: int
 ) -> None:
     folder = tmp_path / "of another user"

@@ -60,16 +60,14 @@ def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
         ("negate", "-k", "model and layer"),
     ],
 )
-def test_cases_of_models_run_where_options_name_them(
-    tmp_path: Path, asked: tuple[str, ...]
-) -> None:
+def test_cases_of_models_run_if_options_name_them(tmp_path: Path, asked: tuple[str, ...]) -> None:
     suite(tmp_path)
     process = dmlconf_here(tmp_path, "run", *asked)
     assert "1 unchecked of 1 case" in process.stdout, process.stdout + process.stderr
     assert LEFT_OUT not in process.stderr
 
 
-def test_a_tag_can_be_left_out(tmp_path: Path) -> None:
+def test_without_tag_leaves_out_cases_with_the_tag(tmp_path: Path) -> None:
     suite(tmp_path)
     process = dmlconf_here(tmp_path, "list", "negate", "--without-tag", "model")
     assert process.stdout.split() == ["element_wise_negate/matrix/layer"]

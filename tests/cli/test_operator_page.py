@@ -40,7 +40,7 @@ def test_the_page_of_a_special_case_links_to_the_general_operator() -> None:
     assert "Special case of [RESAMPLE3](resample3.md) with Antialiased = false" in page("resample2")
 
 
-def test_the_page_shows_constraints_rules_with_source_and_errors_of_the_official_page() -> None:
+def test_the_page_shows_constraints_precision_and_errors_of_the_official_page() -> None:
     text = page("top_k")
     assert "`OutputValueTensor`" in section(text, "Precision")
     errors = section(text, "Known errors of the page")

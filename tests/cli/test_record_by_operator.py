@@ -1,4 +1,4 @@
-"""`dmlconf record -o FOLDER` writes a file for each operator, but none that would not change."""
+"""`dmlconf record -o FOLDER` writes one recording for each operator, unless it would not change."""
 
 from __future__ import annotations
 
@@ -91,23 +91,23 @@ def test_writes_a_file_beside_the_cases_of_each_operator(suite: Path) -> None:
         ("suite/join", "../tile", "../r.dmlrec"),
     ],
 )
-def test_without_a_folder_the_files_are_named_by_the_paths_of_the_command(
+def test_without_an_output_folder_recordings_go_to_the_folders_of_the_cases(
     suite: Path, where: str, path: str, named: str
 ) -> None:
     done = dmlconf_here(suite.parent / where, "record", path, "-b", RIGHT, "--name", "r")
     assert done.returncode == 0, done.stderr
-    told = f"{Path(named)}: recorded 2 of 2 cases in 1 file, 1 of them changed\n"
-    assert done.stdout == told
+    expected = f"{Path(named)}: recorded 2 of 2 cases in 1 file, 1 of them changed\n"
+    assert done.stdout == expected
     assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
 
 
-def test_an_absolute_path_is_named_as_such(suite: Path) -> None:
+def test_an_absolute_path_is_reported_as_an_absolute_path(suite: Path) -> None:
     done = dmlconf_here(suite.parent, "record", suite / "tile", "-b", RIGHT, "--name", "r")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{suite / 'r.dmlrec'}: recorded")
 
 
-def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
+def test_recordings_are_named_after_the_backend_and_its_version(suite: Path) -> None:
     done = dmlconf_here(suite.parent, "record", "suite", "-b", RIGHT, "-o", "suite")
     assert done.returncode == 0
     [path] = (suite / "tile").glob("*.dmlrec")
@@ -115,7 +115,7 @@ def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
     assert path.stem == f"faulty-{environment['version']}"
 
 
-def test_a_run_uses_the_recordings_and_names_them_together(suite: Path) -> None:
+def test_a_run_uses_the_recordings_and_names_them_as_one(suite: Path) -> None:
     record(suite, "suite")
     done = dmlconf_here(suite.parent, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)
@@ -130,7 +130,7 @@ def test_a_run_uses_the_recordings_and_names_them_together(suite: Path) -> None:
         assert {v.status for v in read_log(suite.parent / "log.jsonl").verdicts} == {"passed"}
 
 
-def test_recording_again_touches_no_file(suite: Path) -> None:
+def test_recording_again_without_changes_writes_no_file(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
     actual = record(suite, "suite", "-j", "2")
@@ -149,7 +149,7 @@ def test_a_change_of_one_operators_cases_changes_one_file(suite: Path) -> None:
 
 
 @pytest.mark.parametrize("chosen", [["suite/tile"], ["suite", "--operator", "TILE"]])
-def test_one_operator_is_recorded_alone(suite: Path, chosen: list[str]) -> None:
+def test_only_the_chosen_operator_is_recorded(suite: Path, chosen: list[str]) -> None:
     actual = record(suite, *chosen)
     assert "recorded 2 of 2 cases in 1 file, 1 of them changed" in actual
     assert contents(suite).keys() == {"tile"}
@@ -168,7 +168,7 @@ def test_cases_that_are_not_selected_keep_their_entries(suite: Path) -> None:
     assert contents(suite)["join"] == before["join"]
 
 
-def test_entries_of_other_files_stay_where_one_file_is_recorded(suite: Path) -> None:
+def test_recording_one_file_keeps_the_entries_of_others(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
     elsewhere = suite.parent / "mine.yaml"
     elsewhere.write_text(TILE, encoding="utf-8")
@@ -187,7 +187,7 @@ def test_entries_of_removed_cases_are_removed(suite: Path) -> None:
     assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
 
 
-def test_shared_cases_are_recorded_where_entries_go(suite: Path) -> None:
+def test_recording_the_folder_of_an_operator_includes_its_shared_cases(suite: Path) -> None:
     shared = suite / "shared" / "tiles" / "x.yaml"
     shared.parent.mkdir(parents=True)
     text = TILE.replace("operator: TILE", "operators: [TILE]")
@@ -201,7 +201,7 @@ def test_shared_cases_are_recorded_where_entries_go(suite: Path) -> None:
 
 
 @pytest.mark.parametrize("own_files", [True, False])
-def test_entries_of_shared_files_stay_where_other_cases_are_recorded(
+def test_recording_other_cases_keeps_the_entries_of_shared_files(
     suite: Path, own_files: bool
 ) -> None:
     for name in ("y", "z"):
@@ -231,7 +231,7 @@ def test_one_file_never_mixes_two_devices(suite: Path) -> None:
     assert read_recording(suite / "tile" / "r.dmlrec").environment["adapter"] == "zeros"
 
 
-def test_an_operator_of_which_nothing_can_be_recorded_keeps_its_file(suite: Path) -> None:
+def test_an_operator_whose_cases_all_crash_keeps_its_recording(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
     done = dmlconf_here(
@@ -250,7 +250,7 @@ def test_an_operator_of_which_nothing_can_be_recorded_keeps_its_file(suite: Path
     assert contents(suite)["tile"] == before["tile"]
 
 
-def test_a_damaged_file_is_replaced(suite: Path) -> None:
+def test_a_damaged_recording_is_replaced(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)["tile"][0]
     (suite / "tile" / "r.dmlrec").write_bytes(b"damaged")
@@ -258,7 +258,7 @@ def test_a_damaged_file_is_replaced(suite: Path) -> None:
     assert contents(suite)["tile"][0] == before
 
 
-def test_a_stale_file_is_named_with_the_command_that_renews_it(suite: Path) -> None:
+def test_a_stale_recording_is_reported_with_the_command_that_renews_it(suite: Path) -> None:
     record(suite, "suite")
     (suite / "tile" / "x.yaml").write_text(TILE.replace("[1, 2]", "[1, 3]"), encoding="utf-8")
     done = dmlconf_here(suite.parent, "run", "suite")

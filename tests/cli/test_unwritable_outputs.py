@@ -1,4 +1,4 @@
-"""Outputs that cannot be written, and readers that leave, change no verdict of a run."""
+"""A run keeps its verdicts if its output cannot be written, or if nobody reads its output."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code:
         "keygen key.pem",
     ],
 )
-def test_a_full_standard_output_is_no_fault_of_dmlconf(case: Path, command: str) -> None:
+def test_a_full_standard_output_gives_exit_code_8_and_no_traceback(
+    case: Path, command: str
+) -> None:
     done = to_shell(case.parent, f"$D {command} >{FULL}")
     assert done.returncode == 8, done.stderr
     message = "Error: standard output could not be written: No space left on device\n"
@@ -86,7 +88,9 @@ def test_a_full_standard_output_is_no_fault_of_dmlconf(case: Path, command: str)
 
 
 @pytest.mark.parametrize(("backend", "code"), [("numpy", 0), ("faulty:zeros", 1)])
-def test_a_reader_that_leaves_changes_nothing(case: Path, backend: str, code: int) -> None:
+def test_a_reader_that_closes_the_pipe_changes_no_exit_code(
+    case: Path, backend: str, code: int
+) -> None:
     reports = "--report json --report markdown:after.md"
     done = to_shell(case.parent, f"$D run case.yaml -b {backend} {reports} | true")
     assert done.returncode == code
@@ -94,7 +98,7 @@ def test_a_reader_that_leaves_changes_nothing(case: Path, backend: str, code: in
     assert (case.parent / "after.md").exists()
 
 
-def test_a_reader_of_a_list_that_leaves_is_no_failure(tmp_path: Path) -> None:
+def test_closing_the_pipe_of_a_list_is_no_failure(tmp_path: Path) -> None:
     done = to_shell(tmp_path, "$D list -o TILE | head -1 >/dev/null")
     assert done.returncode == 0
     assert re.fullmatch(r"[0-9]+ cases\n", done.stderr)
@@ -108,10 +112,10 @@ def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
 
 
 @pytest.mark.parametrize(("backend", "code"), [("numpy", 6), ("faulty:zeros", 1)])
-def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
+def test_a_full_disk_for_the_log_ends_the_run_with_an_error_message(
     tmp_path: Path, backend: str, code: int
 ) -> None:
-    """A limit on the size of files simulates the full disk; Python may write no .pyc files then."""
+    """A limit on the size of files stands for the full disk, so Python must write no .pyc files."""
     limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
     done = to_shell(tmp_path, f"{limited}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
     assert done.returncode == code
@@ -121,7 +125,7 @@ def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
-def test_a_log_that_is_no_file_is_refused(case: Path, kind: str) -> None:
+def test_a_log_that_is_no_regular_file_is_refused(case: Path, kind: str) -> None:
     path = case.parent / "odd"
     if kind == "fifo":
         os.mkfifo(path)

@@ -65,7 +65,7 @@ def test_a_message_of_a_plugin_is_no_command(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text("# :[\r\na", max_size=6)))
-def test_no_way_to_write_makes_a_command(parts: list[str]) -> None:
+def test_text_written_in_any_parts_makes_no_command(parts: list[str]) -> None:
     buffer = BytesIO()
     stream = Disarmed(TextIOWrapper(buffer, encoding="utf-8", newline=""))
     for part in parts:
@@ -77,7 +77,7 @@ def test_no_way_to_write_makes_a_command(parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["a ::error::b", "# [x]", "a: b", "##", "x::y"])
-def test_other_text_stays_as_it_is(text: str) -> None:
+def test_text_that_is_no_command_stays_unchanged(text: str) -> None:
     buffer = BytesIO()
     stream = Disarmed(TextIOWrapper(buffer, encoding="utf-8"))
     stream.write(text)

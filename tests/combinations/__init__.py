@@ -1,1 +1,4 @@
-"""Make cases for pairs of values that no case has: `python -m tests.combinations gemm reduce`."""
+"""Make cases with pairs of parameters' values that no case has yet.
+
+For example, `python -m tests.combinations gemm reduce` makes cases of two operators.
+"""

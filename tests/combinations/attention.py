@@ -23,7 +23,7 @@ _FORMS: Final = (
     ("ValueTensor", "StackedQueryKeyTensor"),
     ("StackedQueryKeyValueTensor",),
 )
-"""Sets of tensors; those of one set have all queries, keys and values."""
+"""Sets of tensors; the tensors of each set together hold all queries, keys and values."""
 
 _PAST: Final = {"PastKeyTensor", "PastValueTensor"}
 _PRESENT: Final = {"OutputPresentKeyTensor", "OutputPresentValueTensor"}
@@ -75,8 +75,8 @@ class _Attention:
         past: the number of keys in PastKeyTensor.
         heads: the number of heads of the queries.
         shared: the number of heads of keys and values; `heads` or a divisor of it.
-        head: elements of a query in a head.
-        value: elements of a value in a head.
+        head: the number of elements of a query in one head.
+        value: the number of elements of a value in one head.
     """
 
     form: tuple[str, ...]
@@ -114,8 +114,8 @@ def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> I
     """Yield descs in which the parameter `name` may have `value`; the caller checks them."""
     yield from _of_other_sizes(operator, desc, name, value)
     if value in ("1", "channels-last"):
-        # The channels are the second size. With one head that is 1, and `channels-last` equals
-        # packed; with five sizes the number of batches is the second.
+        # The channels are the second size. With one head they are 1, so `channels-last` equals
+        # `packed`; in five dimensions the second size is the number of batches.
         for each in _of_other_sizes(operator, desc, name, value):
             yield {**each, **{tensor: _of_five_sizes(each.get(tensor)) for tensor in _OF_HEADS}}
 
@@ -222,7 +222,7 @@ def _without(now: _Attention, tensor: str) -> Iterator[_Attention]:
 
 
 def _fitting(operator: Operator, now: _Attention) -> _Attention:
-    """Make sizes equal that one size of a stacked tensor stands for, such as keys and queries."""
+    """Return sizes made equal where a stacked tensor has one size for both, as keys and queries."""
     fitting = now
     if "StackedQueryKeyTensor" in now.form or len(now.form) == 1:
         fitting = replace(fitting, keys=fitting.queries, shared=fitting.heads)

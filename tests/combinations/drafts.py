@@ -83,7 +83,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Pool:
-    """What cases of the operator have in their fields, and drafts may take.
+    """Values of fields in cases of the operator, which drafts may have, too.
 
     Attributes:
         values: values of attributes, by the attribute's name.
@@ -179,7 +179,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
     """Return the draft as a case.
 
     Raises:
-        ValueError: tensors or scalars of the draft cannot have its numbers.
+        ValueError: numbers of the draft do not fit the types of its tensors or scalars.
     """
     require_scalars(operator, draft.desc)
     data: dict[str, Any] = {}
@@ -202,10 +202,10 @@ def case_of(operator: Operator, draft: Draft) -> Case:
 
 
 def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
-    """Return drafts of small cases and of `starts`, without layouts or flags, and values to take.
+    """Return drafts of small cases and of `starts`, without layouts or flags, and a pool of values.
 
-    A draft keeps the class of its case's data only if that means infinities or NaN: since the case
-    shows mistakes with such data, the draft may do so, too.
+    A draft keeps the class of its case's data only if the data has infinities or NaN: the case
+    shows mistakes with such data, so the draft may show them, too.
     """
     drafts: list[Draft] = []
     values: dict[str, dict[str, Any]] = {}
@@ -243,7 +243,7 @@ def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _kept(case: Case, name: str) -> dict[str, Any] | None:
-    """Return the entry of a case file for an input's data; None if there are too many to list."""
+    """Return the entry of a case file for an input's data; None for too many listed elements."""
     data = case.data[name]
     if isinstance(data, Fill):
         return {"fill": {data.name: dict(data.arguments)} if data.arguments else data.name}
@@ -372,7 +372,7 @@ def _resized_alone(operator: Operator, draft: Draft, name: str, layout: str) -> 
 def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
     """Return which input's buffer each output of a desc may share, by output.
 
-    Both tensors have the same strides, by which no two elements share an address.
+    Both tensors have the same strides, and no two elements of a tensor share an address.
     """
     pairs: dict[str, str] = {}
     for pair in operator.in_place:
@@ -387,7 +387,7 @@ def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
 
 
 def _of_one_layout(operator: Operator, draft: Draft) -> Iterator[Draft]:
-    """Yield the draft in place, with the output's strides for the input and the other way round."""
+    """Yield the draft in place twice: with the output's strides, and with those of the input."""
     for pair in operator.in_place:
         output, source = draft.desc[pair.output], draft.desc[pair.input]
         if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):

@@ -25,9 +25,8 @@ _LEAST: Final = 0.95
 def notices(case: Case) -> bool:
     """Return whether a case notices nearly all perturbations of its outputs.
 
-    A case does not if most of its elements are open, as beside infinities, also where the source of
-    the rule says so, or if the terms of its sums cancel each other, so that their error scale is
-    much larger than the result.
+    It does not if most of its elements may have any value, as beside infinities, or if the terms of
+    its sums cancel each other, so that their error scale is much larger than the result.
     """
     any_value = {each.text for of_kind in sources().values() for each in of_kind if each.any_value}
     counted = noticed = 0
@@ -45,8 +44,8 @@ def notices(case: Case) -> bool:
 def notices_gross_mistakes(case: Case) -> bool:
     """Return whether the case fails if all elements of an output are 0, are 1, or are NaN.
 
-    One output is enough. Where infinities give NaN in all elements but a few, such a case still
-    shows whether a kernel accepts infinities, and which elements are NaN.
+    One such output is enough. Where infinities give NaN in all elements but a few, such a case
+    still shows whether a kernel accepts infinities, and which elements are NaN.
     """
     right = evaluate(case)
     recorded = Recorded(Outputs(right))

@@ -110,9 +110,9 @@ def _with_sizes(
         desc: the desc.
         shape: the shape of the input.
         indices: the sizes of the indices.
-        count: InputDimensionCount, if a tuple has an index for each of these dimensions, and
-            indices and updates have as many dimensions as they need; by default all dimensions of
-            the input count, and leading sizes of 1 give all tensors as many.
+        count: InputDimensionCount, if it is less than the dimensions of the input; indices and
+            updates then have no leading sizes of 1. By default all dimensions of the input count,
+            and leading sizes of 1 give all tensors the same number of dimensions.
     """
     chosen = indices[-1]
     if count is None:

@@ -1,4 +1,4 @@
-"""Give other sizes to descs whose tensors all have the same, such as element-wise operators.
+"""Give other sizes to descs whose tensors all have equal sizes, as in element-wise operators.
 
 In a desc of 2x3x5 elements each tensor has these sizes, or one element, as a scale may have.
 """
@@ -29,7 +29,7 @@ _LEADING: Final = (
 def with_other_shapes(
     operator: Operator, desc: Desc, rank: int | None = None, last: Sequence[int] = ()
 ) -> Iterator[Desc]:
-    """Yield the desc with other sizes; nothing if its tensors have different ones.
+    """Yield the desc with other sizes, or nothing if its tensors differ in their sizes.
 
     Args:
         operator: the operator.

@@ -1,8 +1,8 @@
-"""Give the search descs to start from whose sizes no change of one parameter reaches.
+"""Make descs for the search to start from, with sizes that changing one parameter never gives.
 
-A TOP_K along the last of seven axes, with 1031 elements, needs outputs of K elements there. For
-each of some operators a function yields sizes of all tensors that fit each other. In rare cases
-they may not fit: the search leaves out descs that the catalogue refuses.
+For example, another axis of TOP_K needs outputs with other sizes. For some operators a function of
+this module yields sizes of all tensors that fit each other. Rarely they do not fit; the search
+leaves out descs that the catalogue refuses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["starts"]
 
 _Sizes = tuple[int, ...]
 _Sized = tuple[Mapping[str, _Sizes], Mapping[str, Any]]
-"""Sizes of tensors by name, and values of other fields; arrays of tensors are among the latter."""
+"""Sizes of tensors by name, and values of other fields, which include arrays of tensors."""
 
 _LEADING: Final = (2, 3, 2, 1, 1, 1, 1)
 """Sizes before the last one."""
@@ -28,10 +28,10 @@ _LASTS: Final = (5, 1, 7, 15, 16, 17, 1031)
 """Last sizes: one or more of each class of the parameter `last size`."""
 
 _MOST_ELEMENTS: Final = 20_000
-"""Channels times the last size at most: one of them may be 1031, but not both."""
+"""The largest product of channels and last size: one of them may be 1031, but not both."""
 
 _FEW_ELEMENTS: Final = 5_000
-"""Channels times the last size at most for images with two rows, so that these are small, too."""
+"""The largest product of channels and last size for images with two rows, which stay small."""
 
 _MOST_PRODUCTS: Final = 60_000
 """The most multiplications in a batch: sizes of 1031, 7 and 7 fit, and two of 1031 do not."""

@@ -50,7 +50,7 @@ cases:
 """
 
 
-def test_sizes_of_outputs_follow_from_other_windows(tmp_path: Path) -> None:
+def test_changing_windows_also_changes_the_sizes_of_outputs(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text(POOLING, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
@@ -101,7 +101,7 @@ cases:
 """
 
 
-def test_data_that_leave_outputs_open_make_no_case(tmp_path: Path) -> None:
+def test_a_case_whose_data_permits_any_output_notices_few_mistakes(tmp_path: Path) -> None:
     """With infinite data the scale is infinite, and any zero point is right."""
     path = tmp_path / "one.yaml"
     path.write_text(QUANTIZE, encoding="utf-8")
@@ -144,7 +144,7 @@ cases:
 """
 
 
-def test_infinite_inputs_of_networks_meet_weights_of_one_sign(tmp_path: Path) -> None:
+def test_networks_with_infinite_inputs_get_weights_of_one_sign(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text(GATED, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
@@ -153,7 +153,7 @@ def test_infinite_inputs_of_networks_meet_weights_of_one_sign(tmp_path: Path) ->
     assert case_of(case.operator, draft).with_inputs().inputs()["WeightTensor"].min() > 0
 
 
-def test_nothing_is_read_of_keys_that_no_case_wrote() -> None:
+def test_attention_reads_no_keys_that_no_case_wrote() -> None:
     entry = operator("MULTIHEAD_ATTENTION1")
     suite = bundled("multihead_attention1/matrix.yaml")
     drafts, pool = bases(entry, [valid_case(each) for each in list(suite.plan())[:40]])
@@ -164,7 +164,7 @@ def test_nothing_is_read_of_keys_that_no_case_wrote() -> None:
     assert notices(case_of(entry, made))
 
 
-def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
+def test_mild_data_keep_their_class(tmp_path: Path) -> None:
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"
     path.write_text(ADD.replace("[2, 3]", "[40, 3]"), encoding="utf-8")

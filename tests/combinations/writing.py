@@ -1,4 +1,4 @@
-"""Write drafts as few entries of a case file: what differs between cases is a matrix column."""
+"""Write drafts as few entries of a case file: values that differ become columns of a matrix."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _uniform(operator: Operator, name: str, tensor: dict[str, Any]) -> None:
 
 
 def _leaves(place: tuple[str | int, ...], value: Any) -> Any:
-    """Yield each value of an entry that a column may hold, after the path that leads to it."""
+    """Yield the path and the value of each part of an entry that may become a column."""
     if isinstance(value, Mapping) and not (place and place[-1] in _WHOLE):
         if "operator" in value and "desc" not in value and len(place) > 1:
             yield place, value

@@ -96,12 +96,12 @@ def test_the_change_of_each_case_is_named(
     assert entry.change is change
 
 
-def test_how_much_is_drift_can_be_set() -> None:
+def test_the_threshold_of_drift_can_be_set() -> None:
     base, new = run(verdict(A, PASSED)), run(verdict(A, PASSED, margin=0.61))
     assert compare(base, new, 0.2).changes[0].change is Change.SAME
 
 
-def test_the_environment_is_compared_first() -> None:
+def test_a_comparison_lists_differences_of_the_environment() -> None:
     comparison = compare(run(driver="1"), run(driver="2"))
     [difference] = comparison.differences
     assert (difference.name, difference.base, difference.new) == ("driver", "1", "2")
@@ -147,7 +147,7 @@ def test_the_json_report_fits_its_schema() -> None:
     assert data["comparisons"][0]["shared_properties"]
 
 
-def test_hostile_names_stay_text_in_every_report() -> None:
+def test_hostile_names_are_shown_as_text_in_every_report() -> None:
     name = "gather/<script>alert(1)</script>|`\x1b[31m"
     comparison = compare(run(verdict(name, PASSED)), run(verdict(name, FAILED)))
     page = render_html([(comparison, ("<a>", "b"))])
@@ -158,7 +158,7 @@ def test_hostile_names_stay_text_in_every_report() -> None:
         assert "\x1b" not in text
 
 
-def test_exit_codes(tmp_path: Path) -> None:
+def test_the_exit_code_of_compare_tells_what_it_found(tmp_path: Path) -> None:
     write(tmp_path, TILE, "tile.yaml")
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
     dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "faulty:zeros", "--log", "wrong.jsonl")
@@ -202,13 +202,13 @@ def test_a_scoreboard_has_a_column_for_each_run() -> None:
     assert 'id="gather-1"' in SCOREBOARD_FORMATS["html"].text(board)
 
 
-def test_a_share_with_failures_never_rounds_to_all() -> None:
+def test_a_share_with_failures_never_rounds_to_100_percent() -> None:
     verdicts = [verdict(f"gather/{i}", PASSED) for i in range(5000)]
     board = scoreboard([run(*verdicts, verdict(A, FAILED))], ["a"])
     assert board.cells["GATHER"][0].text == "99.9%, 1 fail"
 
 
-def test_certificates_and_recordings_are_compared_as_logs_are(tmp_path: Path) -> None:
+def test_certificates_and_recordings_are_compared_like_run_logs(tmp_path: Path) -> None:
     folder = furnished(tmp_path)
     certified(folder)
     dmlconf_here(folder, "run", "suite", "-b", BACKEND, "--log", "run.jsonl")

@@ -93,7 +93,7 @@ def test_a_device_that_is_slower_throughout_is_reported_once() -> None:
     assert slower.sentence == f"all operators take {slower.ratio:.1f} times as long"
 
 
-def test_an_operator_that_slowed_more_than_all_together_is_named_too() -> None:
+def test_an_operator_that_slowed_more_than_the_others_is_named_too() -> None:
     factors = dict.fromkeys(OPERATORS, 3.0) | {"TILE": 9.0}
     whole, tile = timing(log(1), log(2, factors)).slower
     assert (whole.operator, tile.operator) == (ALL_OPERATORS, "TILE")
@@ -121,7 +121,7 @@ def test_operators_that_ran_while_the_machine_was_busy_are_not_named(seed: int) 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_beside_bursts_an_operator_of_twenty_times_the_time_is_named(seed: int) -> None:
+def test_an_operator_that_takes_20_times_as_long_is_named_despite_a_busy_machine(seed: int) -> None:
     slower = timing(bursts(seed), bursts(seed + 100, {"OPERATOR_50": 20.0})).slower
     assert [each.operator for each in slower] == ["OPERATOR_50"]
 
@@ -147,7 +147,7 @@ def test_an_operator_that_became_quicker_is_not_slower() -> None:
     assert timing(log(1), log(2, {"TILE": 0.3})).slower == ()
 
 
-def test_cases_without_a_clock_are_left_out() -> None:
+def test_cases_without_measured_times_are_left_out() -> None:
     untimed = replace(log(1), verdicts=(logs.verdict("tile/a/0", operator="TILE"),))
     assert timing(untimed, log(2)).cases == 0
 
@@ -167,7 +167,7 @@ def test_operators_that_seem_slower_are_timed_again(factor: float, named: list[s
     assert len(asked) == (2 if named else 1)
 
 
-def test_a_line_says_by_how_much_and_where() -> None:
+def test_the_line_of_a_slower_operator_says_by_how_much_and_where() -> None:
     (line,) = timing_lines(timing(log(1), log(2, {"TILE": 4.0})))
     assert line.startswith("TILE: 4.")
     assert "in 30 cases; most in tile/a/" in line
@@ -184,7 +184,9 @@ def test_reports_of_a_comparison_name_slower_operators() -> None:
 
 
 @pytest.mark.parametrize(("factor", "code"), [("3x", 1), ("5", 0)])
-def test_compare_fails_by_time_only_where_asked(tmp_path: Path, factor: str, code: int) -> None:
+def test_compare_fails_for_slowness_only_with_fail_slower(
+    tmp_path: Path, factor: str, code: int
+) -> None:
     base = logs.write(tmp_path / "a.jsonl", log(1))
     new = logs.write(tmp_path / "b.jsonl", log(2, {"TILE": 4.0}))
     assert dmlconf_here(tmp_path, "compare", base, new).returncode == 0
@@ -207,7 +209,7 @@ def test_run_says_that_no_times_were_compared(tmp_path: Path) -> None:
         (("--fail-slower", "0.5"), "'0.5' is not a factor above 1, such as 3x"),
     ],
 )
-def test_run_refuses_a_factor_that_means_nothing(
+def test_run_refuses_fail_slower_without_a_baseline_or_with_a_factor_below_1(
     tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     write(tmp_path, TILE)

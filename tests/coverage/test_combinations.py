@@ -1,4 +1,7 @@
-"""Each pair of parameter values is covered by a case, missing, or impossible for a reason."""
+"""`dmlconf coverage --combinations` sorts pairs of parameter values.
+
+Each pair is covered by a case, missing, or impossible for a reason.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,7 @@ def test_tensors_of_one_data_type_have_one_parameter() -> None:
     assert "constants" in [each.name for each in parameters_of(graph_entry())]
 
 
-def test_layouts_are_told_apart() -> None:
+def test_each_layout_has_its_class() -> None:
     sizes = (2, 3, 4, 5)
     assert layout_class(sizes, None) == layout_class(sizes, (60, 20, 5, 1)) == "packed"
     assert layout_class((1, 7), (99, 1)) == "packed"
@@ -201,7 +204,7 @@ def test_data_have_the_class_of_their_values(
     assert class_of(np.array(values, data_type.dtype), data_type) == expected
 
 
-def test_the_command_counts_and_can_fail(tmp_path: Path) -> None:
+def test_coverage_combinations_counts_pairs_and_fails_below_a_share(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(CASES, encoding="utf-8")
     arguments = ["coverage", "few.yaml", "--combinations", "-o", "GEMM", "-q"]
     done = dmlconf_here(tmp_path, *arguments, "--report", "json:pairs.json", "--fail-under", "50")

@@ -7,7 +7,7 @@ from dmlconf.coverage.expressible import measure_target
 from tests.bundled import bundled
 
 
-def test_counts_cases_and_reasons() -> None:
+def test_expressible_cases_and_reasons_of_other_cases_are_counted() -> None:
     plan = list(bundled("gather/documented.yaml", "gather/invalid.yaml").plan())
     [row] = measure_target(map(valid_case, plan), "onnx")
     refused = row.reasons["a desc that DirectML must refuse has no counterpart"]

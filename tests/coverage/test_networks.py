@@ -1,4 +1,4 @@
-"""The layers of published networks that a suite has cases of are counted, each once."""
+"""Coverage counts the layers of published networks for which a suite has cases, each once."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def asked(folder: Path, text: str = CASES, name: str = "ARGMIN") -> QuestionCove
     return measure_questions([operator(name)], map(build, load_suite([path]).plan()))[name]
 
 
-def test_a_case_asks_what_its_data_have_and_no_more(tmp_path: Path) -> None:
+def test_a_case_asks_only_questions_that_its_data_can_answer(tmp_path: Path) -> None:
     row = asked(tmp_path)
     ends = {part for (name, part), count in row.asked.items() if name == "ends-of-words" and count}
     assert ends == {"INT64: from 2^31", "INT64: from 2^32"}
@@ -55,7 +55,7 @@ def test_a_case_asks_what_its_data_have_and_no_more(tmp_path: Path) -> None:
     assert ("ends-of-words", "UINT8: below 2^7") in row.missing
 
 
-def test_classes_of_data_tell_apart_what_they_ask_for() -> None:
+def test_each_class_of_data_recognises_its_parts() -> None:
     def parts(name: str, *values: float, dtype: type = np.float32) -> set[str]:
         return set(DATA_CLASSES[name].parts_in(np.array(values, dtype)))
 
@@ -71,7 +71,7 @@ def test_classes_of_data_tell_apart_what_they_ask_for() -> None:
     assert parts("ends_of_half_precision", -2048, 65503, dtype=np.float64) == {"2048"}
 
 
-def test_conditions_ask_of_the_desc(tmp_path: Path) -> None:
+def test_conditions_on_descs_count_the_cases_that_meet_them(tmp_path: Path) -> None:
     row = asked(tmp_path)
     assert row.asked["each-place-of-the-axis", "last"] == 1
     assert row.asked["each-place-of-the-axis", "first"] == 0
@@ -79,20 +79,20 @@ def test_conditions_ask_of_the_desc(tmp_path: Path) -> None:
     assert row.asked["every-number-of-dimensions", "1 dimensions"] == 0
 
 
-def test_an_operator_is_asked_for_what_it_supports_alone() -> None:
+def test_an_operator_is_asked_only_about_data_types_that_it_supports() -> None:
     parts = {part for each in read_questions() for part in each.parts(operator("GEMM"))}
     assert not any("INT" in part for part in parts)
     assert {"FLOAT16: 2048", "FLOAT16: 65504"} <= parts
     assert not any(part.startswith("FLOAT16: NaN") for part in parts)
 
 
-def test_each_question_says_what_was_wrong() -> None:
+def test_each_question_explains_the_mistake_or_names_its_known_fault() -> None:
     known = {fault.name for fault in read_known_faults()}
     for question in read_questions():
         assert " " in question.because or question.because in known, question.name
 
 
-def test_the_command_counts_and_can_fail(tmp_path: Path) -> None:
+def test_coverage_questions_lists_missing_parts_and_fails_below_a_share(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(CASES, encoding="utf-8")
     done = dmlconf_here(
         tmp_path,

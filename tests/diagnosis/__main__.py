@@ -3,7 +3,7 @@
 `python -m tests.diagnosis shared` measures the conditions of `planted.yaml` alone;
 `python -m tests.diagnosis defects [NAME]...` measures conditions, culprits and reduced cases on the
 defects of `defects.yaml` whose names contain a NAME, and prints the table of docs/diagnosis.md;
-`python -m tests.diagnosis graphs` measures how small graphs become if none of their nodes may go.
+`python -m tests.diagnosis graphs` measures how small graphs become if they must keep their nodes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def measure_graphs() -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure what the arguments name; without any, all."""
+    """Measure what the arguments name, or everything without arguments."""
     if arguments[:1] in ([], ["shared"]):
         measure_shared()
     if arguments[:1] in ([], ["defects"]):

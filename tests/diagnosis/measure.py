@@ -25,7 +25,7 @@ from tests.diagnosis.test_planted import first_lines
 __all__ = ["LARGEST", "Measured", "measure", "table"]
 
 LARGEST: Final = 64
-"""Elements that a reduced case may have, those of inputs and outputs together."""
+"""The most elements that a reduced case may have, in inputs and outputs together."""
 
 _SECONDS: Final = 60.0
 

@@ -1,4 +1,4 @@
-"""Read the defects of `planted.yaml`, and run the reference with one: wrong under a condition."""
+"""Read the defects of `planted.yaml`, and run the reference with one of them planted in it."""
 
 from __future__ import annotations
 

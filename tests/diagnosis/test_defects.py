@@ -20,7 +20,7 @@ SAMPLE = (
 """One or more defects of each kind; `python -m tests.diagnosis defects` measures all sixty."""
 
 
-def test_there_are_sixty() -> None:
+def test_defects_yaml_has_sixty_defects() -> None:
     assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) == 60
 
 
@@ -28,7 +28,9 @@ def test_there_are_sixty() -> None:
 @pytest.mark.parametrize(
     "defect", [d for d in DEFECTS if d.name in SAMPLE], ids=lambda defect: defect.name
 )
-def test_a_defect_is_named_blamed_and_reduced(defect: Defect) -> None:
+def test_the_condition_and_the_culprit_of_a_defect_are_found_in_a_small_case(
+    defect: Defect,
+) -> None:
     measured = measure(defect)
     assert measured.named, measured.lines
     assert measured.culprit == defect.culprit

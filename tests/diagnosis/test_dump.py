@@ -37,9 +37,7 @@ def dumped(cases: list[Case], folder: Path) -> list[Path]:
     return dump_cases(folder, cases, in_process(ZEROS, registry.create(ZEROS)), REFERENCE)
 
 
-def test_a_dumped_case_is_one_that_runs_and_has_the_same_data(
-    cases: list[Case], tmp_path: Path
-) -> None:
+def test_a_dumped_case_loads_with_the_same_desc_and_data(cases: list[Case], tmp_path: Path) -> None:
     paths = dumped(cases, tmp_path / "dump")
     assert [path.stem for path in paths][1:] == [
         "join-documented-example-1-only-one-axis-fits",
@@ -62,7 +60,7 @@ def test_a_dumped_case_fails_as_the_case_did(cases: list[Case], tmp_path: Path) 
         assert judge(again, outcome, REFERENCE).status is Status.FAILED
 
 
-def test_the_files_have_what_was_expected_allowed_and_actual(
+def test_a_dump_has_the_expected_permitted_and_actual_values(
     cases: list[Case], tmp_path: Path
 ) -> None:
     [path] = dumped(cases[:1], tmp_path)
@@ -74,7 +72,7 @@ def test_the_files_have_what_was_expected_allowed_and_actual(
     assert not arrays["OutputTensor.actual.npy"].any()
     assert (arrays["OutputTensor.lowest.npy"] <= expected).all()
     assert (expected <= arrays["OutputTensor.highest.npy"]).all()
-    # A dumped case states no outputs that the reference computed, which computes them again.
+    # The case states no outputs, since the reference can compute them again.
     [again] = map(valid_case, load_suite([path]).plan())
     assert again.expectation is None
 

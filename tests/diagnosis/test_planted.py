@@ -51,7 +51,7 @@ def is_named(defect: Defect, text: str) -> bool:
     return all(re.search(pattern, text) for pattern in defect.named)
 
 
-def test_there_are_at_least_thirty() -> None:
+def test_planted_yaml_has_at_least_thirty_defects() -> None:
     assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) >= 30
 
 

@@ -72,7 +72,7 @@ def test_the_condition_that_failures_share_is_named(fails: Fails, text: str) -> 
     assert shared.condition.exact
 
 
-def test_reports_exceptions_by_their_counts() -> None:
+def test_the_report_counts_passes_that_meet_the_condition() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
     failing = [index for index, each in enumerate(verdicts) if each.status is Status.FAILED]
     for index in failing[::20]:
@@ -83,7 +83,7 @@ def test_reports_exceptions_by_their_counts() -> None:
     assert sentence.endswith(", and 4 cases pass there")
 
 
-def test_two_failures_name_no_cause() -> None:
+def test_a_group_of_two_failures_gets_no_condition() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
     failing = [index for index, each in enumerate(verdicts) if each.status is Status.FAILED]
     for index in failing[2:]:
@@ -103,7 +103,7 @@ def test_failures_of_two_causes_are_two_groups() -> None:
     assert [s.condition.of for s in parts if s.condition] == [len(s.failures) for s in parts]
 
 
-def test_where_nearly_all_fail_their_data_are_no_cause() -> None:
+def test_if_nearly_all_cases_fail_no_condition_is_named() -> None:
     verdicts = convolutions(lambda facts: True) * 10
     without_groups = [at for at, each in enumerate(verdicts) if each.facts["GroupCount"] == 1]
     for at in without_groups[::8]:
@@ -127,7 +127,8 @@ def test_passes_of_an_operator_count_once_for_all_its_groups() -> None:
     zeros = Reason(ReasonKind.ALL_ZEROS, "OutputTensor is all zeros")
     products = [
         each.judged(reason=zeros)
-        if each.reason and sum(map(int, each.case.partition("/")[2])) % 2  # No fact says so.
+        if each.reason
+        and sum(map(int, each.case.partition("/")[2])) % 2  # No fact tells these failures apart.
         else each
         for each in convolutions(nearly_half, "GEMM")
     ]
@@ -149,7 +150,7 @@ def test_crashes_and_wrong_values_are_two_groups() -> None:
     assert {group.operators for group in groups} == {("CONVOLUTION",), ("GEMM",)}
 
 
-def test_rejections_that_passed_say_nothing_of_wrong_values() -> None:
+def test_rejections_that_passed_do_not_count_against_a_condition() -> None:
     rejected = [
         each.judged(figures={}, status=Status.PASSED, reason=None).of_case(
             case=f"{each.case}/rejected"
@@ -166,7 +167,7 @@ def test_logs_without_facts_give_groups_without_conditions() -> None:
     assert only(*verdicts).condition is None
 
 
-def test_every_failure_is_in_one_group() -> None:
+def test_every_failure_is_in_exactly_one_group() -> None:
     verdicts = convolutions(lambda f: f["Bias"] or f["GroupCount"] == 4)
     groups = shared_properties(logs.run_log(*verdicts))
     cases = [each.case for group in groups for each in group.failures]
@@ -196,7 +197,7 @@ def test_bounds_are_round_numbers(low: float, high: float, number: float) -> Non
     assert round_number(low, high, whole=True) == number
 
 
-def test_a_fact_of_most_passes_and_no_failure_explains_nothing() -> None:
+def test_a_condition_that_no_failure_meets_is_never_named() -> None:
     both = [(True, True)] * 1_000
     verdicts = []
     for at, (x, y) in enumerate([(True, False), (False, True)] * 2 + both):
@@ -225,7 +226,7 @@ def test_the_simplest_failure_has_the_fewest_elements() -> None:
     assert failures(("pair", "matrix", pair), ("one", "matrix", one)).simplest.case == "gemm/one"
 
 
-def test_a_case_that_must_be_refused_is_the_last_to_look_at() -> None:
+def test_a_case_that_must_be_refused_is_not_the_simplest_if_another_failed() -> None:
     few, many = ["FLOAT32 1x2"], ["FLOAT32 9x9"]
     both = failures(("refused", "invalid", few), ("run", "matrix", many))
     assert both.simplest.case == "gemm/run"
@@ -241,7 +242,7 @@ def test_44000_verdicts_take_seconds() -> None:
     log = logs.run_log(*verdicts)
     began = process_time()
     (shared,) = shared_properties(log)
-    # It takes two seconds on a quiet machine; the machine of a test may be busy.
+    # This takes two seconds on a quiet machine; the machine of a test may be busy.
     assert process_time() - began < 8
     assert len(verdicts) > 44_000
     assert len(shared.failures) > 10_000

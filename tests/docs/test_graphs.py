@@ -1,4 +1,4 @@
-"""The example on the page of graphs runs, and the page lists what the program knows."""
+"""The example on the page docs/graphs.md runs, and the page lists all rules of wiring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README shows what the command prints."""
+"""The README shows what `dmlconf` prints."""
 
 from __future__ import annotations
 

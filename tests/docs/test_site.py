@@ -41,7 +41,9 @@ MKDOCS: Final = (ROOT / "mkdocs.yml").read_text("utf-8")
         ("[x](#directml)", "backends.md", "[x](#directml)"),
     ],
 )
-def test_links_lead_to_where_the_site_has_their_page(link: str, place: str, expected: str) -> None:
+def test_links_between_files_become_links_between_pages_of_the_site(
+    link: str, place: str, expected: str
+) -> None:
     assert site_markdown(link, place) == expected
 
 
@@ -77,7 +79,7 @@ def test_names_of_operators_break_only_after_underscores() -> None:
     assert breakable_names(heading) == heading.replace(">TOP_K1<", ">TOP_<wbr>K1<")
 
 
-def test_long_lists_are_folded_away_and_stay_whole() -> None:
+def test_long_lists_are_folded_and_stay_complete() -> None:
     short, long = ("".join(f"- item {i}\n  more\n" for i in range(n)) for n in (20, 21))
     assert folded_lists(f"text\n\n{short}\nend\n") == f"text\n\n{short}\nend\n"
     page = folded_lists(f"text\n\n{long}\nend\n")
@@ -89,7 +91,7 @@ def test_links_to_files_that_do_not_exist_stay_for_the_strict_build_to_find() ->
     assert site_markdown("[x](../absent.md)", "backends.md") == "[x](../absent.md)"
 
 
-def test_files_of_blocks_become_their_titles() -> None:
+def test_the_file_name_of_a_code_block_becomes_its_title() -> None:
     page = site_markdown("```yaml tile.yaml\noperator: TILE\n```\n", "first-case.md")
     assert page == '```yaml title="tile.yaml"\noperator: TILE\n```\n'
 
@@ -162,7 +164,7 @@ STRENGTH: Final = """\
 """
 
 
-def test_the_section_on_strength_lists_what_is_not_noticed_of_the_operator() -> None:
+def test_the_section_on_strength_lists_unnoticed_mistakes_of_the_operator() -> None:
     lists = weaknesses(STRENGTH)
     section = strength_section("GEMM", lists, 36)
     assert "- 4 ULP in FLOAT16: notices 10 of 13; not in gemm/a OutputTensor" in section
@@ -174,12 +176,12 @@ def test_the_section_on_strength_lists_what_is_not_noticed_of_the_operator() -> 
     assert "it notices all." in strength_section("RNN", lists, 7)
 
 
-def test_refuses_a_list_of_another_form() -> None:
+def test_refuses_a_list_of_weaknesses_in_another_form() -> None:
     with pytest.raises(ValueError, match="not in the form of the list: - GEMM is weak"):
         weaknesses(STRENGTH.replace("- 4 ULP", "- GEMM is weak\n- 4 ULP"))
 
 
-def test_the_kept_figures_are_of_graphs_and_operators_of_the_catalogue() -> None:
+def test_the_stored_weaknesses_are_those_of_graphs_and_catalogued_operators() -> None:
     perturbed, surviving = kept_weaknesses()
     named = {weakness.operator for weakness in (*perturbed, *surviving)}
     assert perturbed

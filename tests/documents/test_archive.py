@@ -1,4 +1,4 @@
-"""An archive of checked files gives back its values, and none where it is damaged."""
+"""`Archive` gives back the values that it was made of, but none that are damaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_gives_back_what_it_was_made_of(path: Path) -> None:
+def test_an_archive_gives_back_its_values(path: Path) -> None:
     archive = Archive(path)
     assert {key: archive.get(key) for key in VALUES} == VALUES
     assert archive.get("c") is None
@@ -29,7 +29,7 @@ def test_the_same_values_in_another_order_give_the_same_bytes() -> None:
     assert archive_content(VALUES) == archive_content(dict(sorted(VALUES.items())))
 
 
-def test_entries_that_the_archive_lacks_are_in_the_store(path: Path, tmp_path: Path) -> None:
+def test_new_entries_are_kept_in_the_store(path: Path, tmp_path: Path) -> None:
     archive = Archive(path, Store(tmp_path / "cache"))
     archive.put("a", "another")
     archive.put("c", "mine")
@@ -45,7 +45,7 @@ def test_without_a_store_nothing_is_written(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_no_byte_that_changes_gives_another_value(path: Path) -> None:
+def test_a_changed_byte_never_gives_another_value(path: Path) -> None:
     content = path.read_bytes()
     for offset in range(len(content)):
         path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
@@ -53,7 +53,7 @@ def test_no_byte_that_changes_gives_another_value(path: Path) -> None:
             assert Archive(path).get(key) in (None, value)
 
 
-def test_a_file_that_is_cut_off_gives_no_other_value(path: Path) -> None:
+def test_a_file_that_is_cut_off_never_gives_another_value(path: Path) -> None:
     content = path.read_bytes()
     for length in range(len(content)):
         path.write_bytes(content[:length])

@@ -85,7 +85,7 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
 )
 
 PARTLY_KNOWN: Final = ("oneOf", "none", "[1, true", '"not": {"enum"', "uniqueItems")
-"""Parts of schemas with which the quick check may refuse data that fit."""
+"""Parts of schemas for which the quick check may refuse valid data."""
 
 
 KNOWN_IN_FULL: Final = [
@@ -94,7 +94,7 @@ KNOWN_IN_FULL: Final = [
 
 
 @pytest.mark.parametrize("schema", SMALL, ids=json.dumps)
-def test_says_yes_only_where_jsonschema_does(schema: dict[str, Any]) -> None:
+def test_accepts_only_values_that_jsonschema_accepts(schema: dict[str, Any]) -> None:
     if schema.get("$defs") == {}:
         assert not any(map(fits(schema), VALUES))
         return
@@ -103,7 +103,7 @@ def test_says_yes_only_where_jsonschema_does(schema: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("schema", KNOWN_IN_FULL, ids=json.dumps)
-def test_says_no_only_where_jsonschema_does(schema: dict[str, Any]) -> None:
+def test_refuses_only_values_that_jsonschema_refuses(schema: dict[str, Any]) -> None:
     checker, check = Draft202012Validator(schema), fits(schema)
     assert [value for value in VALUES if checker.is_valid(value) and not check(value)] == []
 
@@ -151,7 +151,7 @@ def test_agrees_with_jsonschema_on_case_files_with_a_mistake(data: st.DataObject
 
 
 @pytest.mark.parametrize("definition", ["verdictLine", "attemptLine"])
-def test_says_yes_to_lines_of_run_logs_of_which_there_are_many(definition: str) -> None:
+def test_accepts_the_lines_of_run_logs(definition: str) -> None:
     schema = bundled_schema("run-log")
     quick = fits({"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"})
     record = definition.removesuffix("Line")

@@ -103,7 +103,7 @@ def test_reads_nan(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-0", "-00", "-0.0", "-0e5"])
-def test_reads_negative_zero_as_such(tmp_path: Path, text: str) -> None:
+def test_reads_negative_zero_as_a_float_with_its_sign(tmp_path: Path, text: str) -> None:
     actual = read(tmp_path, f"a: {text}\n")["a"]
     assert isinstance(actual, float)
     assert math.copysign(1, actual) == -1
@@ -138,7 +138,7 @@ def flow(value: Any) -> str:
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1))
-def test_values_round_trip(
+def test_values_written_as_yaml_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, values: dict[str, Any]
 ) -> None:
     directory = tmp_path_factory.getbasetemp()
@@ -530,14 +530,14 @@ def test_refuses_a_file_that_is_too_large(tmp_path: Path) -> None:
     )
 
 
-def test_refuses_nesting_without_end_and_does_not_break_down(tmp_path: Path) -> None:
+def test_refuses_a_million_open_brackets_without_a_crash(tmp_path: Path) -> None:
     path = write(tmp_path, "[" * 1_000_000)
     message = refusal(lambda: read_document(path), tmp_path)
     # Some versions of PyYAML read ahead to a limit of their own.
     assert re.match(r"f\.yaml:1:(41|1001): nested deeper than 40 levels\n", message)
 
 
-def test_refuses_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_refuses_a_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
     message = refusal(lambda: read_document(path), tmp_path)
     assert message == "none.yaml: cannot be read: No such file or directory"
@@ -587,7 +587,7 @@ again: *s
         (("top", "none", "at all"), False, (2, 6), "5"),
     ],
 )
-def test_points_at_a_value_or_its_key_or_what_is_nearest(
+def test_points_at_a_value_or_its_key_or_the_nearest_enclosing_value(
     tmp_path: Path,
     where: tuple[str | int, ...],
     key: bool,

@@ -271,12 +271,12 @@ def problems(directory: Path, text: str) -> str:
     )
 
 
-def test_finds_nothing_wrong_with_what_fits(tmp_path: Path) -> None:
+def test_a_valid_document_has_no_problems(tmp_path: Path) -> None:
     assert problems(tmp_path, GOOD) == ""
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_reports_problems(tmp_path: Path, name: str) -> None:
+def test_each_problem_is_reported_with_its_place_and_a_hint(tmp_path: Path, name: str) -> None:
     text, message = REFUSED[name]
     assert problems(tmp_path, text) == shown(message)
 
@@ -294,7 +294,7 @@ BUNDLED = sorted(path.name for path in schemas_directory().glob("*.schema.json")
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_bundled_schema_is_a_schema(name: str) -> None:
+def test_a_bundled_schema_is_valid_json_schema(name: str) -> None:
     schema = bundled_schema(name.removesuffix(".schema.json"))
     validator(schema).check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"

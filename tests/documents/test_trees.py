@@ -21,7 +21,7 @@ from dmlconf.documents.trees import TreeError, parsed_json, parsed_toml
         (b"[" + b"[]," * 5000 + b"[]]", [[]] * 5001),
     ],
 )
-def test_reads_json(content: bytes, value: Any) -> None:
+def test_reads_json_within_the_limits(content: bytes, value: Any) -> None:
     actual = parsed_json(content)
     assert value is None or actual == value
 
@@ -45,7 +45,7 @@ def test_reads_json(content: bytes, value: Any) -> None:
         (b"", "Expecting value"),
     ],
 )
-def test_refuses_json(content: bytes, problem: str) -> None:
+def test_refuses_json_that_is_invalid_or_beyond_the_limits(content: bytes, problem: str) -> None:
     with pytest.raises(TreeError, match=re.escape(problem)):
         parsed_json(content)
 
@@ -70,7 +70,7 @@ def test_may_demand_unique_keys_and_whole_numbers() -> None:
         ("a = 0x" + "f" * 500, "a number of more than 400 characters"),
     ],
 )
-def test_refuses_toml(text: str, problem: str) -> None:
+def test_refuses_toml_beyond_the_limits(text: str, problem: str) -> None:
     with pytest.raises(TreeError, match=problem):
         parsed_toml(text)
 

@@ -24,10 +24,10 @@ __all__ = ["Interrupt", "logged_run", "run_of"]
 
 
 class Interrupt:
-    """Takes verdicts, and is interrupted as by Ctrl-C at one of them."""
+    """Receives verdicts, and at one of them raises KeyboardInterrupt, as Ctrl-C does."""
 
     def __init__(self, number: int) -> None:
-        """Take the number of the verdict, from 1."""
+        """Choose the verdict by its number, from 1."""
         self.number = number
         self.seen: list[Verdict] = []
 

@@ -56,7 +56,7 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
     assert not events[-1].footer.complete
 
 
-def test_a_run_for_outcomes_has_them_unjudged(tmp_path: Path) -> None:
+def test_a_run_for_outcomes_yields_them_unjudged(tmp_path: Path) -> None:
     planned = many(tmp_path, 6)
     run = replace(run_of(tmp_path, planned), judged=False)
     with Engine(run) as engine:
@@ -75,7 +75,7 @@ def test_a_run_for_outcomes_has_them_unjudged(tmp_path: Path) -> None:
     assert finished.footer.complete
 
 
-def test_a_run_for_outcomes_that_is_stopped_says_so(tmp_path: Path) -> None:
+def test_a_stopped_run_for_outcomes_raises_keyboard_interrupt(tmp_path: Path) -> None:
     planned = many(tmp_path, 6)
     reached: list[Event] = []
     with Engine(replace(run_of(tmp_path, planned), judged=False)) as engine:
@@ -130,7 +130,7 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("most_unpacked", [0, 10_000])
 def test_the_kept_log_equals_the_written_one(tmp_path: Path, most_unpacked: int) -> None:
-    """There are verdicts of every kind, in another order than the plan's, as workers reach them."""
+    """The run has verdicts of every kind, in another order than the plan's, as from workers."""
     every = everything().verdicts
     verdicts = [
         each.of_case(case=f"case/{n}/{each.case}").ran(seconds=n / 7)
@@ -153,7 +153,7 @@ def test_the_kept_log_equals_the_written_one(tmp_path: Path, most_unpacked: int)
     assert [each.seconds for each in kept.verdicts] == [each.seconds for each in read.verdicts]
 
 
-def test_nothing_is_kept_of_a_run_that_was_continued() -> None:
+def test_the_log_of_a_resumed_run_is_not_kept() -> None:
     written = everything()
     keeper = LogKeeper()
     keeper(Opened(written.header, 1, resumed=True))
@@ -161,7 +161,7 @@ def test_nothing_is_kept_of_a_run_that_was_continued() -> None:
     assert keeper.take_log() is None
 
 
-def test_the_documented_script_runs(tmp_path: Path) -> None:
+def test_the_script_in_docs_plugin_api_runs(tmp_path: Path) -> None:
     [code, *_] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert '"directml"' in code
     code = code.replace('"directml"', '"faulty:zeros"')

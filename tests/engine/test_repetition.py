@@ -1,4 +1,4 @@
-"""`--repeat` gives one verdict for each case, and `--shuffle` the order of a seed."""
+"""`--repeat` gives one verdict for each case; `--shuffle` orders cases at random, by a seed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dmlconf.reference.evaluation import evaluate
 from tests.diagnosis.export.graph_cases import graph_of
 
 
-def test_an_element_that_no_candidate_holds_permits_only_itself() -> None:
+def test_an_element_unequal_to_every_candidate_permits_only_its_stated_value() -> None:
     case = graph_of("wiring/outputs-in-another-order")
     name, right = next(iter(evaluate(case).items()))
     wrong = np.array(right)
@@ -23,7 +23,7 @@ def test_an_element_that_no_candidate_holds_permits_only_itself() -> None:
     assert any(low.ravel()[1] <= right.ravel()[1] <= high.ravel()[1] for low, high in permitted)
 
 
-def test_the_reference_lies_in_what_is_permitted_of_graphs() -> None:
+def test_the_reference_of_a_graph_lies_within_the_permitted_values() -> None:
     case = graph_of("attention/")
     for name, expected in expected_of(case).items():
         inside = [

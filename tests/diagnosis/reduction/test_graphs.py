@@ -86,7 +86,7 @@ def test_data_of_inputs_and_constants_become_zeros_and_ones() -> None:
     assert set(np.concatenate([array.ravel() for array in arrays]).tolist()) <= {0.0, 1.0}
 
 
-def test_a_size_spreads_along_the_edges_to_all_that_depend_on_it() -> None:
+def test_a_new_size_spreads_along_edges_to_all_tensors_that_depend_on_it() -> None:
     graph = graph_of("gemm-activation/").graph
     gemm = graph.by_name[graph.in_order()[0].name]
     [node] = [each for each in graph.operator_nodes if each.name == gemm.name]
@@ -99,7 +99,7 @@ def test_a_size_spreads_along_the_edges_to_all_that_depend_on_it() -> None:
     assert [tensor.Sizes[-2] for tensor in smaller.outputs.values()] == [1]
 
 
-def test_a_size_that_no_other_end_can_follow_changes_nothing() -> None:
+def test_a_size_that_another_end_of_an_edge_cannot_have_gives_no_graph() -> None:
     graph = graph_of("gemm-activation/").graph
     [first, *_] = graph.operator_nodes
     rank = first.inputs["ATensor"].DimensionCount
