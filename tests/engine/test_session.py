@@ -1,4 +1,4 @@
-"""Every planned case of a run gets one verdict in its log, and no other file is read as a log."""
+"""Every planned case of a run gets one verdict in its log; a file that is no log is refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_reference_is_never_judged_by_itself(tmp_path: Path) -> None:
     assert log.complete
 
 
-def test_the_reference_in_workers_is_not_judged_by_itself_either(tmp_path: Path) -> None:
+def test_the_reference_in_workers_is_never_judged_by_itself(tmp_path: Path) -> None:
     log = logged(tmp_path, plan(tmp_path), limits=Limits(jobs=2))
     assert "unstated: unchecked" in statuses(log)
 
@@ -70,7 +70,7 @@ def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path
     processes = [process or 0 for process, _ in ran.values()]
     # If the crash comes before the outcome of "stated" is sent, that case runs in a second process.
     assert min(processes) >= 1
-    assert len(set(processes)) > 1  # The crash ended one.
+    assert len(set(processes)) > 1  # The crash ended one process.
     assert len({*ran.values()}) == len(ran)
     here = logged(tmp_path, plan(tmp_path))
     assert {(each.execution.process, each.execution.sequence) for each in here.verdicts} == {
@@ -83,26 +83,26 @@ def test_zeros_never_pass(tmp_path: Path) -> None:
     assert {verdict.status for verdict in log.verdicts} == {Status.FAILED}
 
 
-def test_a_backend_of_the_first_level_declines(tmp_path: Path) -> None:
+def test_a_backend_of_the_first_level_leaves_a_newer_case_unsupported(tmp_path: Path) -> None:
     log = logged(tmp_path, plan(tmp_path, "stated"), "faulty:first-level")
     assert statuses(log) == ["stated: unsupported"]
     assert log.complete
 
 
 @pytest.mark.parametrize("backend", ["numpy", "faulty:first-level"])
-def test_each_case_that_a_run_comes_to_has_its_feature_level(tmp_path: Path, backend: str) -> None:
+def test_each_case_that_a_run_reaches_has_its_feature_level(tmp_path: Path, backend: str) -> None:
     [verdict] = logged(tmp_path, plan(tmp_path, "stated"), backend).verdicts
     assert verdict.identity.feature_level == "3_1"
     assert verdict.facts["InputTensor"].startswith("FLOAT32")
 
 
-def test_a_case_that_a_run_never_comes_to_has_no_feature_level(tmp_path: Path) -> None:
+def test_a_case_that_a_run_never_reaches_has_no_feature_level(tmp_path: Path) -> None:
     log = logged(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     levels = {verdict.status: verdict.identity.feature_level for verdict in log.verdicts}
     assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
 
 
-def test_a_case_that_judging_fails_on_costs_its_own_verdict_only(tmp_path: Path) -> None:
+def test_an_error_while_judging_a_case_breaks_only_that_case(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     name = registry.parse("faulty:zeros")
     known = reference("numpy", name)
@@ -143,7 +143,7 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
     assert not log.complete
 
 
-def test_a_case_that_cannot_be_built_is_reported_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_case_that_cannot_be_built_is_reported_and_the_log_stays_readable(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError, match=r"1 value is given where Sizes \{2\} ask for 2"):
         logged(tmp_path, planned)
@@ -190,7 +190,7 @@ def test_a_log_that_ends_early_keeps_its_verdicts(tmp_path: Path) -> None:
         ("x" * (1 << 24) + "y\n", "a line of more than 16,777,216 bytes"),
     ],
 )
-def test_refuses_what_is_no_log(tmp_path: Path, text: str, message: str) -> None:
+def test_refuses_a_file_that_is_no_log(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidLogError, match=message):
@@ -255,7 +255,7 @@ class HalfSums(NumpyBackend):
 
 
 @pytest.mark.parametrize("permitted", [True, False])
-def test_sums_of_float16_may_be_float16_where_the_backend_was_asked_for_them(
+def test_float16_sums_pass_only_if_the_backend_reports_half_precision(
     tmp_path: Path, permitted: bool
 ) -> None:
     planned = list(load_suite([write(tmp_path, SUM, "sums.yaml")]).plan())

@@ -1,4 +1,4 @@
-"""With a backend's variants each case runs in all of them, and its verdict says which is wrong."""
+"""Each case runs in all variants of a backend, and its verdict says which variant is wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
     )
 
 
-def test_both_means_each_value_the_usual_one_first() -> None:
+def test_both_stands_for_each_value_of_an_option_the_usual_one_first() -> None:
     choices = {"metacommands": ("on", "off"), "half": ("off", "on")}
     assert variants_of("adapter=1,half=both", choices) == {
         "half=off": "adapter=1,half=off",
@@ -76,7 +76,7 @@ def test_directml_has_variants() -> None:
     assert not registry.variants(registry.parse("numpy"))
 
 
-def test_commands_that_judge_nothing_take_one_variant() -> None:
+def test_opening_several_variants_as_one_backend_is_an_error() -> None:
     with pytest.raises(BackendError, match=r"(?s)2 variants.*directml:half=off, directml:half=on"):
         open_backend(registry.parse("directml:half=both"), Limits())
 
@@ -109,7 +109,7 @@ def test_variants_that_fail_in_different_ways_are_all_named(tmp_path: Path) -> N
     assert [result.status for result in verdict.judgement.variants.values()] == ["failed", "broken"]
 
 
-def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path: Path) -> None:
+def test_bits_that_differ_within_the_rule_are_counted_but_do_not_fail(tmp_path: Path) -> None:
     planned = load_suite([write(tmp_path, EXP, "exp.yaml")]).plan()
     tested = registry.parse("faulty:zeros")
     backend = opened(off="faulty:level=6_4", on="faulty:scaled,by=1.0000001")
@@ -124,7 +124,7 @@ def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path:
     ]
 
 
-def test_every_case_has_one_verdict_in_the_plan_s_order(tmp_path: Path) -> None:
+def test_every_case_has_one_verdict_in_the_order_of_the_plan(tmp_path: Path) -> None:
     reached = verdicts(tmp_path, off="faulty:level=6_4", on="faulty:rejects,on=undocumented")
     assert [verdict.case.rpartition("/")[2] for verdict in reached] == [
         "stated",
@@ -140,7 +140,7 @@ def test_every_case_has_one_verdict_in_the_plan_s_order(tmp_path: Path) -> None:
     ]
 
 
-def test_a_log_keeps_what_each_variant_came_to(tmp_path: Path) -> None:
+def test_a_log_keeps_the_result_of_each_variant(tmp_path: Path) -> None:
     (verdict,) = verdicts(tmp_path, "stated", off="faulty:level=6_4", on="faulty:zeros")
     data = json.loads(json.dumps(verdict_data(verdict)))
     assert data["variants"]["half=on"]["reason"] == "wrong values"

@@ -37,11 +37,11 @@ def explained(environment: Environment, name: str, outcome: Outputs | Rejection)
     return explained_case(environment, case(name), outcome)
 
 
-def explained_case(environment: Environment, of: Case, outcome: Outputs | Rejection) -> str:
-    """Return that reason for a case that is no part of the suite."""
+def explained_case(environment: Environment, failing: Case, outcome: Outputs | Rejection) -> str:
+    """Return the reason of a failure of a case that need not be in the suite."""
     conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(environment))
-    verdict = conclusion.excused(of, outcome, conclusion.judge(of, outcome))
-    assert verdict.status is Status.FAILED  # A finding explains it, and does not excuse it.
+    verdict = conclusion.excused(failing, outcome, conclusion.judge(failing, outcome))
+    assert verdict.status is Status.FAILED  # A finding explains a failure, but does not excuse it.
     assert verdict.reason is not None
     return verdict.reason.message
 
@@ -78,24 +78,26 @@ PRODUCT = """
 
 
 @pytest.mark.parametrize(("error", "named"), [(2.3e-7, True), (1e-5, False)])
-def test_a_graph_may_be_off_as_far_as_its_sigmoids_are(
+def test_an_error_of_a_graph_as_large_as_that_of_its_sigmoids_is_explained(
     tmp_path: Path, error: float, named: bool
 ) -> None:
-    of = graph(
+    failing = graph(
         tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-15, 1]}", PRODUCT, "node"
     )
-    outputs = evaluate(of)
+    outputs = evaluate(failing)
     wrong = {"y": outputs["y"] + np.asarray([15 * error, 0], np.float32)}
-    found = explained_case(CPU, of, Outputs(wrong))
+    found = explained_case(CPU, failing, Outputs(wrong))
     assert found.startswith("known finding sigmoid-far-below-zero ") is named
 
 
-def test_an_output_that_no_sigmoid_reaches_is_not_off_by_one(tmp_path: Path) -> None:
+def test_an_error_of_an_output_that_no_sigmoid_reaches_is_not_explained(tmp_path: Path) -> None:
     nodes = "\n  node: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}"
-    of = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [1]}", nodes, "node")
-    right = evaluate(of)["y"]
+    failing = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [1]}", nodes, "node")
+    right = evaluate(failing)["y"]
     wrong = np.nextafter(right, np.float32(2))
-    assert not ELEMENTS["error of a sigmoid"](of, of.inputs(), right, wrong, absolute=2.4e-7).any()
+    assert not ELEMENTS["error of a sigmoid"](
+        failing, failing.inputs(), right, wrong, absolute=2.4e-7
+    ).any()
 
 
 # A case, a finding, the result of ONNX Runtime 1.32.0, and another wrong result.
@@ -137,7 +139,7 @@ def test_a_finding_names_what_the_runtime_gives_and_no_other_wrong_result(
 RECIPROCALS = "element_wise_recip/combinations/pairs-7[Values=1x1x31xFLOAT16x1:5x62x62x2x0.5x0]"
 
 
-def test_a_bias_of_0_that_is_left_out_is_named_where_it_makes_another_infinity() -> None:
+def test_an_omitted_bias_of_0_explains_an_infinity_of_the_other_sign() -> None:
     output = right(case(RECIPROCALS))
     assert output[0, 0, 0] == np.inf  # The reciprocal of -0 * 0.5 + 0, which is +0.
     output[0, 0, 0] = -np.inf

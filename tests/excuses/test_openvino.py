@@ -1,4 +1,4 @@
-"""Findings in OpenVINO name what its provider of ONNX Runtime 1.24.1 gives, and nothing else."""
+"""Findings in OpenVINO explain wrong outputs of its provider in ONNX Runtime 1.24.1, no others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reason(name: str, outcome: Outputs | Rejection) -> str:
     return explained(OPENVINO, name, outcome)
 
 
-def test_a_product_that_is_taken_for_the_transposed_one_is_named() -> None:
+def test_a_product_replaced_by_the_transposed_one_is_explained() -> None:
     outcome = run_case(case(MERGED))
     assert isinstance(outcome, Outputs)
     y = outcome.arrays["y"]
@@ -190,7 +190,7 @@ GIVEN: Final = [
 
 
 @pytest.mark.parametrize(("name", "finding", "given"), GIVEN)
-def test_outputs_are_named_that_openvino_gives_and_no_others(
+def test_outputs_that_openvino_gives_are_explained_and_no_others(
     name: str, finding: str, given: list[float]
 ) -> None:
     [(output, tensor)] = case(name).outputs().items()
@@ -208,7 +208,7 @@ SQUARES: Final = (
 )
 
 
-def test_sums_in_any_order_within_a_step_are_named_and_others_are_not() -> None:
+def test_sums_rounded_by_steps_are_explained_and_others_are_not() -> None:
     given = [-(2**31), -986318720, -1739051008, -(2**31), 2134611200]
     given += [-(2**31), 1897443072, -1284491776, 1781603456, 284721792]
     array = np.array(given, np.int64).reshape(1, 5, 2, 1)
@@ -223,7 +223,7 @@ JOINED: Final = (
 )
 
 
-def test_other_sizes_are_named_only_where_a_reduction_reads_a_join() -> None:
+def test_an_output_of_other_sizes_is_explained_only_if_a_reduction_reads_a_join() -> None:
     more = Outputs({"y": np.zeros((1, 1, 2, 3), np.float32)})
     assert reason(JOINED, more).startswith("known finding openvino-extremes-of-joins ")
     assert "known finding" not in reason(MERGED, Outputs({"y": more.arrays["y"], "z": np.zeros(4)}))
@@ -232,13 +232,13 @@ def test_other_sizes_are_named_only_where_a_reduction_reads_a_join() -> None:
 LSTM: Final = "lstm/matrix/without-bias[DataType=FLOAT16,Direction=FORWARD]"
 
 
-def test_an_lstm_without_its_peepholes_is_named_and_one_without_a_state_is_not() -> None:
-    of = case(LSTM)
+def test_an_lstm_result_without_peepholes_is_explained_but_without_a_state_is_not() -> None:
+    lstm = case(LSTM)
     for left_out, named in (("PeepholeTensor", True), ("CellMemInitTensor", False)):
         other = replace(
-            of,
-            desc={**of.desc, left_out: None},
-            data={name: each for name, each in of.data.items() if name != left_out},
+            lstm,
+            desc={**lstm.desc, left_out: None},
+            data={name: each for name, each in lstm.data.items() if name != left_out},
         )
         found = reason(LSTM, Outputs(evaluate(other)))
         assert found.startswith("known finding openvino-lstm-without-peepholes ") is named
@@ -247,7 +247,7 @@ def test_an_lstm_without_its_peepholes_is_named_and_one_without_a_state_is_not()
 TOP: Final = "top_k1/sizes/long-axis[DataType=INT16,K=1025]"
 
 
-def test_equal_numbers_of_top_k_may_change_places_and_no_others() -> None:
+def test_top_k_may_swap_equal_numbers_but_no_others() -> None:
     outcome = run_case(case(TOP))
     assert isinstance(outcome, Outputs)
     values, indices = outcome.arrays["OutputValueTensor"], outcome.arrays["OutputIndexTensor"]
@@ -255,7 +255,7 @@ def test_equal_numbers_of_top_k_may_change_places_and_no_others() -> None:
     [unequal, *_] = np.flatnonzero(values[0, 1:] != values[0, :-1])
     for order, named in (
         ({equal: equal + 1, equal + 1: equal}, True),
-        ({equal: equal + 1}, False),  # The index of one is there twice.
+        ({equal: equal + 1}, False),  # One index occurs twice.
         ({unequal: unequal + 1, unequal + 1: unequal}, False),
     ):
         changed = indices.copy()
@@ -265,7 +265,7 @@ def test_equal_numbers_of_top_k_may_change_places_and_no_others() -> None:
         assert found.startswith("known finding openvino-order-of-equal-numbers ") is named
 
 
-def test_a_refusal_is_named_by_its_cause() -> None:
+def test_a_refusal_is_explained_if_its_message_has_the_known_cause() -> None:
     cause = "Arguments do not have the same element type (arg0 element type: f32, arg1 element type"
     for message, named in ((f"FAIL ... {cause}: f16).", True), ("FAIL ... no memory", False)):
         found = reason(QUICK_GELU, Rejection("InferenceSession", "Fail", message=message))

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
-from dmlconf.backends.protocol import Environment
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Environment, Outputs
 from dmlconf.cases.handles import longest_handle
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.excuses.scope import VersionRange, parse_version
 from dmlconf.excuses.waiver_file import UNEXPLAINED, read_waivers
 from dmlconf.excuses.waivers import effective_waivers
+from dmlconf.judging.judge import judge
 from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import Status
 from tests.cli.process import dmlconf_here
 
 SUITE = """
@@ -201,7 +207,7 @@ def test_more_than_1000_patterns_are_refused(tmp_path: Path) -> None:
     assert "1,001 patterns with * or ?; at most 1,000" in result["said"]
 
 
-def test_a_share_of_the_limit_is_a_bound(tmp_path: Path) -> None:
+def test_a_multiple_of_the_permitted_error_can_be_the_bound(tmp_path: Path) -> None:
     folder = tmp_path / "gemm"
     folder.mkdir()
     (folder / "small.yaml").write_text("""
@@ -238,13 +244,18 @@ def test_an_expired_waiver_is_stale(tmp_path: Path, backend: str) -> None:
         assert "2020-02-29" in result[TWO]["reason"]["message"]
 
 
-def test_the_last_day_counts(tmp_path: Path) -> None:
-    run(tmp_path, "numpy", waiver(until="2026-11-22"))
-    waivers = read_waivers(tmp_path / "w.yaml").waivers
-    assert waivers[0].until.isoformat() == "2026-11-22"
-    assert effective_waivers(waivers, Environment("numpy", "1"), waivers[0].until).day <= (
-        waivers[0].until
-    )
+def test_a_waiver_holds_on_its_last_day_and_expires_the_day_after(tmp_path: Path) -> None:
+    run(tmp_path, SCALED, waiver(until="2026-11-22"))
+    case = valid_case(next(iter(load_suite([tmp_path / "tile"]).plan())))
+    outcome = Outputs({"OutputTensor": np.array([1.1, 2.2, 1.1, 2.2], np.float32)})
+    failed = judge(case, outcome, run_case)
+    for day, status in ((22, Status.WAIVED), (23, Status.STALE)):
+        waivers = effective_waivers(
+            read_waivers(tmp_path / "w.yaml").waivers,
+            Environment("numpy", "1"),
+            date(2026, 11, day),
+        )
+        assert waivers.applied(case, outcome, failed).status is status
 
 
 def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
@@ -321,7 +332,7 @@ def test_devices_are_named_by_pattern_and_ranges(
 
 
 @pytest.mark.parametrize(
-    ("change", "spot", "told"),
+    ("change", "spot", "message"),
     [
         ({"cases": ["tile/small/tow"]}, "tile/small/tow", "did you mean tile/small/two?"),
         ({"cases": ["tile/small/none*"]}, "none*", "no case matches tile/small/none*"),
@@ -352,7 +363,7 @@ def test_devices_are_named_by_pattern_and_ranges(
     ],
 )
 def test_refuses_a_wrong_file_at_its_location(
-    tmp_path: Path, change: dict[str, Any], spot: str, told: str
+    tmp_path: Path, change: dict[str, Any], spot: str, message: str
 ) -> None:
     result = run(tmp_path, "numpy", waiver(**change))
     lines = (tmp_path / "w.yaml").read_text().splitlines()
@@ -360,22 +371,22 @@ def test_refuses_a_wrong_file_at_its_location(
     line = next(n for n, text in enumerate(lines, 1) if n >= first and spot in text)
     assert result["code"] == 3
     assert f"w.yaml:{line}:" in result["said"]
-    assert told in result["said"]
+    assert message in result["said"]
 
 
-def test_refuses_two_waivers_of_a_name(tmp_path: Path) -> None:
+def test_refuses_two_waivers_with_the_same_name(tmp_path: Path) -> None:
     result = run(tmp_path, "numpy", waiver(), waiver())
     assert result["code"] == 3
     assert "a-tenth-off is listed twice" in result["said"]
 
 
-def test_names_of_the_bundled_suite_are_known_in_a_run_of_another(tmp_path: Path) -> None:
+def test_waivers_may_name_cases_of_the_bundled_suite_in_runs_of_others(tmp_path: Path) -> None:
     bundled = waiver(cases=["gather/documented/example-1-1d-remapping"])
     result = run(tmp_path, "numpy", bundled)
     assert result["code"] == 0
 
 
-def test_refuses_what_is_no_file_of_waivers(tmp_path: Path) -> None:
+def test_refuses_a_file_that_is_no_waiver_file(tmp_path: Path) -> None:
     for text in ("", "[]", "format: 2\nwaivers: []", "format: 1\nwaivers: {}", "\x00"):
         (tmp_path / "w.yaml").write_text(text)
         with pytest.raises(InvalidFilesError):
@@ -390,7 +401,7 @@ def test_ranges_of_versions_include_their_ends() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1.", "1.x", "-1.2", "\u0661.15", "9" * 5000])
-def test_text_that_is_no_version_has_no_numbers(text: str) -> None:
+def test_text_that_is_no_version_is_not_parsed(text: str) -> None:
     assert parse_version(text) is None
 
 
@@ -428,7 +439,7 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     assert "failed" not in again.stdout
 
 
-def test_waivers_made_from_a_log_are_for_its_device_alone(tmp_path: Path) -> None:
+def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> None:
     run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--link", "https://bugs.example.com/2")
     (tmp_path / "first.yaml").write_text(done.stdout)

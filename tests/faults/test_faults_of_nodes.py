@@ -61,7 +61,7 @@ def named(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -
             BreakdownKind.DEVICE_REMOVED,
             "sequence-that-is-an-output-too",
         ),
-        # FILL_VALUE_CONSTANT is no input: without inputs, a sequence is right as output 0.
+        # A FILL_VALUE_CONSTANT is no input. Without inputs, a sequence as output 0 is right.
         (
             f"nodes:\n  c: {CONSTANT}\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n  m: {NEGATE % 'c'}\n"
             "outputs: {z: n, y: f, w: m}\n",
@@ -89,7 +89,7 @@ def test_a_sequence_that_is_an_output_is_named(
     assert named(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
 
 
-def test_a_sequence_beside_a_split_is_refused(tmp_path: Path) -> None:
+def test_the_refusal_of_a_sequence_beside_a_split_is_named(tmp_path: Path) -> None:
     refused = Rejection("CompileGraph", "E_INVALIDARG")
     parts = "[{Sizes: [2], DataType: FLOAT32}, {Sizes: [3], DataType: FLOAT32}]"
     split = f"{{operator: SPLIT, desc: {{InputTensor: x, OutputTensors: {parts}, Axis: 0}}}}"
@@ -110,7 +110,7 @@ def test_a_sequence_beside_a_split_is_refused(tmp_path: Path) -> None:
         f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, w: m}}\n",
     ],
 )
-def test_other_graphs_of_sequences_that_break_meet_no_known_fault(
+def test_breakdowns_of_other_graphs_with_sequences_meet_no_known_fault(
     tmp_path: Path, graph: str
 ) -> None:
     for kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.CRASH):
@@ -176,7 +176,7 @@ outputs: {y: last}
         ([-8, -22], ""),
     ],
 )
-def test_a_sum_before_the_activation_of_a_product_is_computed_in_any_graph(
+def test_a_sum_before_the_activation_of_a_product_is_recognised(
     tmp_path: Path, values: list[float], name: str
 ) -> None:
     # The product is [-2, 1], its RELU [0, 1], and the right sum [10, 21].
@@ -205,7 +205,7 @@ outputs: {count: last.OutputCountTensor, places: last.OutputCoordinatesTensor}""
         ([3, 4, 5, 6, 7], ""),
     ],
 )
-def test_rows_that_are_not_written_after_a_fault_are_explained_by_it(
+def test_rows_that_a_fault_leaves_unwritten_are_explained_by_the_fault(
     tmp_path: Path, unwritten: list[int], name: str
 ) -> None:
     """The sum is [-1, 21], but [0, 21] with the fault, so that one row is left out."""
@@ -250,7 +250,7 @@ def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1
         ("FLOAT32", "[0, 0, 4, 0]", "[1, 1, 2, 1]", False),  # not next to each other
     ],
 )
-def test_the_refusal_of_a_slice_is_named_where_it_begins_at_a_multiple_of_16_bytes(
+def test_the_refusal_of_a_slice_that_begins_at_a_multiple_of_16_bytes_is_named(
     tmp_path: Path, data_type: str, offsets: str, sizes: str, refused: bool
 ) -> None:
     graph = sliced(data_type, offsets, sizes)

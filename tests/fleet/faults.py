@@ -61,7 +61,7 @@ class Fault:
 class Laboratory:
     """A scheduler and two workers, restarted if a fault has ended them.
 
-    Laboratories in folders of their own do not meet, so several can be at work at once.
+    Several laboratories can work at once if each has its own folder.
     """
 
     def __init__(self, folder: Path, victim: str) -> None:
@@ -89,7 +89,7 @@ class Laboratory:
             self._machines = None
 
     def fault(self, seed: int) -> Fault:
-        """Start a run, do a process of it harm at a random moment, and look at what is left."""
+        """Start a run, harm one of its processes at a random moment, and check what is left."""
         victim = self._victim
         random = Random(f"{victim}:{seed}")
         early = random.random() < 0.25

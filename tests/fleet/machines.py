@@ -88,7 +88,7 @@ class Machines:
         )
 
     def worker_behind_network(self, name: str) -> None:
-        """Start a worker without a nanny, to and from which all goes through two links."""
+        """Start a worker without a nanny, whose traffic goes through one link in each direction."""
         port = _free_port()
         scheduler = int(self.address.rpartition(":")[2])
         out, back = self._networks[name] = Link(scheduler), Link(port)

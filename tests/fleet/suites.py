@@ -1,4 +1,4 @@
-"""A small suite, and logs without what differs between two runs of it."""
+"""A small suite, and a function that removes from a log what differs between two runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OF_ONE_RUN: Final = frozenset(
 
 
 def untimed(log: Path) -> list[dict[str, Any]]:
-    """Return a log's records in the order of the plan, without what one run alone has."""
+    """Return a log's records in the order of the plan, without the fields that differ."""
     records = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     places = [
         -1 if record["record"] == "header" else record.get("place", len(records))

@@ -1,4 +1,4 @@
-"""A full disk, jumping clock, slow share, second run on a log or dead process loses no verdict."""
+"""No verdict is lost to a full disk, a clock that jumps, a slow share, or a process that dies."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_full_disk_keeps_what_it_holds_and_the_run_goes_on_with_room(
+def test_a_log_on_a_full_disk_is_kept_and_resumed_once_there_is_room(
     folder: Path, small_disk: Path
 ) -> None:
     log = small_disk / "run.jsonl"
@@ -121,6 +121,6 @@ def test_a_second_run_on_a_log_is_refused_and_harms_nothing(folder: Path, option
 @pytest.mark.parametrize(
     "victim", ["main", "nanny", "hung-worker", "cut-off-worker", "hung-scheduler"]
 )
-def test_a_process_that_dies_or_hangs_breaks_no_promise(tmp_path: Path, victim: str) -> None:
+def test_no_verdict_is_lost_if_a_process_dies_or_hangs(tmp_path: Path, victim: str) -> None:
     with closing(Laboratory(tmp_path, victim)) as laboratory:
         assert laboratory.fault(3).problems == ()

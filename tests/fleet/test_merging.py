@@ -40,7 +40,7 @@ def edit(log: Path, change: Callable[[dict[str, Any]], Any], at: int = 0) -> Non
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_the_merged_log_is_that_of_one_run_but_for_times_and_order(shards: Path) -> None:
+def test_a_merged_log_equals_that_of_one_run_except_times_and_order(shards: Path) -> None:
     done = dmlconf_here(shards, *MERGE, "--report", "json:report.json")
     assert done.returncode == 1
     assert untimed(shards / "merged.jsonl") == untimed(shards / "run.jsonl")
@@ -49,7 +49,7 @@ def test_the_merged_log_is_that_of_one_run_but_for_times_and_order(shards: Path)
     assert report["run"]["complete"]
 
 
-def test_processes_of_the_logs_are_different_ones(tmp_path: Path) -> None:
+def test_a_merged_log_numbers_the_processes_of_each_log_differently(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     for at, log in enumerate(SHARDS, 1):
         options = ("--shard", f"{at}/2", "--log", log, "-b", "faulty:zeros,on=nothing")
@@ -72,7 +72,7 @@ PASSING = MATRIX.partition("  - name: wrong")[0].replace("[0, 1, 2]", '"=range(4
 
 
 @pytest.fixture
-def eight(tmp_path: Path) -> Path:
+def eight_shards(tmp_path: Path) -> Path:
     """A folder with the logs of eight shards, `1.jsonl` to `8.jsonl`, in which all cases pass."""
     write(tmp_path, PASSING)
     for number in range(1, 9):
@@ -90,20 +90,22 @@ def eight(tmp_path: Path) -> Path:
         ("12345678", "PASSED: 40 passed of 40 cases"),
     ],
 )
-def test_names_the_shards_that_are_missing(eight: Path, present: str, text: str) -> None:
+def test_names_the_shards_that_are_missing(eight_shards: Path, present: str, text: str) -> None:
     logs = [f"{number}.jsonl" for number in present]
-    done = dmlconf_here(eight, "merge", *logs, "-o", "merged.jsonl")
+    done = dmlconf_here(eight_shards, "merge", *logs, "-o", "merged.jsonl")
     assert done.returncode == (0 if text.startswith("PASSED") else 6)
     assert text in done.stdout
-    assert text in dmlconf_here(eight, "report", "merged.jsonl").stdout
-    assert dmlconf_here(eight, "run", "tile.yaml", "--resume", "merged.jsonl").returncode == 0
+    assert text in dmlconf_here(eight_shards, "report", "merged.jsonl").stdout
+    assert (
+        dmlconf_here(eight_shards, "run", "tile.yaml", "--resume", "merged.jsonl").returncode == 0
+    )
 
 
-def test_names_the_logs_that_ended_early(eight: Path) -> None:
-    last = eight / "8.jsonl"
+def test_names_the_logs_that_ended_early(eight_shards: Path) -> None:
+    last = eight_shards / "8.jsonl"
     last.write_text("\n".join(last.read_text("utf-8").splitlines()[:-2]) + "\n", encoding="utf-8")
     logs = [f"{number}.jsonl" for number in range(1, 9)]
-    done = dmlconf_here(eight, "merge", *logs, "-o", "merged.jsonl")
+    done = dmlconf_here(eight_shards, "merge", *logs, "-o", "merged.jsonl")
     assert done.returncode == 6
     assert "Error: 8.jsonl (shard 8/8) ended early" in done.stderr
     assert "INCOMPLETE: the log ends early, after 39 of 40 cases" in done.stdout
@@ -130,8 +132,8 @@ def test_refuses_logs_that_disagree_on_a_case(shards: Path) -> None:
     assert not (shards / "merged.jsonl").exists()
 
 
-def test_takes_overlaps_that_agree_once(shards: Path) -> None:
-    """Times differ: those of the case, and those of its variants, such as metacommands=on."""
+def test_a_case_with_the_same_verdict_in_two_logs_is_merged_once(shards: Path) -> None:
+    """Only the times of the case and of its variants differ between the two logs."""
     case = json.loads((shards / "a.jsonl").read_text("utf-8").splitlines()[1])["case"]
     place = next(
         at
@@ -174,7 +176,7 @@ def test_refuses_logs_of_different_runs(
     assert difference in done.stderr
 
 
-def test_other_environments_are_merged_only_where_asked_and_verdicts_name_them(
+def test_other_environments_are_merged_only_on_request_and_verdicts_name_their_log(
     shards: Path,
 ) -> None:
     edit(shards / "b.jsonl", lambda header: header["environment"].update(driver="32.0"))
@@ -208,10 +210,10 @@ def test_refuses_to_write_over_one_of_the_logs(shards: Path) -> None:
     assert "-o a.jsonl is one of the logs to merge" in done.stderr
 
 
-def test_shards_of_different_divisions_are_named(eight: Path) -> None:
+def test_shards_of_different_divisions_are_named(eight_shards: Path) -> None:
     options = ("run", "tile.yaml", "--shard", "2/3", "--log", "third.jsonl")
-    assert dmlconf_here(eight, *options).returncode == 0
-    done = dmlconf_here(eight, "merge", "1.jsonl", "third.jsonl", "-o", "merged.jsonl")
+    assert dmlconf_here(eight_shards, *options).returncode == 0
+    done = dmlconf_here(eight_shards, "merge", "1.jsonl", "third.jsonl", "-o", "merged.jsonl")
     assert done.returncode == 6
     assert "cases are in none of the logs, which divide the plan differently: " in done.stderr
     assert "1.jsonl is shard 1/8, third.jsonl is shard 2/3" in done.stderr

@@ -1,4 +1,4 @@
-"""A local cluster gives processes outside it nothing, and ends in order on an interrupt."""
+"""A local cluster answers no process of another user, and cleans up after an interrupt."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def ports(process: subprocess.Popen[str]) -> set[int]:
 def another_user(script: str, *arguments: str) -> str:
     """Run a script that becomes somebody else, if this process is root, and return what it prints.
 
-    It does so after its imports: Python itself may be where only root can read.
+    The script does so after its imports, since Python itself may lie where only root can read.
     """
     done = subprocess.run(
         [sys.executable, "-c", script.replace("BECOME_NOBODY", BECOME_NOBODY), *arguments],
@@ -124,7 +124,9 @@ def another_user(script: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_another_user_neither_runs_code_nor_reads(cluster: subprocess.Popen[str]) -> None:
+def test_another_user_can_neither_run_code_nor_read_pages_on_a_cluster(
+    cluster: subprocess.Popen[str],
+) -> None:
     listening = [str(port) for port in ports(cluster)]
     assert listening
     assert another_user(CONNECT, *listening) == "tried\n"

@@ -38,7 +38,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
     finish("job")
 
 
-def test_runs_and_judges_the_cases_that_it_is_given(job: Job) -> None:
+def test_a_worker_runs_and_judges_the_cases_of_a_job(job: Job) -> None:
     prepared = prepare(job)
     assert isinstance(prepared, Prepared)
     assert prepared.record["backend"] == prepared.environment.backend == "numpy"
@@ -61,7 +61,7 @@ def test_runs_and_judges_the_cases_that_it_is_given(job: Job) -> None:
         ({"backend": parse("recording:nowhere.dmlrec")}, "nowhere.dmlrec"),
     ],
 )
-def test_refuses_what_it_cannot_run_and_says_why(
+def test_a_worker_refuses_a_job_that_does_not_fit_and_says_why(
     job: Job, change: dict[str, object], reason: str
 ) -> None:
     refusal = prepare(replace(job, **change))  # type: ignore[arg-type]  # One field each.
@@ -69,13 +69,13 @@ def test_refuses_what_it_cannot_run_and_says_why(
     assert reason in refusal.message
 
 
-def test_a_process_that_never_heard_of_the_job_asks_to_be_prepared() -> None:
+def test_a_worker_without_the_job_asks_to_prepare_it_again() -> None:
     refusal = run_cases("another", ["tile/tile/wrong"])
     assert isinstance(refusal, Refusal)
     assert refusal.again
 
 
-def test_another_job_ends_the_one_before(job: Job) -> None:
+def test_a_new_job_replaces_the_previous_one(job: Job) -> None:
     prepare(job)
     prepare(replace(job, identifier="next"))
     refusal = run_cases("job", ["tile/tile/wrong"])
@@ -105,7 +105,7 @@ def test_a_scheduler_needs_dask(tmp_path: Path) -> None:
         (("--scheduler", "local:1", "--dump", "x"), "--dump runs cases on this machine"),
     ],
 )
-def test_refuses_options_that_make_no_sense(
+def test_wrong_options_about_schedulers_are_refused(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     write(tmp_path, MATRIX)

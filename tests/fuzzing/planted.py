@@ -22,7 +22,7 @@ class Finding:
 
     Attributes:
         defect: the defect.
-        cases: the number, from 1, of the failing case among its operator's; None if none failed.
+        cases: how many cases of an operator were made until one failed; None if none failed.
     """
 
     defect: Defect

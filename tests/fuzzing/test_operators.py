@@ -65,7 +65,7 @@ def test_a_case_has_the_identifier_of_its_seed_and_number() -> None:
     assert planned.identifier == valid_case(planned).identifier == "tile/fuzz-5/3"
 
 
-def test_sizes_are_rather_odd_than_powers_of_two() -> None:
+def test_most_sizes_above_1_are_odd() -> None:
     sizes: Counter[int] = Counter()
     for number in range(200):
         desc = fuzzed_desc(operator("ACTIVATION_RELU"), 1, number, Chance(1, number)).desc
@@ -93,7 +93,7 @@ def layouts_of(tensor: TensorDesc) -> list[str]:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", [name for name in operator_names() if operator(name).fields])
-def test_every_documented_part_is_reached(name: str) -> None:
+def test_generated_descs_reach_every_documented_part(name: str) -> None:
     entry = operator(name)
     goals = goals_of(entry)
     descs: set[str] = set()
@@ -102,8 +102,8 @@ def test_every_documented_part_is_reached(name: str) -> None:
         case = valid_case(operator_case(name, 1, number))
         assert not case.violations()
         descs.add(repr(case.desc))
-        dressed = {Part.LAYOUT, Part.FLAG}
-        reached |= {str(g) for g in goals if g.part not in dressed and g.holds(case.desc)}
+        layout_or_flag = {Part.LAYOUT, Part.FLAG}
+        reached |= {str(g) for g in goals if g.part not in layout_or_flag and g.holds(case.desc)}
         for _, field, tensor in tensors_of(entry, case.desc):
             reached |= {f"{Part.FLAG} {field.name} {flag}" for flag in tensor.Flags}
             reached |= {f"{Part.LAYOUT} {field.name} {each}" for each in layouts_of(tensor)}
@@ -121,7 +121,7 @@ def test_a_case_with_a_fused_operator_is_valid(seed: int) -> None:
         assert valid_case(case).identifier == case.identifier
 
 
-def test_outputs_in_place_share_no_buffer() -> None:
+def test_no_two_outputs_in_place_share_a_buffer() -> None:
     pairs = [
         operator_case("ADAM_OPTIMIZER", 41, number).template.data.get("in_place", {})
         for number in range(60)

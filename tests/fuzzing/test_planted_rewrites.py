@@ -1,4 +1,7 @@
-"""`fuzz` plants patterns of rewrites in random graphs, with the rewritten graph as a mutant."""
+"""`dmlconf fuzz --graphs` plants patterns in random graphs that a compiler might rewrite wrongly.
+
+The wrongly rewritten graph is the mutant: a good case tells it from the right graph.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def planted(pattern: CaseTemplate, count: int) -> list[PlannedCase]:
     return [planted_case(OPERATORS, 1, number, 3, [pattern]) for number in range(count)]
 
 
-def test_graphs_hold_the_pattern_among_other_nodes_and_what_a_compiler_makes_of_it(
+def test_a_planted_graph_has_the_pattern_other_nodes_and_the_rewrite(
     pattern: CaseTemplate,
 ) -> None:
     counts, copied, maxima = set(), set(), set()
@@ -76,13 +79,13 @@ def test_graphs_hold_the_pattern_among_other_nodes_and_what_a_compiler_makes_of_
     assert maxima == {6, 7}
 
 
-def test_most_planted_graphs_tell_the_mutant_from_the_graph(pattern: CaseTemplate) -> None:
-    told = 0
+def test_most_planted_graphs_compute_other_values_than_their_mutants(pattern: CaseTemplate) -> None:
+    different = 0
     for case in planted(pattern, 30):
         with np.errstate(all="ignore"):
             right, wrong = evaluate(valid_case(case)), evaluate(rewritten(case))
-        told += any(right[name].tobytes() != wrong[name].tobytes() for name in right)
-    assert 20 <= told <= 30
+        different += any(right[name].tobytes() != wrong[name].tobytes() for name in right)
+    assert 20 <= different <= 30
 
 
 def test_saved_graphs_keep_the_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
@@ -93,7 +96,7 @@ def test_saved_graphs_keep_the_rewrite(pattern: CaseTemplate, tmp_path: Path) ->
     assert {*rewritten(again).graph.by_name} == {*rewritten(case).graph.by_name}
 
 
-def test_every_third_graph_has_a_rewrite_and_the_others_stay_as_they_are(
+def test_about_every_third_graph_has_a_rewrite_and_the_others_are_unchanged(
     pattern: CaseTemplate,
 ) -> None:
     numbers = range(30)
@@ -126,7 +129,7 @@ def test_patterns_of_large_tensors_are_not_planted(tmp_path: Path) -> None:
     assert plantable([template], ("ACTIVATION_RELU", "ELEMENT_WISE_CLIP")) == ()
 
 
-def test_the_suite_has_its_rewrites_in_these_files() -> None:
+def test_rewrite_files_finds_files_of_the_suite() -> None:
     assert {"rewrites-fusion.yaml", "rewrites-quantization.yaml"} <= {
         path.name for path in rewrite_files()
     }

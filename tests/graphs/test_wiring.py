@@ -1,4 +1,4 @@
-"""Mistakes in a graph's wiring are found, each by its rule, and constraints that nodes break."""
+"""`graph_problems` names the rules that a graph's wiring breaks, and constraints of its nodes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_right_graph_has_no_problems(right: Graph) -> None:
     assert rules(right) == []
 
 
-def test_finds_nodes_tensors_and_ends_that_are_not_there(right: Graph) -> None:
+def test_finds_edges_whose_ends_do_not_exist(right: Graph) -> None:
     for edges in (
         {"input_edges": (*right.input_edges, InputEdge("nothing", "relu", "InputTensor"))},
         {"output_edges": (OutputEdge("nothing", "OutputTensor", "y"),)},
@@ -52,7 +52,7 @@ def test_finds_nodes_tensors_and_ends_that_are_not_there(right: Graph) -> None:
     assert fault.message == "the node relu has no input OtherTensor"
 
 
-def test_finds_an_input_that_nothing_feeds_and_one_that_two_feed(right: Graph) -> None:
+def test_finds_an_input_that_nothing_feeds_and_one_that_two_edges_feed(right: Graph) -> None:
     assert rules(replace(right, input_edges=right.input_edges[:1])) == ["required-input"]
     twice = (*right.input_edges, InputEdge("x", "relu", "InputTensor"))
     assert "single-source" in rules(replace(right, input_edges=twice))
@@ -72,7 +72,7 @@ def test_finds_a_node_that_feeds_nothing(right: Graph) -> None:
     assert rules(graph) == ["node-feeds-something"]
 
 
-def test_both_ends_of_an_edge_have_as_many_bytes_and_one_data_type(right: Graph) -> None:
+def test_both_ends_of_an_edge_need_equal_bytes_and_one_data_type(right: Graph) -> None:
     other_sizes = with_input(right, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 1, 5)))
     assert "edge-size" in rules(other_sizes)
     other_type = with_input(right, "relu", "InputTensor", replace(ROW, DataType=DataType.INT32))
@@ -81,7 +81,7 @@ def test_both_ends_of_an_edge_have_as_many_bytes_and_one_data_type(right: Graph)
     assert "edge-size" not in rules(with_input(right, "relu", "InputTensor", seen_twice))
 
 
-def test_owned_tensors_are_fed_by_graph_inputs_in_all_consumers(right: Graph) -> None:
+def test_owned_tensors_need_graph_inputs_that_all_consumers_own(right: Graph) -> None:
     owned = replace(ROW, Flags=("OWNED_BY_DML",))
     assert rules(with_input(right, "relu", "InputTensor", owned)) == ["owned-by-graph-input"]
     assert rules(with_input(right, "double", "ATensor", owned)) == ["owned-by-all-consumers"]
@@ -89,7 +89,7 @@ def test_owned_tensors_are_fed_by_graph_inputs_in_all_consumers(right: Graph) ->
     assert rules(both) == []
 
 
-def test_an_output_has_one_source_and_a_graph_has_an_output(right: Graph) -> None:
+def test_an_output_needs_one_source_and_a_graph_needs_an_output(right: Graph) -> None:
     twice = (*right.output_edges, OutputEdge("double", "OutputTensor", "y"))
     assert rules(replace(right, output_edges=twice)) == ["single-output-source"]
     none = replace(right, outputs={}, output_edges=())
