@@ -57,7 +57,7 @@ ALONE: Final = {"__main__": "cli", "__init__": ""}
 """Modules beside the packages, each with the only package that it imports."""
 
 LONGEST_MODULE: Final = 600
-"""Lines of a module at most."""
+"""The most lines of a module."""
 
 MODULES: Final = sorted(
     path for path in PACKAGE.rglob("*.py") if "bundled" not in path.relative_to(PACKAGE).parts
@@ -108,7 +108,7 @@ def imported_parts(path: Path) -> set[str]:
 
 
 @for_each(MODULES, name=module_name)
-def test_imports_from_the_left_only(path: Path) -> None:
+def test_a_module_imports_only_from_packages_to_the_left(path: Path) -> None:
     here = part(path)
     actual = imported_parts(path) - {here}
     if here in ALONE:
@@ -119,7 +119,7 @@ def test_imports_from_the_left_only(path: Path) -> None:
 
 
 def circle(imports: Mapping[str, set[str]]) -> list[str]:
-    """Return modules each of which imports the next, and the last the first, if there are such.
+    """Return modules that import one another in a circle; an empty list if there are none.
 
     Args:
         imports: the modules that each module imports.
@@ -157,15 +157,15 @@ def test_cached_figures_depend_on_all_modules_that_judge() -> None:
 
 
 MOST_MODULES: Final = 20
-"""Modules of a folder."""
+"""The most modules of a folder."""
 
 
-def test_no_folder_holds_more_than_a_reader_takes_in() -> None:
+def test_no_folder_has_more_than_20_modules() -> None:
     folders = Counter(path.parent for path in MODULES)
     assert {path.name for path, count in folders.items() if count > MOST_MODULES} == set()
 
 
-def test_imports_are_seen_wherever_they_stand() -> None:
+def test_the_checks_of_imports_see_those_inside_functions() -> None:
     # Tests of imports prove nothing unless they see those inside functions and of `__main__`.
     source = PACKAGE / "cli" / "common" / "exit_codes.py"
     assert {"documents", "backends"} <= imported_parts(source)
@@ -185,7 +185,7 @@ PERMITTED: Final = ("_error_scale", "_interval", "_candidates")
 
 
 @for_each([path for path in MODULES if part(path) == "reference"], name=module_name)
-def test_the_reference_computes_nothing_but_what_is_right(path: Path) -> None:
+def test_the_reference_has_no_functions_of_what_is_permitted(path: Path) -> None:
     names = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)]
     assert not [name for name in names if name.endswith(PERMITTED)]
     taken = imported_parts(path) & {"precision", "permitted"}
@@ -268,7 +268,7 @@ def test_every_part_has_a_layer() -> None:
 
 
 @for_each(MODULES, name=module_name)
-def test_module_is_no_longer_than_a_reader_bears(path: Path) -> None:
+def test_no_module_has_more_than_600_lines(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= LONGEST_MODULE
 
 
@@ -278,7 +278,7 @@ def has_definitions(path: Path) -> bool:
 
 
 @for_each([p for p in MODULES if not p.name.startswith("_")], name=module_name)
-def test_all_lists_what_is_public(path: Path) -> None:
+def test_all_lists_every_public_definition(path: Path) -> None:
     if not has_definitions(path) or lacks_an_extra(path):
         return
     module = importlib.import_module(module_name(path))
@@ -313,7 +313,7 @@ def lacks_an_extra(path: Path) -> bool:
 
 
 @for_each(MODULES, name=module_name)
-def test_every_module_says_what_it_is_for(path: Path) -> None:
+def test_every_module_has_a_docstring(path: Path) -> None:
     assert ast.get_docstring(tree_of(path))
 
 
@@ -364,7 +364,7 @@ def test_importing_has_no_output() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_bundled_directories_are_there() -> None:
+def test_the_bundled_suite_and_its_schemas_exist() -> None:
     assert (schemas_directory() / "case.schema.json").is_file()
     assert any(cases_directory().rglob("*.yaml"))
 
@@ -374,7 +374,7 @@ RUNNING: Final = {"dmlconf.engine.session", "dmlconf.judging", "dmlconf.verdicts
 
 
 @for_each(("list", "show"))
-def test_commands_that_run_nothing_import_nothing_that_runs(command: str) -> None:
+def test_list_and_show_do_not_import_what_only_runs_need(command: str) -> None:
     table = "dmlconf.cli.common.command_table"
     loaded = modules_after(f"from {table} import command_module; command_module({command!r})")
     assert not RUNNING & loaded

@@ -7,7 +7,7 @@ import pytest
 from tests.each import for_each
 
 
-def test_a_test_of_all_items_names_each_that_does_not_hold() -> None:
+def test_a_test_of_many_items_names_each_item_that_fails() -> None:
     @for_each([2, 3, 4, 5], name=lambda number: f"number {number}")
     def even(number: int) -> None:
         assert number % 2 == 0, "odd"
@@ -20,7 +20,7 @@ def test_a_test_of_all_items_names_each_that_does_not_hold() -> None:
     assert named == ["number 3: odd", "number 5: odd"]
 
 
-def test_a_test_of_no_item_fails() -> None:
+def test_a_test_without_items_fails() -> None:
     @for_each(())
     def anything(_: object) -> None:
         pass

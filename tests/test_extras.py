@@ -11,11 +11,13 @@ from dmlconf.extras import install_command_from
 
 
 def origin(place: Path, **rest: object) -> str:
-    """Return the record in which pip keeps from where it installed a package."""
+    """Return the record in which pip keeps the source of an installed package."""
     return json.dumps({"url": place.as_uri(), **rest})
 
 
-def test_a_checkout_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_names_the_checkout_that_dmlconf_came_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checkout = tmp_path / "with spaces"
     checkout.mkdir()
     record = origin(checkout, dir_info={})
@@ -26,7 +28,7 @@ def test_a_checkout_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert install_command_from(record, "certify") == "pip install '.[certify]'"
 
 
-def test_a_wheel_is_named(tmp_path: Path) -> None:
+def test_the_command_names_the_wheel_that_dmlconf_came_from(tmp_path: Path) -> None:
     wheel = tmp_path / "dmlconf-0.2.0-py3-none-any.whl"
     wheel.touch()
     record = origin(wheel, archive_info={"hash": "sha256=0"})

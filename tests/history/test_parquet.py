@@ -18,7 +18,7 @@ from tests.history.test_answers import fill, history_of, rows
 A, B = "tile/matrix/a", "gemm/documented/b"
 
 
-def test_a_history_comes_back_as_it_went(database: str, tmp_path: Path) -> None:
+def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_path: Path) -> None:
     nights = [
         night(n, [verdict(A, fails=n % 4 == 2, message="ä\n\x1b"), verdict(B)], driver=f"{n // 3}")
         for n in range(9)
@@ -52,7 +52,7 @@ def test_a_history_comes_back_as_it_went(database: str, tmp_path: Path) -> None:
         ("suite", {"id": [1], "digest": ["x"], "newer": [1]}, r"has other columns"),
     ],
 )
-def test_other_files_are_refused_by_name(
+def test_files_that_are_no_tables_of_a_history_are_refused_by_name(
     tmp_path: Path, name: str, content: object, message: str
 ) -> None:
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"

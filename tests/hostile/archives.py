@@ -32,7 +32,7 @@ def changed_lines(
 
 
 def restated_member(forgery: Forgery, changed: bytes, name: str) -> bytes:
-    """Pack a certificate with a changed member, its right digests and the old signature."""
+    """Pack a certificate with a changed member, digests that fit it, and the old signature."""
     return forgery.content(None, {**forgery.members(), name: changed})
 
 

@@ -1,4 +1,7 @@
-"""Kinds of file at which the child process hangs, crashes and so on: `trial` must notice each."""
+"""Pretended kinds of file at which the child process hangs or fails on purpose.
+
+`tests.hostile.trial` must notice each of these failures.
+"""
 
 from __future__ import annotations
 
@@ -43,4 +46,4 @@ _FEEDS: Final[Mapping[str, Callable[[Random, Path, Path], str]]] = {
 }
 
 CANARIES: Final = {name: Subject(".txt", _mutant, feed) for name, feed in _FEEDS.items()}
-"""These kinds of file, by what happens."""
+"""The pretended kinds of file, by what happens to the child process."""

@@ -1,7 +1,7 @@
 """Feed mutants to dmlconf: `python -m tests.hostile.child KIND FOLDER FIRST COUNT`.
 
-It writes a line to standard output before it makes a mutant and before it feeds one, so that the
-process that watches (`tests.hostile.trial`) knows at which mutant this one died or hung.
+This process writes a line to standard output before it makes a mutant and before it feeds one.
+The process that watches (`tests.hostile.trial`) so knows at which mutant this one died or hung.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(kind: str, folder: Path, first: int, count: int) -> None:
 
 
 def _meet(kind: str, seed: int, folder: Path) -> str:
-    """Make a mutant and feed it; return what is wrong, and keep its file where something is."""
+    """Make a mutant and feed it; return what is wrong, if anything, and then keep its file."""
     subject, random = {**SUBJECTS, **CANARIES}[kind], Random(f"{kind}:{seed}")
     mutant = subject.mutant(random)
     folder.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
 """Kill a run or one of its workers at a random moment, and check what must hold afterwards.
 
-The backend notes cases whose outcomes it has handed over (`tests.engine.witness`), so these
-outcomes are known to have been reached before the signal.
+The backend (`tests.engine.witness`) writes down each case whose outcome it has handed over, so it
+is known which outcomes were there before the signal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VICTIMS: Final = {
 _WORKERS: Final = 2
 _CASES: Final = 192
 _START_SECONDS: Final = 2.0
-"""A fifth of the kills come within so many seconds of the start, mostly before the log begins."""
+"""A fifth of the kills come within this time of the start, mostly before the log begins."""
 _RUN_SECONDS: Final = 1.5
 """On an idle machine most runs end sooner than this after the first line of their log."""
 
@@ -50,7 +50,7 @@ _CASE: Final = f"""
 operator: TILE
 cases:
   - name: quick
-    note: But for each fiftieth, which takes 0.3 seconds.
+    note: Every fiftieth case takes 0.3 seconds.
     matrix: {{Number: "=range({_CASES})"}}
     desc:
       InputTensor:
@@ -74,11 +74,11 @@ class Kill:
 
 
 def kill(seed: int, folder: Path) -> Kill:
-    """Start a run, kill it or a worker at a random moment, and look at what is left.
+    """Start a run, kill it or a worker at a random moment, and check what is left.
 
     Args:
         seed: decides on the victim and the moment.
-        folder: where the run is; it is made.
+        folder: the folder of the run, which this function makes.
     """
     random = Random(seed)
     who, number = VICTIMS[list(VICTIMS)[seed % len(VICTIMS)]]
@@ -141,7 +141,7 @@ def kill(seed: int, folder: Path) -> Kill:
 
 
 def _judged(log: Path) -> set[str]:
-    """Return the cases that a log has a verdict on, other than that they were not run."""
+    """Return the cases on which a log has a verdict other than `not run`."""
     records = map(_record, whole_lines(log))
     return {
         record["case"].replace(" ", "")
@@ -176,7 +176,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
             allowed = {Status.PASSED, Status.NOT_RUN, Status.BROKEN}
             yield from (f"{v.case} is {v.status}" for v in verdicts if v.status not in allowed)
     if code != -signal.SIGKILL and b"Traceback" in (folder / "err").read_bytes():
-        # (A worker whose parent dies while it starts says so, before dmlconf's code runs there.)
+        # A worker whose parent dies while the worker starts prints a traceback of Python's own.
         yield f"a traceback: {(folder / 'err').read_text('utf-8')[-2000:]}"
     _start_again(folder)
     if rest := sorted(path.name for path in (folder / "temporary").iterdir()):
@@ -195,7 +195,7 @@ def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterat
         yield f"{len(log.verdicts)} of {_CASES} verdicts, complete: {log.complete}"
     broken = [verdict for verdict in log.verdicts if verdict.status is Status.BROKEN]
     if len(broken) > killed:
-        yield f"broken: {[_told(verdict) for verdict in broken]}"
+        yield f"broken: {[_described(verdict) for verdict in broken]}"
     if code != bool(broken):
         yield f"exit {code} with {len(broken)} broken"
 
@@ -214,7 +214,7 @@ def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
         yield "the log lacks its footer"
 
 
-def _told(verdict: Verdict) -> str:
+def _described(verdict: Verdict) -> str:
     return f"{verdict.case}: {verdict.reason.message if verdict.reason else ''}"
 
 

@@ -152,7 +152,7 @@ def mutated_value(random: Random, data: Any, times: int) -> Any:
 
 
 def places_of(root: Any) -> list[tuple[Any, Any]]:
-    """Return each container in JSON-like data with each of its keys, or at least 5,000 of these."""
+    """Return each container in JSON-like data with each of its keys; stop after 5,000 of these."""
     places: list[tuple[Any, Any]] = []
     waiting = [root]
     while waiting and len(places) < 5_000:
@@ -203,7 +203,7 @@ def _odd_text(random: Random, container: Any, key: Any) -> None:
 
 
 def _scale(random: Random, container: Any, key: Any) -> None:
-    """Multiply a number or one of a list, perhaps off by one; leave others to `_change_text`."""
+    """Multiply a number, or one in a list, and perhaps add or subtract 1; change other values."""
     value = container[key]
     if isinstance(value, list) and value:
         places = [i for i, item in enumerate(value) if type(item) in (int, float)]

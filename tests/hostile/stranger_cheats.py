@@ -1,6 +1,6 @@
 """Ways in which a stranger, who lacks the vendor's key, cheats with certificates.
 
-Each certificate must be refused or not hold, unless its content is to the bit what was signed.
+Each certificate must be refused or must not hold, unless its content is exactly what was signed.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _deep_json(random: Random, content: bytes) -> bytes:
 
 
 def _many_keys(random: Random, content: bytes) -> bytes:
-    """Replace the signer's key by thousands of keys, or of first lines of keys that never end."""
+    """Replace the signer's key by thousands of keys, or of first lines of unfinished keys."""
     members = forging.members(content)
     pem = members["signers.pem"]
     line = pem[: pem.index(b"\n") + 1]
@@ -301,4 +301,4 @@ STRANGER: Final[Mapping[str, Callable[[Random, bytes], bytes]]] = {
     "deep or long JSON": _deep_json,
     "keys without end": _many_keys,
 }
-"""What somebody can do who lacks the vendor's key, by name."""
+"""What a stranger, who lacks the vendor's key, can do, by name."""

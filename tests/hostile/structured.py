@@ -1,4 +1,4 @@
-"""Kinds of file whose mutants are mostly well-formed, but too deep, too long or of wrong types."""
+"""Kinds of file whose mutants are mostly well-formed, but too deep, too long or wrongly typed."""
 
 from __future__ import annotations
 
@@ -285,4 +285,4 @@ STRUCTURED: Final = {
     "list": Subject(".list", _list_mutant, _feed_list),
     "array": Subject(".npy", _array_mutant, _feed_array),
 }
-"""These kinds of file, by name."""
+"""The kinds of file of this module, by name."""

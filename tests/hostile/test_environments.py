@@ -1,4 +1,4 @@
-"""In odd environments dmlconf has documented exit codes and no traceback; slow readers get all."""
+"""In unusual environments dmlconf ends with a documented exit code and without a traceback."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SITUATIONS: dict[str, tuple[str, set[int]]] = {
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
+def test_an_unusual_environment_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
     command, codes = SITUATIONS[name]
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     done = subprocess.run(
@@ -78,7 +78,7 @@ def test_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
         assert read_log(tmp_path / "run.jsonl").complete
 
 
-def test_a_reader_that_is_slow_gets_all_of_a_large_report(tmp_path: Path) -> None:
+def test_a_slow_reader_gets_all_of_a_large_report(tmp_path: Path) -> None:
     import fcntl
 
     reading, writing = os.pipe()

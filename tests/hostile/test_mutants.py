@@ -1,6 +1,7 @@
-"""No mutant brings dmlconf down; trials notice one that does, and campaigns go on after a stop.
+"""Mutants, which are files with random changes, make dmlconf neither crash nor hang.
 
-`python -m tests.hostile mutants --count N` tries more of them than this sample.
+Trials notice a mutant that does, and campaigns of trials continue after a stop.
+`python -m tests.hostile mutants --count N` tries more mutants than the sample of these tests.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)
-def test_no_mutant_brings_dmlconf_down(tmp_path: Path, kind: str) -> None:
+def test_no_mutant_makes_dmlconf_crash_or_hang(tmp_path: Path, kind: str) -> None:
     assert "\n".join(map(str, trial(kind, tmp_path, 1, SLOW_SAMPLES.get(kind, SAMPLE)))) == ""
 
 
@@ -58,7 +59,7 @@ def test_a_seed_makes_the_same_mutant_again(monkeypatch: pytest.MonkeyPatch) -> 
                 assert subject.mutant(Random(f"{kind}:{seed}")).content == first
 
 
-def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+def test_a_campaign_continues_where_it_was_stopped(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.hostile", "campaign", "--folder", str(tmp_path)]
     root = Path(__file__).resolve().parents[2]
 

@@ -20,13 +20,13 @@ __all__ = ["REPORTED", "VENDOR_CHEATS"]
 
 
 def _two_outputs(random: Random, forgery: Forgery) -> None:
-    """Swap the outputs of two cases, which are not alike."""
+    """Swap the outputs of two cases whose outputs differ."""
     line, other = random.sample(_with_outputs(forgery), 2)
     line["outputs"], other["outputs"] = other["outputs"], line["outputs"]
 
 
 def _with_outputs(forgery: Forgery) -> list[dict[str, dict[str, object]]]:
-    """Return the lines of cases with outputs that are not alike."""
+    """Return the lines of cases with outputs, one line for each different set of outputs."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     return list({json.dumps(line["outputs"], sort_keys=True): line for line in lines}.values())
 
@@ -115,7 +115,7 @@ def _digest_shared(random: Random, forgery: Forgery) -> None:
 
 
 def _plain(forgery: Forgery) -> list[Any]:
-    """Return the lines of cases whose outputs are there as a whole."""
+    """Return the lines of cases whose outputs are stored completely."""
     lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
     return [line for line in lines if "sample" not in line["outputs"]["OutputTensor"]]
 
@@ -242,7 +242,7 @@ def _other_inputs(random: Random, forgery: Forgery) -> None:
 
 
 def _other_environment(random: Random, forgery: Forgery) -> None:
-    """Change what is said of the environment or the run, in one place or in two."""
+    """Change statements about the environment or the run, in one place or in two."""
     environment = forgery.predicate["environment"]
     choice = random.randrange(8)
     if choice == 0:
@@ -444,11 +444,11 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "another backend": _other_backend,
     "a deep environment": _deep_environment,
 }
-"""What a vendor can do, and sign."""
+"""What a vendor, who has a key, can do and sign, by name."""
 
 
 def _odd_dates(random: Random, forgery: Forgery) -> None:
-    """Date the run before there were such devices; it may last decades."""
+    """Date the run before such devices existed, with a length of up to 25 years."""
     began = datetime(random.choice((1970, 1999)), 1, 1, tzinfo=UTC)
     lasted = timedelta(days=random.choice((1, 365, 9000)))
     forgery.log[0]["started"] = began.isoformat()
@@ -458,4 +458,4 @@ def _odd_dates(random: Random, forgery: Forgery) -> None:
 REPORTED: Final[Mapping[str, tuple[Callable[[Random, Forgery], None], str]]] = {
     "odd dates": (_odd_dates, "the run ended on "),
 }
-"""What no verifier can refute, each with the note that the report must then have."""
+"""Cheats that no verifier can prove, each with the note that the report must have."""

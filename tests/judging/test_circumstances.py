@@ -1,4 +1,7 @@
-"""Which circumstance a failure is blamed on, if any, and which ones are not exercised."""
+"""A failure under circumstances is blamed on the right circumstance, or on none.
+
+Circumstances are ways to run a case again, such as with other buffers (docs/circumstances.md).
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ class WritesBesideWhenOffset(Right):
 
 
 class WrongForOtherData(Right):
-    """Wrong for data that only later dispatches have, in plain runs too."""
+    """Wrong for other inputs than those of the case, in plain runs too."""
 
     def run(self, cases: Any) -> Iterator[Any]:
         """Yield what the reference computes, negated for cases with other inputs."""
@@ -99,15 +102,15 @@ class RaisesWhenOwned(Right):
         return super().exercise(case, circumstance)
 
 
-class MuteError(Exception):
+class TextlessError(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")
 
 
-class MuteWhenOwned(Right):
+class RaisesTextlessWhenOwned(Right):
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
         if circumstance is Circumstance.OWNED:
-            raise MuteError
+            raise TextlessError
         return super().exercise(case, circumstance)
 
 
@@ -146,13 +149,13 @@ def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
     return verdict
 
 
-def test_what_is_right_under_all_circumstances_passes(tmp_path: Path) -> None:
+def test_a_case_that_is_right_under_all_circumstances_passes(tmp_path: Path) -> None:
     verdict = run(tmp_path, Right())
     assert (verdict.status, verdict.circumstance) == (Status.PASSED, None)
     assert verdict.judgement.circumstances == dict.fromkeys(ALL, "passed")
 
 
-def test_a_circumstance_is_blamed_where_a_plain_run_with_the_same_inputs_is_right(
+def test_a_circumstance_is_blamed_if_a_plain_run_with_the_same_inputs_is_right(
     tmp_path: Path,
 ) -> None:
     verdict = run(tmp_path, WrongWhenRebound())
@@ -164,7 +167,7 @@ def test_a_circumstance_is_blamed_where_a_plain_run_with_the_same_inputs_is_righ
     assert verdict.reason.differences
 
 
-def test_no_circumstance_is_blamed_for_what_is_wrong_plainly_with_other_inputs(
+def test_no_circumstance_is_blamed_if_a_plain_run_with_other_inputs_is_wrong(
     tmp_path: Path,
 ) -> None:
     verdict = run(tmp_path, WrongForOtherData())
@@ -173,7 +176,7 @@ def test_no_circumstance_is_blamed_for_what_is_wrong_plainly_with_other_inputs(
     assert verdict.reason.message.startswith("with other inputs (1), plainly too: ")
 
 
-def test_what_excuses_a_plain_run_with_other_inputs_is_asked_with_these_inputs(
+def test_an_excuse_of_a_plain_run_with_other_inputs_is_not_one_of_the_circumstance(
     tmp_path: Path,
 ) -> None:
     """The known fault negates the sum; under the circumstance the outputs are stale instead."""
@@ -217,7 +220,7 @@ def test_a_fault_under_a_circumstance_fails_though_the_values_are_right(tmp_path
         (None, None),
     ],
 )
-def test_of_shared_buffers_only_those_of_the_case_s_tensors_are_taken_from_a_backend(
+def test_shared_buffers_that_a_backend_states_must_be_of_tensors_of_the_case(
     stated: dict[str, str] | None, taken: dict[str, str] | None, tmp_path: Path
 ) -> None:
     class Sharing(Right):
@@ -240,10 +243,10 @@ def test_a_backend_that_raises_under_a_circumstance_is_broken_there(tmp_path: Pa
 
 
 def test_an_exception_without_a_text_breaks_only_the_circumstance(tmp_path: Path) -> None:
-    verdict = run(tmp_path, MuteWhenOwned())
+    verdict = run(tmp_path, RaisesTextlessWhenOwned())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
     assert verdict.reason is not None
-    assert "MuteError: an exception whose text raises another one" in verdict.reason.message
+    assert "TextlessError: an exception whose text raises another one" in verdict.reason.message
 
 
 def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> None:
@@ -251,7 +254,7 @@ def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> No
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "repeated")
 
 
-def test_a_circumstance_that_does_not_concern_a_case_says_so(tmp_path: Path) -> None:
+def test_a_circumstance_that_does_not_concern_a_case_is_not_applicable(tmp_path: Path) -> None:
     verdict = run(tmp_path, NeverOffset())
     assert verdict.status is Status.PASSED
     assert verdict.judgement.circumstances["offset"] == "not applicable"
@@ -275,7 +278,7 @@ class Slow(Right):
         ((5.0, 2.0), "not applicable", "not applicable"),
     ],
 )
-def test_what_would_take_too_long_is_not_exercised_but_compiling_does_not_count(
+def test_circumstances_that_would_take_too_long_are_not_applicable(
     tmp_path: Path, dispatch_seconds: tuple[float, ...], repeated: str, long: str
 ) -> None:
     verdict = run(tmp_path, Slow(*dispatch_seconds))
@@ -283,7 +286,7 @@ def test_what_would_take_too_long_is_not_exercised_but_compiling_does_not_count(
     assert verdict.judgement.circumstances["long"] == long
 
 
-def test_one_case_under_one_circumstance(tmp_path: Path) -> None:
+def test_a_case_can_run_under_one_chosen_circumstance(tmp_path: Path) -> None:
     (tmp_path / "add.yaml").write_text(SUM, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     case = valid_case(planned)

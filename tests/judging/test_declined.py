@@ -1,4 +1,4 @@
-"""A case that a backend cannot express neither passes nor fails, and is counted apart."""
+"""A case that a backend cannot express (`Declined`) neither passes nor fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HALF = "faulty:declines,on=example-1"
 GATHER = ("--operator", "GATHER", "--tag", "documented")
 
 
-def test_a_run_of_declined_cases_alone_has_exit_code_7(tmp_path: Path) -> None:
+def test_a_run_in_which_all_cases_are_declined_has_exit_code_7(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", *GATHER, "-b", "faulty:declines")
     assert done.returncode == 7, done.stdout
     assert "the backend has no counterpart of this operator: GATHER" in done.stdout
@@ -42,8 +42,8 @@ def test_declined_cases_beside_passes_fail_a_run_only_on_request(
     assert declined
     assert {v.reason.kind for v in declined if v.reason} == {ReasonKind.NOT_EXPRESSIBLE}
     report = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    of = len(report["verdicts"])
-    assert report["declined"] == {"GATHER": {"cases": len(declined), "of": of}}
+    total = len(report["verdicts"])
+    assert report["declined"] == {"GATHER": {"cases": len(declined), "of": total}}
 
 
 def test_compare_reports_a_declined_case_as_another_status(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The cache of figures keeps the newest records that fit into the entry of a group of cases."""
+"""`FigureCache` keeps the newest records that fit into the stored entry of a group of cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONG = "x" * (LARGEST_ENTRY // 10)
 
 
 def saved(folder: Path, *keys: str) -> None:
-    """Save one long record of a group for each key, at once."""
+    """Save one long record for each key, all in the same group."""
     cache = FigureCache(Store(folder))
     cache.unsaved += [CachedRecord("tile/tile/boundary", "figures", key, LONG) for key in keys]
     cache.close()

@@ -107,7 +107,7 @@ def test_without_an_independent_expectation_a_case_is_unchecked(tmp_path: Path) 
     assert status_and_kind(verdict) == (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION)
 
 
-def test_the_reference_judges_what_the_case_leaves_open(tmp_path: Path) -> None:
+def test_the_reference_judges_a_case_that_states_no_outputs(tmp_path: Path) -> None:
     right = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), run_case)
     wrong = judge(case(tmp_path, "unstated"), outputs(0, 0, 0, 0), run_case)
     assert status_and_kind(right) == (Status.PASSED, None)
@@ -122,7 +122,7 @@ def test_an_expected_rejection_passes(tmp_path: Path) -> None:
     assert judge(invalid, unnamed, no_expectation).status is Status.PASSED
 
 
-def test_accepting_what_is_invalid_fails(tmp_path: Path) -> None:
+def test_accepting_an_invalid_desc_fails(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "invalid"), outputs(0), no_expectation)
     assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
 
@@ -139,13 +139,13 @@ def test_another_rejection_than_expected_fails(tmp_path: Path, rejection: Reject
     assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.WRONG_REJECTION)
 
 
-def test_rejecting_what_is_documented_fails(tmp_path: Path) -> None:
+def test_rejecting_a_documented_desc_fails(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
     verdict = judge(case(tmp_path, "stated"), rejection, no_expectation)
     assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.REJECTED_SUPPORTED)
 
 
-def test_rejecting_what_no_table_lists_is_unsupported(tmp_path: Path) -> None:
+def test_rejecting_a_desc_that_no_table_lists_is_unsupported(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
     verdict = judge(case(tmp_path, "undocumented"), rejection, no_expectation)
     assert status_and_kind(verdict) == (Status.UNSUPPORTED, ReasonKind.NOT_DOCUMENTED)
@@ -161,7 +161,7 @@ def test_breakdowns_are_broken(tmp_path: Path, kind: BreakdownKind) -> None:
     assert verdict.reason.diagnostics == "last words"
 
 
-def test_declines_what_needs_a_higher_level_or_another_type(tmp_path: Path) -> None:
+def test_a_case_that_needs_a_higher_level_or_a_missing_type_is_unsupported(tmp_path: Path) -> None:
     everything = Capabilities(FeatureLevel(6, 4), frozenset(DataType))
     old = Capabilities(FeatureLevel(1, 0), frozenset(DataType))
     no_floats = Capabilities(FeatureLevel(6, 4), frozenset({DataType.INT32}))
@@ -178,7 +178,7 @@ def test_declines_what_needs_a_higher_level_or_another_type(tmp_path: Path) -> N
     assert by_type.message == "the backend lacks FLOAT32"
 
 
-def test_accepting_an_invalid_case_makes_no_tensors(tmp_path: Path) -> None:
+def test_the_faulty_backend_returns_no_arrays_for_an_invalid_case(tmp_path: Path) -> None:
     (outcome,) = create(parse("faulty:zeros")).run([case(tmp_path, "invalid")])
     assert isinstance(outcome, Outputs)
     assert not outcome.arrays
@@ -231,7 +231,7 @@ def test_an_output_without_independent_values_is_named(tmp_path: Path) -> None:
     assert verdict.judgement.unchecked_outputs == ("OutputIndexTensor",)
 
 
-def test_the_log_keeps_what_is_known_of_each_output(tmp_path: Path) -> None:
+def test_the_log_keeps_the_source_of_expected_values_of_each_output(tmp_path: Path) -> None:
     for against in (no_expectation, run_case):
         verdict = one_of_two(tmp_path, against)
         log = tmp_path / "run.jsonl"
@@ -254,7 +254,9 @@ cases:
 """
 
 
-def test_a_right_result_far_from_devices_passes_with_a_figure_of_its_own(tmp_path: Path) -> None:
+def test_a_permitted_result_far_from_those_of_devices_passes_with_its_own_figure(
+    tmp_path: Path,
+) -> None:
     (planned,) = load_suite([write(tmp_path, SINE, "sine.yaml")]).plan()
     case = build(planned)
     right = np.sin(np.array([1, 0.5])).astype(np.float32)

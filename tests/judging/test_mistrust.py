@@ -1,4 +1,4 @@
-"""Zeros and copies of an input fail where only the width of a rule permits them."""
+"""Outputs of zeros, and copies of an input, fail if only a wide tolerance permits them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ cases:
 """
 
 
-def test_zeros_that_a_wide_rule_passes_are_no_pass(tmp_path: Path) -> None:
+def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
     file = tmp_path / "sines.yaml"
     file.write_text(SINES, encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -64,12 +64,12 @@ def test_zeros_that_a_wide_rule_passes_are_no_pass(tmp_path: Path) -> None:
     assert verdict.reason.kind is ReasonKind.ALL_ZEROS
 
 
-def test_zeros_are_right_where_rounding_may_have_cancelled_all(tmp_path: Path) -> None:
+def test_zeros_pass_if_terms_of_a_sum_may_cancel_by_rounding(tmp_path: Path) -> None:
     case = sums(tmp_path, [100.5] * 500 + [-100.5] * 500 + [0.07])
     assert judged(case, np.zeros((1, 1, 8, 1), np.float16)).status is Status.PASSED
 
 
-def test_an_output_that_copies_an_input_is_no_pass(tmp_path: Path) -> None:
+def test_a_copy_of_the_input_that_only_a_wide_tolerance_permits_fails(tmp_path: Path) -> None:
     file = tmp_path / "tanh.yaml"
     file.write_text(
         """
@@ -93,7 +93,7 @@ cases:
     assert judged(case, right.arrays["OutputTensor"]).status is Status.PASSED
 
 
-def test_a_copy_is_no_suspicion_where_any_result_is_right(tmp_path: Path) -> None:
+def test_a_copy_of_an_input_does_not_fail_if_any_result_is_right(tmp_path: Path) -> None:
     file = tmp_path / "powers.yaml"
     file.write_text(
         """
@@ -120,7 +120,7 @@ cases:
     assert verdict.status is Status.UNCHECKED
 
 
-def test_zeros_are_right_where_the_formula_loses_such_small_results(tmp_path: Path) -> None:
+def test_zeros_pass_if_the_formula_loses_such_small_results(tmp_path: Path) -> None:
     file = tmp_path / "tanh.yaml"
     file.write_text(
         """
@@ -148,7 +148,7 @@ cases:
 """
 
 
-def test_zeros_are_right_where_they_are_a_candidate(tmp_path: Path) -> None:
+def test_zeros_pass_if_0_is_one_of_the_permitted_candidates(tmp_path: Path) -> None:
     for value, right in ((256, True), (257, False), (7, False)):
         file = tmp_path / f"casts-{value}.yaml"
         file.write_text(CASTS.format(value=value), encoding="utf-8")
@@ -169,7 +169,7 @@ cases:
 """
 
 
-def test_zeros_along_reduced_axes_are_judged(tmp_path: Path) -> None:
+def test_zeros_pass_if_a_product_underflows(tmp_path: Path) -> None:
     file = tmp_path / "products.yaml"
     file.write_text(PRODUCTS, encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -189,7 +189,7 @@ cases:
 """
 
 
-def test_zeros_are_right_where_another_right_output_has_them(tmp_path: Path) -> None:
+def test_zeros_pass_if_another_permitted_output_is_zero(tmp_path: Path) -> None:
     """Squares that overflow make a norm of infinity; divided by it, everything is 0."""
     file = tmp_path / "norms.yaml"
     file.write_text(NORMS, encoding="utf-8")
@@ -197,7 +197,7 @@ def test_zeros_are_right_where_another_right_output_has_them(tmp_path: Path) -> 
     assert judged(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED
 
 
-def test_zeros_are_right_of_matrices_with_fewer_dimensions_than_their_scales(
+def test_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "matrices.yaml"

@@ -1,4 +1,7 @@
-"""Outputs recorded as a digest and a sample: what they are compared with, as a whole or in part."""
+"""A large output is recorded as a digest of all elements and a sample of some.
+
+An output with the same digest is compared as a whole; another one at the sample's elements.
+"""
 
 from __future__ import annotations
 
@@ -120,14 +123,16 @@ def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
     assert not outcome.samples
 
 
-def test_the_same_bits_are_compared_as_a_whole(tmp_path: Path, case: Case) -> None:
+def test_an_output_with_the_recorded_digest_is_compared_as_a_whole(
+    tmp_path: Path, case: Case
+) -> None:
     passed = verdict(tmp_path, case, near(case), near(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
     assert figures(passed).elements == SIZE
     assert figures(passed).sample is None
 
 
-def test_recorded_outputs_that_are_wrong_outside_of_the_sample_fail(
+def test_a_recorded_output_that_is_wrong_outside_of_the_sample_fails(
     tmp_path: Path, case: Case
 ) -> None:
     recorded = without(case, elsewhere(case), right(case))
@@ -138,7 +143,9 @@ def test_recorded_outputs_that_are_wrong_outside_of_the_sample_fail(
     assert "-1 is not within" in failed.reason.message
 
 
-def test_other_bits_are_compared_at_the_elements_of_the_sample(tmp_path: Path, case: Case) -> None:
+def test_an_output_with_another_digest_is_compared_at_the_sample(
+    tmp_path: Path, case: Case
+) -> None:
     passed = verdict(tmp_path, case, right(case), near(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
     assert (figures(passed).elements, figures(passed).sample) == (512, 512)
@@ -162,10 +169,9 @@ def elsewhere(case: Case) -> int:
     return int(np.setdiff1d(np.arange(SIZE), indices(case))[1000])
 
 
-def test_other_backends_are_compared_with_the_reference_beside_the_sample(
+def test_outside_of_the_sample_other_backends_are_compared_with_the_reference(
     tmp_path: Path, case: Case
 ) -> None:
-    # Outside of the sample all backends but the reference are compared with the reference.
     wrong = without(case, elsewhere(case), right(case))
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")
@@ -174,7 +180,7 @@ def test_other_backends_are_compared_with_the_reference_beside_the_sample(
     assert figures(failed).differing == 1
 
 
-def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: Case) -> None:
+def test_elements_of_the_sample_are_compared_with_the_recording(tmp_path: Path, case: Case) -> None:
     actual = near(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
     result = verdict(tmp_path, case, actual, near(case), "faulty:zeros")
@@ -183,7 +189,7 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
     assert figures(result).histogram["1"] == SIZE // 2 - odd + 1
 
 
-def test_the_reference_gives_all_elements_where_it_has_the_digest(
+def test_if_the_reference_has_the_recorded_digest_all_elements_are_compared(
     tmp_path: Path, case: Case
 ) -> None:
     actual = verdict(tmp_path, case, near(case), right(case), "faulty:zeros")
@@ -206,7 +212,7 @@ def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Cas
     assert figures(actual).elements == 512
 
 
-def test_a_replay_of_a_sample_is_judged_at_its_elements(tmp_path: Path, case: Case) -> None:
+def test_a_replayed_sample_is_judged_at_its_elements(tmp_path: Path, case: Case) -> None:
     outcome = kept(case, near(case)).entries[case.identifier].outcome
     passed = judge(case, outcome, run_case)
     assert passed.status is Status.PASSED
@@ -227,7 +233,7 @@ def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) ->
     assert judge(case, one, lambda case: far).status is Status.FAILED
 
 
-def test_a_sample_that_was_not_taken_of_its_digest_is_judged_itself(
+def test_a_sample_that_contradicts_its_digest_is_judged_by_its_own_values(
     tmp_path: Path, case: Case
 ) -> None:
     entry = entry_of(case, Outputs({"OutputTensor": right(case)}))
@@ -241,7 +247,7 @@ def test_a_sample_that_was_not_taken_of_its_digest_is_judged_itself(
     assert verdict.figures["OutputTensor"].differing == 1
 
 
-def test_samples_of_other_elements_are_compared_where_both_have_elements(case: Case) -> None:
+def test_two_samples_are_compared_at_the_elements_that_both_have(case: Case) -> None:
     array = right(case)
     wrong = -array
     here, there = sample_of(wrong, "here", 600), sample_of(array, "there", 500)

@@ -1,4 +1,7 @@
-"""Cases that judge nothing are unchecked; one judged element or output is enough for a pass."""
+"""A case is unchecked if any value of all elements is right; one judged element is enough to pass.
+
+Elements for which any value is right are called open.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def cases(directory: Path, text: str) -> dict[str, Case]:
 
 
 @pytest.mark.parametrize("name", ["by-zero", "stated"])
-def test_a_case_of_nothing_but_open_elements_is_unchecked(tmp_path: Path, name: str) -> None:
+def test_a_case_whose_elements_are_all_open_is_unchecked(tmp_path: Path, name: str) -> None:
     case = cases(tmp_path, DIVISIONS)[name]
     verdict = judge(case, run_case(case), run_case)
     assert verdict.status is Status.UNCHECKED
@@ -112,7 +115,7 @@ def test_open_elements_are_counted_also_if_they_equal_the_expected_ones(tmp_path
     assert [(f.open, f.loose) for f in figures] == [(1, 1), (1, 1)]
 
 
-def test_a_fault_beside_open_outputs_still_fails(tmp_path: Path) -> None:
+def test_a_case_with_open_outputs_still_fails_for_a_fault(tmp_path: Path) -> None:
     case = cases(tmp_path, DIVISIONS)["by-zero"]
     outcome = Outputs(
         {"OutputTensor": np.zeros(2, np.int8)},

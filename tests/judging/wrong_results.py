@@ -1,4 +1,4 @@
-"""Judge the suite on wrong results, and name the verdicts that pass nevertheless."""
+"""Judge cases of the suite on wrong results, and name the verdicts that pass nevertheless."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Survivor:
     Attributes:
         change: what was done to the right outputs.
         case: the case's identifier.
-        loose: how many elements are loose by the verdict's figures.
+        loose: how many elements the verdict's figures call loose.
         wrong: how many elements are wrong.
     """
 
@@ -52,7 +52,7 @@ class Survivor:
 
 
 def one_element_off(array: Array, data_type: DataType) -> Array:
-    """Return the array with its finite number of the greatest size 1% off, or off by one."""
+    """Return the array with its largest finite number 1% smaller, or an integer 1 nearer to 0."""
     changed = array.copy()
     sizes = np.abs(np.where(np.isfinite(array), array, 0).astype(np.float64))
     if sizes.any():
@@ -76,7 +76,7 @@ LAYER_CHANGES: Final[Mapping[str, Change]] = {
 def survivors(
     plan: Iterable[PlannedCase], against: Against, changes: Mapping[str, Change] = CHANGES
 ) -> Iterator[Survivor]:
-    """Yield the verdicts that pass although the outputs are put through a change.
+    """Yield the verdicts that pass although a change was applied to the outputs.
 
     A change that alters no output of a case, such as the negation of zeros, is left out.
     """
@@ -96,7 +96,7 @@ def survivors(
 def fails_wrong_results(case: Case, changes: Mapping[str, Change] = CHANGES) -> bool:
     """Return whether each change fails against the reference's own outputs.
 
-    Outputs of nothing but 0 and NaN cannot show that, so for them the answer is no.
+    Outputs with only zeros and NaN cannot show that, so for them the result is false.
     """
     right = run_case(case)
     if not isinstance(right, Outputs):

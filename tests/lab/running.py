@@ -14,7 +14,7 @@ __all__ = ["SCRIPT", "command", "lab"]
 SCRIPT: Final = Path(__file__).parents[2] / "lab" / "lab.py"
 
 _SECONDS: Final = 600
-"""How long a command may take; none comes near it."""
+"""How long a command may take; all are much quicker."""
 
 
 def command(*arguments: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""A device, process or DirectML that fails in the lab is reported, and the message says why.
+"""A failure of a device, a process or DirectML in the lab is reported with its reason.
 
-In a run that has begun, it costs one case: all others pass as ever, and the log is whole.
+During a run it breaks one case: all other cases pass, and the log is complete.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def only_trouble(directory: Path) -> Verdict:
     return trouble
 
 
-def run_sabotaged(directory: Path, deed: str, *arguments: str) -> Verdict:
-    """Run four cases and one before which the deed is done; return the verdict on that."""
+def run_sabotaged(directory: Path, sabotage: str, *arguments: str) -> Verdict:
+    """Run five cases, with a sabotage before the case `trouble`; return the verdict on it."""
     write_suite(directory, FINE.format(name="trouble"))
     shutil.copy(HERE / "saboteur" / "saboteur.py", directory)
     install_plugin(directory, "saboteur")
@@ -112,7 +112,7 @@ def run_sabotaged(directory: Path, deed: str, *arguments: str) -> Verdict:
         "run",
         "tile.yaml",
         "-b",
-        f"saboteur:{deed},trouble",
+        f"saboteur:{sabotage},trouble",
         "--log",
         "run.jsonl",
         *arguments,
@@ -153,7 +153,7 @@ def test_a_process_that_never_answers_costs_one_case(tmp_path: Path) -> None:
     assert actual == (Status.BROKEN, ReasonKind.HANG, ended)
 
 
-def test_a_backend_whose_device_hangs_is_closed(tmp_path: Path) -> None:
+def test_a_backend_whose_device_hangs_can_be_closed(tmp_path: Path) -> None:
     shutil.copy(HERE / "saboteur" / "saboteur.py", tmp_path)
     write_suite(tmp_path, FINE.format(name="trouble"))
     (tmp_path / "script.py").write_text(HUNG, encoding="utf-8")
@@ -186,7 +186,7 @@ def test_a_tensor_larger_than_the_memory_is_unsupported(tmp_path: Path) -> None:
     assert message.startswith("needs up to 128.0 GiB of memory, and this machine has")
 
 
-def test_every_invalid_desc_is_refused_as_its_case_says(tmp_path: Path) -> None:
+def test_every_invalid_desc_is_refused_as_its_case_says_or_waived(tmp_path: Path) -> None:
     arguments = ("-b", "directml", "--tag", "invalid", "--log", "run.jsonl", "-q")
     done = lab("run", "--", "run", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -228,7 +228,7 @@ D3D12: Final = r"C:\windows\system32\d3d12.dll"
     ],
     ids=["another-dll", "another-dll-devices", "text", "missing"],
 )
-def test_a_file_that_is_not_directml_has_exit_code_4(
+def test_a_file_that_is_not_directml_gives_exit_code_4(
     tmp_path: Path, command: tuple[str, ...], file: str, expected: str
 ) -> None:
     (tmp_path / "text.dll").write_text("not a library", encoding="utf-8")

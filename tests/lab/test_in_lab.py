@@ -30,7 +30,7 @@ def python(tmp_path: Path) -> Python:
     return lambda code: lab("python", "--", "-c", code, cwd=tmp_path)
 
 
-def test_check_passes(tmp_path: Path) -> None:
+def test_the_check_of_the_lab_passes(tmp_path: Path) -> None:
     done = lab("check", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Windows Python 3.11" in done.stdout
@@ -41,12 +41,12 @@ def test_runs_the_checkout_s_dmlconf(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, f"dmlconf, version {__version__}")
 
 
-def test_passes_streams_and_exit_code_on(python: Python) -> None:
+def test_the_output_and_exit_code_of_a_program_are_passed_on(python: Python) -> None:
     done = python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(70)")
     assert (done.returncode, done.stdout, done.stderr) == (70, "out\n", "err\n")
 
 
-def test_files_end_up_in_the_caller_s_directory(tmp_path: Path) -> None:
+def test_files_are_written_to_the_directory_of_the_caller(tmp_path: Path) -> None:
     arguments = ("run", "-o", "TILE", "--tag", "documented", "--log", "sub/run.jsonl", "-q")
     (tmp_path / "sub").mkdir()
     done = lab("run", "--", *arguments, "--report", f"json:{tmp_path}/report.json", cwd=tmp_path)
@@ -55,7 +55,7 @@ def test_files_end_up_in_the_caller_s_directory(tmp_path: Path) -> None:
     assert (tmp_path / "report.json").stat().st_size
 
 
-def test_checkout_cannot_be_changed(python: Python) -> None:
+def test_programs_in_the_lab_cannot_change_the_checkout(python: Python) -> None:
     done = python(r"open(r'Z:\checkout\written-in-lab', 'w')")
     assert done.returncode == 1
     assert "OSError" in done.stderr or "PermissionError" in done.stderr
@@ -67,7 +67,7 @@ def test_a_run_leaves_no_trace_for_the_next(python: Python) -> None:
     assert [python(code).stdout for _ in range(2)] == ["False\n", "False\n"]
 
 
-def test_workers_can_crash(tmp_path: Path) -> None:
+def test_a_crash_of_a_worker_breaks_one_case(tmp_path: Path) -> None:
     arguments = ("run", "-o", "TILE", "--tag", "documented", "-b", "faulty:crash,on=example-1")
     done = lab("run", "--", *arguments, cwd=tmp_path)
     assert done.returncode == 1
@@ -115,7 +115,7 @@ except KeyboardInterrupt:
     ],
     ids=["ctrl-c", "ctrl-c-twice", "terminated", "killed"],
 )
-def test_nothing_outlives_the_command(
+def test_no_process_or_mount_outlives_the_command(
     code: str, signals: list[signal.Signals], expected: int, tmp_path: Path
 ) -> None:
     mark = f"mark-of-{tmp_path.name}"

@@ -1,6 +1,6 @@
-"""In the lab, what a layer between dmlconf and DirectML does wrong is found, and nothing else.
+"""In the lab, dmlconf finds the mistake of a faulty layer between itself and DirectML.
 
-CI runs some; `pytest -m saboteurs tests/lab` runs the others.
+CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: P
     assert {verdict.status for verdict in refused} == {Status.PASSED}
 
 
-def test_debug_layers_that_are_not_there_are_reported_once(tmp_path: Path) -> None:
+def test_missing_debug_layers_are_reported_once(tmp_path: Path) -> None:
     done = lab(
         "run",
         "--",
@@ -182,7 +182,7 @@ def test_checks_of_real_directml_pass(tmp_path: Path) -> None:
         ("leaking", "made and released 100 times", "references to the ID3D12Device"),
     ],
 )
-def test_what_a_device_does_wrong_fails_its_check_and_no_other(
+def test_a_mistake_of_a_device_fails_its_check_and_no_other(
     layer: str, check: str, message: str, tmp_path: Path
 ) -> None:
     code, results = checks(tmp_path, layer)

@@ -46,7 +46,10 @@ RIGHT: Final = {
     "element_wise_clip1/matrix/special-values[DataType=FLOAT16": {"runs": 2},
     "element_wise_multiply/matrix/in-place": {},
 }
-"""How identifiers begin; DirectML is right for the first case of each. Options of its program."""
+"""Beginnings of identifiers, and options of a program for the first case that begins so.
+
+DirectML is right in these cases.
+"""
 
 GRAPHS: Final = (
     "wiring/unused-inputs-between-used-ones",
@@ -58,7 +61,7 @@ GRAPHS: Final = (
     "attention/",
     "recurrent/",
 )
-"""How identifiers of graphs begin; DirectML computes the first case of each rightly."""
+"""Beginnings of identifiers of graphs; DirectML is right in the first case of each."""
 
 
 def case_of(identifier: str) -> Case:
@@ -194,7 +197,7 @@ cases:
 """
 
 
-def test_a_program_shows_what_the_graph_compiler_does_wrong(tmp_path: Path) -> None:
+def test_a_program_shows_a_mistake_of_the_graph_compiler(tmp_path: Path) -> None:
     (tmp_path / "graph.yaml").write_text(ONE_HOT)
     [planned] = load_suite([tmp_path / "graph.yaml"]).plan()
     source = cpp_program(with_own_data(valid_case(planned)), "The first value for the second.")

@@ -10,7 +10,7 @@ from dmlconf.permitted.allowance import CaseAllowances
 from tests.bundled import bundled
 
 
-def test_limits_are_freed_with_the_allowances_and_not_when_garbage_is_collected() -> None:
+def test_limits_are_freed_without_garbage_collection() -> None:
     # Collections are rare in a run, and limits of a large case take hundreds of megabytes.
     planned = next(bundled("gemm/matrix.yaml").plan())
     allowances = CaseAllowances(build(planned))

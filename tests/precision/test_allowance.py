@@ -1,4 +1,7 @@
-"""An element is judged alone as within its whole output, so that samples can be judged."""
+"""Judging an element alone gives the same result as judging it within its whole output.
+
+Therefore samples of outputs can be judged.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def ulp(limit: float, *, flushes: bool = False) -> PrecisionRule:
     return PrecisionRule(RuleKind.ULP, limit, "test", flushes=flushes)
 
 
-def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
+def test_an_interval_permits_values_in_it_and_no_others() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowance(interval=(np.array([2, 2, 2]), np.array([3, 3, 3])))
     expected = np.array([2, 2, 3])
@@ -50,14 +50,14 @@ def one_of(*candidates: tuple[Array, Array]) -> tuple[PrecisionRule, Allowance]:
     return PrecisionRule(RuleKind.ONE_OF, 0, "test"), Allowance(candidates=candidates)
 
 
-def test_one_of_takes_each_candidate_and_nothing_between_them() -> None:
+def test_one_of_permits_each_candidate_and_nothing_between_them() -> None:
     rule, allowed = one_of((floats(1), floats(1.5)), (floats(3), floats(3)))
     for actual, right in ((1, True), (1.25, True), (3, True), (2, False), (3.5, False), (0, False)):
         assert compare(floats(actual), floats(1), rule, allowed).passed == right
     assert not compare(floats(math.nan), floats(1), rule, allowed).passed
 
 
-def test_one_of_integers_takes_no_other_integer() -> None:
+def test_one_of_permits_no_other_integers_than_the_candidates() -> None:
     candidates = [(np.array([value], np.int8),) * 2 for value in (-56, 127)]
     rule, allowed = one_of(*[(low, high) for low, high in candidates])
     expected = np.array([127], np.int8)
@@ -97,7 +97,7 @@ def test_a_candidate_that_holds_all_numbers_leaves_the_element_undefined() -> No
 
 
 @pytest.mark.parametrize("kind", ["accumulate", "interval", "one of"])
-def test_a_rule_that_needs_the_reference_says_so(kind: str) -> None:
+def test_a_rule_that_needs_the_reference_fails_without_it(kind: str) -> None:
     with pytest.raises(ValueError, match="needs the"):
         compare(floats(1), floats(2), PrecisionRule(RuleKind(kind), 1, "test"))
 
@@ -162,7 +162,7 @@ def test_margin_and_histogram_cover_every_element(
             assert comparison.histogram[2.0 ** (step.bit_length() - 1) if step else 0.0] > 0
 
 
-def test_the_histogram_sets_nan_apart() -> None:
+def test_the_histogram_counts_nan_separately() -> None:
     comparison = compare(floats(1, math.nan, 2), floats(1, 1, 4), ulp(1))
     assert comparison.histogram == {0.0: 1, 2.0**23: 1, math.inf: 1}
     assert comparison.worst_ulp == math.inf
@@ -181,7 +181,7 @@ def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
 
 
 @pytest.mark.parametrize("actual", [0.0, 1e38, -math.inf, math.nan])
-def test_any_value_of_an_undefined_element_is_right_and_uses_nothing(actual: float) -> None:
+def test_any_value_of_an_undefined_element_is_right_and_has_the_margin_0(actual: float) -> None:
     allowed = Allowance(interval=(floats(-math.inf, 2), floats(math.inf, 4)))
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     comparison = compare(floats(actual, 3), floats(7, 3), rule, allowed)
@@ -190,7 +190,7 @@ def test_any_value_of_an_undefined_element_is_right_and_uses_nothing(actual: flo
     assert not compare(floats(actual, 5), floats(7, 3), rule, allowed).passed
 
 
-def test_signed_zeros_differ_where_the_rule_says_so() -> None:
+def test_zeros_of_different_signs_differ_only_if_the_rule_says_so() -> None:
     zeros, others = floats(0.0, -0.0, 1), floats(-0.0, -0.0, 1)
     ends = Allowance(candidates=((others, others),))
     for signed in (True, False):
@@ -200,7 +200,7 @@ def test_signed_zeros_differ_where_the_rule_says_so() -> None:
 
 
 @pytest.mark.parametrize("operator", ["ceil", "floor", "round"])
-def test_operators_that_make_whole_numbers_keep_the_sign_of_zero(operator: str) -> None:
+def test_ceil_floor_and_round_fail_if_they_drop_the_sign_of_zero(operator: str) -> None:
     suite = bundled(f"element_wise_{operator}")
     planned = [each for each in suite.plan() if "special-numbers" in each.identifier]
     dropped = 0

@@ -84,7 +84,7 @@ def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
 def tiled(
     size: int, inner: Callable[[Array], Array], outer: Callable[[Array], Array], *, backward: bool
 ) -> Driver:
-    """Return a driver that adds up tiles of terms: `inner` rounds there, `outer` their sums."""
+    """Return a driver that adds up tiles: `inner` rounds sums in a tile, `outer` sums of tiles."""
 
     def summed(a: Array, b: Array) -> Array:
         total = np.zeros((len(a), len(b[0])))
@@ -227,7 +227,7 @@ def normalized(case: Case, *, unbiased: bool = False, outside: bool = False) -> 
 @pytest.mark.parametrize(
     "options", ["FLOAT32,Axes=2,{},Epsilon=0.1", "FLOAT16,Axes=1,{},Epsilon=1e-05"]
 )
-def test_a_variance_of_a_sample_fails(options: str) -> None:
+def test_a_variance_divided_by_n_minus_1_fails(options: str) -> None:
     case = case_of(NORMALIZATION.format(options.format("NormalizeVariance=True")))
     assert judged(case, "OutputTensor", normalized(case)).passed
     assert not judged(case, "OutputTensor", normalized(case, unbiased=True)).passed
@@ -255,11 +255,11 @@ def test_a_row_of_nan_is_wrong_where_the_result_is_finite(identifier: str, outpu
     assert judged(case, output, wrong).differing == np.isnan(wrong).sum()
 
 
-def test_between_two_kernels_of_a_recurrent_layer_nothing_is_right() -> None:
+def test_a_result_between_those_of_two_known_kernels_fails() -> None:
     layer = "gru/boundary/sequence-of-length-0[DataType=FLOAT16,Direction=FORWARD,"
     case = case_of(f"{layer}LinearBeforeReset=False]")
     right = evaluate(case)["OutputSequenceTensor"]
-    # Kernels that are known make -0.02532 and -0.02515 of the first element.
+    # Known kernels give -0.02532 or -0.02515 for the first element.
     for value, differing in ((-0.02531, 0), (-0.02514, 0), (-0.02523, 1)):
         actual = right.copy()
         actual.ravel()[0] = value

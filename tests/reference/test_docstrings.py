@@ -1,4 +1,4 @@
-"""Docstrings of the reference begin with shapes and data types, as the catalogue has them."""
+"""Docstrings of the reference begin with shapes and data types that agree with the catalogue."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ def passes(case: GraphCase, outputs: Mapping[str, Array]) -> bool:
     return status_of(case, outputs) is Status.PASSED
 
 
-def test_evaluates_node_by_node(tmp_path: Path) -> None:
+def test_a_graph_is_evaluated_node_by_node(tmp_path: Path) -> None:
     case = graph_case(tmp_path, TWO_NODES)
     np.testing.assert_array_equal(evaluate(case)["y"].ravel(), [2, 0, 6])
 
 
-def test_rounds_each_edge_to_its_data_type(tmp_path: Path) -> None:
+def test_each_edge_is_rounded_to_its_data_type(tmp_path: Path) -> None:
     text = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [2048, 512]}
@@ -92,7 +92,7 @@ def test_a_graph_of_exact_nodes_is_exact(tmp_path: Path) -> None:
     assert not passes(case, {"y": np.nextafter(right, np.float32(9))})
 
 
-def test_legitimate_differences_pass(tmp_path: Path) -> None:
+def test_results_of_fused_and_of_truncating_kernels_pass(tmp_path: Path) -> None:
     case = graph_case(tmp_path, PRODUCT)
     fused = graph_outputs(case.graph, evaluate_nodes(with_float32_edges(case), evaluate).outputs)
     assert passes(case, {"y": fused["y"].astype(np.float16)})
@@ -150,7 +150,7 @@ outputs: {y: back}
         assert passes(case, outputs) is right, value
 
 
-def test_an_index_is_that_of_a_right_intermediate_and_nothing_between(tmp_path: Path) -> None:
+def test_argmax_of_inexact_scores_may_give_each_index_that_may_be_greatest(tmp_path: Path) -> None:
     text = """
 inputs:
   a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0.1, 0.7]}
@@ -222,7 +222,7 @@ outputs: {y: end}
 """
 
 
-def test_an_error_behind_kinks_alone_is_right(tmp_path: Path) -> None:
+def test_an_error_after_several_kinks_is_permitted(tmp_path: Path) -> None:
     """Whatever the errors of `roots`, the output is 0; an error of `root` may make it 2^-22."""
     case = graph_case(tmp_path, KINKS)
     near = np.nextafter(np.float32(2), np.float32(3)) - np.float32(2)
@@ -358,7 +358,7 @@ outputs: {y: negated}
 """
 
 
-def test_elements_computed_from_open_ones_are_open_and_no_others(tmp_path: Path) -> None:
+def test_only_elements_computed_from_undefined_ones_are_undefined(tmp_path: Path) -> None:
     case = graph_case(tmp_path, UNDEFINED)
     assert passes(case, {"y": np.array([7, -1], np.float32).reshape(1, 1, 2, 1)})
     assert not passes(case, {"y": np.array([7, 7], np.float32).reshape(1, 1, 2, 1)})
@@ -376,7 +376,7 @@ outputs: {y: bits}
 """
 
 
-def test_bits_of_inexact_numbers_are_open(tmp_path: Path) -> None:
+def test_bits_of_inexact_numbers_are_uncertain(tmp_path: Path) -> None:
     case = graph_case(tmp_path, BITS)
     (right,) = evaluate(case).values()
     (low, high), *_ = CaseAllowances(case).of("y").candidates

@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER follows its page's formula, and gives of infinities what DirectML does."""
+"""ADAM_OPTIMIZER follows the formula of its page, and treats infinities as DirectML does."""
 
 from __future__ import annotations
 

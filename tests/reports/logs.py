@@ -70,7 +70,7 @@ def verdict(
     operator: str = "GATHER",
     **more: Any,
 ) -> Verdict:
-    """Return a verdict; whatever is not said is as in a plain pass."""
+    """Return a verdict; fields that are not given are those of a plain pass."""
     values: dict[str, Any] = {
         "case": case,
         "operator": operator,

@@ -42,7 +42,7 @@ def test_reports_name_operators_far_from_devices_the_farthest_first() -> None:
         ]
 
 
-def test_the_json_report_lists_them_as_its_schema_has_it() -> None:
+def test_the_json_report_lists_operators_far_from_devices_and_fits_its_schema() -> None:
     actual = json.loads(json_report.render(LOG))
     assert actual["far_from_devices"] == [
         {"operator": "SIN", "cases": 2, "typical_margin": 1200.0, "case": "sin/b"},
@@ -52,12 +52,12 @@ def test_the_json_report_lists_them_as_its_schema_has_it() -> None:
 
 
 @pytest.mark.parametrize("log", [logs.everything(), logs.run_log(far("tan/a", "TAN", 10.0))])
-def test_reports_of_runs_near_to_devices_say_nothing_of_it(log: RunLog) -> None:
+def test_reports_of_runs_near_to_devices_lack_the_heading(log: RunLog) -> None:
     assert HEADING not in picture.render_text(log)
     assert HEADING not in markdown.render(log)
 
 
-def test_reports_cover_outputs_that_nothing_was_compared_with() -> None:
+def test_reports_name_outputs_that_were_compared_with_nothing() -> None:
     partly = logs.PASSED.judged(unchecked_outputs=("OutputIndexTensor",))
     actual = f"OutputIndexTensor of {logs.PASSED.case}"
     for log, known in ((logs.run_log(partly), True), (logs.run_log(logs.PASSED), False)):

@@ -6,7 +6,7 @@ from dmlconf.reports.runs import github
 from tests.reports import logs
 
 
-def test_a_failure_points_at_its_line() -> None:
+def test_the_annotation_of_a_failure_points_at_the_line_of_its_case() -> None:
     first, second = github.render(logs.run_log(logs.FAILED)).splitlines()
     assert first.startswith("::error title=dmlconf::FAILED: 1 of 1 case fails the run")
     location, _, message = second.removeprefix("::error ").partition("::")
@@ -17,20 +17,20 @@ def test_a_failure_points_at_its_line() -> None:
     assert message.startswith("wrong values: 4 of 12 elements of OutputTensor differ%0Admlconf run")
 
 
-def test_annotations_are_ten_and_spread_over_operators() -> None:
+def test_at_most_ten_annotations_are_spread_over_operators() -> None:
     many = [logs.FAILED.of_case(case=f"gather/matrix[Axis={n}]") for n in range(30)]
     lines = github.render(logs.run_log(*many, logs.BROKEN)).splitlines()
     assert len(lines) == github.MOST_ANNOTATIONS
     assert "join/boundary/many-inputs" in lines[2]
 
 
-def test_text_from_elsewhere_makes_no_other_command() -> None:
+def test_hostile_text_makes_no_other_command() -> None:
     for line in github.render(logs.hostile()).splitlines():
         assert line.startswith("::error ")
         assert line.isprintable()
 
 
-def test_a_run_that_passed_is_a_notice_and_one_that_shows_nothing_a_warning() -> None:
+def test_a_passed_run_is_a_notice_and_a_run_without_a_pass_is_a_warning() -> None:
     assert github.render(logs.run_log(logs.PASSED)).startswith("::notice title=dmlconf::PASSED")
     nothing = github.render(logs.run_log(logs.UNCHECKED))
     assert nothing.startswith("::warning title=dmlconf::NOTHING PASSED")

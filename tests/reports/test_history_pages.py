@@ -37,7 +37,7 @@ def overview(folder: Path, logs: list[RunLog]) -> Overview:
 
 
 def nights(count: int = 8) -> list[RunLog]:
-    """Two cases regress in the last night, one of them hostile; one is mended, one is flaky."""
+    """Return logs in which two cases fail only in the last night, one is mended, one is flaky."""
     return [
         night(
             n,
@@ -104,7 +104,7 @@ def test_every_link_leads_to_a_page_and_nothing_is_loaded_from_elsewhere(tmp_pat
         assert not page.elements & {"script", "img", "iframe", "object", "form", "style"}
 
 
-def test_texts_of_logs_stay_texts(tmp_path: Path) -> None:
+def test_hostile_texts_of_logs_are_shown_as_text(tmp_path: Path) -> None:
     logs = [
         night(n, [verdict(HOSTILE, fails=n == 1, message=HOSTILE)], adapter=HOSTILE, driver=HOSTILE)
         for n in range(2)
@@ -128,7 +128,7 @@ def test_a_page_of_a_case_has_its_handle_and_each_change(tmp_path: Path) -> None
     assert site.content("cases/absent.html") is None
 
 
-def test_the_feed_has_each_regression_under_an_identifier_that_stays(tmp_path: Path) -> None:
+def test_the_feed_has_each_regression_under_a_lasting_identifier(tmp_path: Path) -> None:
     def entries(folder: Path, logs: list[RunLog], address: str) -> dict[str, tuple[str, str]]:
         folder.mkdir()
         feed = Site(overview(folder, logs), address).content("feed.xml")
@@ -167,7 +167,7 @@ def test_shards_of_the_latest_run_count_together(tmp_path: Path) -> None:
     assert {each.case for each in news.regressed} == {A, B}
 
 
-def test_news_read_alone_are_those_of_the_pages(tmp_path: Path) -> None:
+def test_news_read_without_pages_equal_those_of_the_pages(tmp_path: Path) -> None:
     pages = overview(tmp_path, nights()).news
     with opened(str(tmp_path / "h.sqlite")) as history, history.reading() as connection:
         alone = news_of(Timeline(connection))
@@ -177,7 +177,7 @@ def test_news_read_alone_are_those_of_the_pages(tmp_path: Path) -> None:
     assert {each.case for each in alone[0].regressed} == {A, HOSTILE}
 
 
-def test_only_so_many_cases_have_a_page_those_that_fail_first(tmp_path: Path) -> None:
+def test_failing_cases_come_first_if_the_number_of_pages_is_limited(tmp_path: Path) -> None:
     read = overview(tmp_path, nights())
     own = {path for path in Site(read, most_cases=2).paths() if path.startswith("cases/")}
     failing = [case for case in read.stories if case in (A, HOSTILE, SHAKY)]
@@ -185,7 +185,7 @@ def test_only_so_many_cases_have_a_page_those_that_fail_first(tmp_path: Path) ->
     assert own <= {f"cases/{longest_handle(case)}.html" for case in failing}
 
 
-def test_an_interrupted_site_has_no_page_that_leads_to_the_others(tmp_path: Path) -> None:
+def test_an_interrupted_site_has_no_index_page(tmp_path: Path) -> None:
     site = Site(overview(tmp_path, nights()))
     folder = tmp_path / "out"
     for path in {*site.paths()} - {"regressions.html", "index.html"}:
@@ -210,7 +210,7 @@ def test_a_folder_is_replaced_only_if_it_is_a_site(tmp_path: Path) -> None:
     assert site("--address", "https://example.org/h")[0] == 0
     assert not stale.exists()
     assert "https://example.org/h/cases/" in (tmp_path / "out" / "feed.xml").read_text("utf-8")
-    (tmp_path / "out" / "index.html").unlink()  # As if it had been interrupted.
+    (tmp_path / "out" / "index.html").unlink()  # As after an interrupt.
     assert site()[0] == 0
     (tmp_path / "out" / "index.html").write_text("mine")
     code, text = site()

@@ -48,7 +48,7 @@ def test_only_passed_cases_are_shown_as_passed(
     assert outcome(verdict if with_reason else verdict.judged(reason=None)) == expected
 
 
-def test_unchecked_cases_say_so() -> None:
+def test_the_message_of_an_unchecked_case_says_that_it_is_unchecked() -> None:
     skipped = parsed(logs.run_log(logs.UNCHECKED)).find(".//skipped")
     assert skipped is not None
     assert skipped.get("message", "").startswith("unchecked: no independent expectation: ")
@@ -59,7 +59,7 @@ def test_unchecked_cases_say_so() -> None:
     [logs.everything(), logs.plain(), logs.dead(logs.everything(), 20)],
     ids=["everything", "plain", "dead"],
 )
-def test_counts_are_those_of_the_elements(log: RunLog) -> None:
+def test_counts_equal_the_numbers_of_elements(log: RunLog) -> None:
     root = parsed(log)
     for element in (root, *root.iter("testsuite")):
         tags = Counter(child.tag for child in element.iter())
@@ -72,7 +72,7 @@ def test_counts_are_those_of_the_elements(log: RunLog) -> None:
         assert float(suite.get("time", "")) == pytest.approx(sum(seconds))
 
 
-def test_a_passing_case_takes_no_byte_more_than_it_needs() -> None:
+def test_the_element_of_a_passing_case_is_empty() -> None:
     """The suite has tens of thousands of such cases, and CI systems refuse large reports."""
     report = junit.render(logs.run_log(logs.PASSED)).splitlines()
     line = next(line for line in report if line.startswith("<testcase"))
@@ -143,7 +143,7 @@ def test_a_failure_shows_elements_location_and_command() -> None:
     assert "dmlconf run cases/gather " in text
 
 
-def test_properties_have_environment_and_whole_digests() -> None:
+def test_properties_have_the_environment_and_complete_digests() -> None:
     suite = parsed(logs.plain()).find("testsuite")
     assert suite is not None
     actual = {p.get("name"): p.get("value") for p in suite.iter("property")}
@@ -182,7 +182,7 @@ def test_characters_that_xml_forbids_are_stripped_and_odd_ones_escaped() -> None
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\u2028", "\x85", "\x9b", "\u200b"])
-def test_no_character_changes_how_a_ci_server_shows_the_rest(character: str) -> None:
+def test_characters_that_change_how_text_is_shown_are_escaped(character: str) -> None:
     assert logs.FAILED.reason is not None
     reason = replace(logs.FAILED.reason, message=f"a{character}b", diagnostics=character)
     log = logs.run_log(logs.FAILED.judged(reason=reason).of_case(location=f"x{character}.yaml:1"))

@@ -84,14 +84,14 @@ def test_a_failure_shows_elements_location_and_command() -> None:
     )
 
 
-def test_diagnostics_are_their_last_20_lines() -> None:
+def test_only_the_last_20_lines_of_diagnostics_are_shown() -> None:
     text = markdown.render(logs.run_log(logs.BROKEN))
     assert "debug layer: line 11\n" in text
     assert "debug layer: line 10\n" not in text
     assert "debug layer: line 30\n```" in text
 
 
-def test_text_of_the_log_is_shown_as_it_is() -> None:
+def test_hostile_text_of_the_log_is_shown_as_text() -> None:
     page = as_html(logs.hostile())
     assert "<e>" not in page
     plain = html.unescape(re.sub("<[^>]*>", "", page))
@@ -122,13 +122,13 @@ def test_text_of_the_log_is_shown_as_it_is() -> None:
         "| a | b |",
     ],
 )
-def test_a_message_is_a_plain_paragraph(message: str) -> None:
+def test_markup_in_a_message_is_shown_as_plain_text(message: str) -> None:
     reason = Reason(ReasonKind.CRASH, message)
     page = as_html(logs.run_log(logs.BROKEN.judged(reason=reason)))
     assert f"<p>{html.escape(message.strip())}</p>" in page
 
 
-def test_diagnostics_cannot_leave_their_fence() -> None:
+def test_diagnostics_cannot_leave_their_code_block() -> None:
     reason = Reason(ReasonKind.CRASH, "it crashed", diagnostics="````\n# title\n```\n")
     page = as_html(logs.run_log(logs.BROKEN.judged(reason=reason)))
     assert '<pre><code class="language-text">````\n# title\n```\n</code></pre>' in page

@@ -1,4 +1,7 @@
-"""Reports say how many elements the rules hardly judged."""
+"""Reports say for how many elements the rules permit much or everything.
+
+An element is open if any value of it is right, and loose if it may be more than a tenth off.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def log() -> RunLog:
     )
 
 
-def test_terminal_and_markdown_say_the_sums() -> None:
+def test_terminal_and_markdown_say_how_many_elements_are_open_or_loose() -> None:
     for message in (picture.render_text(log()), markdown.render(log())):
         words = " ".join(message.replace("\\", "").split())
         assert "14 of 48 elements are open: the rule permits any value" in words
@@ -36,18 +39,18 @@ def test_terminal_and_markdown_say_the_sums() -> None:
         assert "or its rule permits any value" in words
 
 
-def test_nothing_is_said_where_every_element_is_judged() -> None:
+def test_reports_do_not_mention_open_or_loose_elements_if_there_are_none() -> None:
     judged = logs.run_log(with_room(logs.PASSED, 0, 0))
     for message in (picture.render_text(judged), markdown.render(judged)):
         assert "open" not in message
         assert "loose" not in message
 
 
-def test_json_has_the_sums() -> None:
+def test_json_has_the_numbers_of_open_and_loose_elements() -> None:
     assert json_report.report_data(log())["room"] == {"elements": 48, "open": 14, "loose": 16}
 
 
-def test_junit_has_the_sums_of_each_operator() -> None:
+def test_junit_has_the_number_of_open_elements_of_each_operator() -> None:
     root = ElementTree.fromstring(junit.render(log()))
     suite = root.find("testsuite[@name='GATHER']")
     assert suite is not None
@@ -57,7 +60,7 @@ def test_junit_has_the_sums_of_each_operator() -> None:
     assert (properties["open"], properties["elements"]) == (str(counted), str(12 * len(gather)))
 
 
-def test_a_run_of_blocks_says_what_they_would_notice() -> None:
+def test_a_run_of_blocks_says_how_many_would_notice_an_error_of_a_tenth() -> None:
     def block(number: int, loose: int) -> Verdict:
         named = logs.PASSED.of_case(case=f"blocks/my-app/{number}", tags=("block",))
         return with_room(named, 0, loose)

@@ -62,7 +62,7 @@ def test_a_sample_has_cases_of_each_operator_and_a_seed_gives_it_again() -> None
     assert sampled(plan, None, 1) == plan
 
 
-def test_the_command_has_a_threshold_by_case(tmp_path: Path) -> None:
+def test_fail_under_cases_fails_below_the_share(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(TILES, encoding="utf-8")
     report = tmp_path / "strength.json"
     arguments = ("strength", "suite.yaml", "--figure", "defects", "--report", f"json:{report}")

@@ -1,4 +1,7 @@
-"""Cases catch driver defects whose conditions they meet; a missed one says what no case has."""
+"""The figure "by driver defect" counts which defects of drivers the cases catch.
+
+Of a defect that no case catches, the figure says what no case has.
+"""
 
 from __future__ import annotations
 
@@ -203,7 +206,7 @@ def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
     assert sum(report.product == "DirectML" for report in bug_reports().values()) >= 40
 
 
-def test_a_case_that_runs_a_defect_catches_it(tmp_path: Path) -> None:
+def test_a_case_that_meets_the_condition_of_a_defect_catches_the_defect(tmp_path: Path) -> None:
     actual = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
     for name in (
         "cumulation ignores HasExclusiveSum",
@@ -214,7 +217,7 @@ def test_a_case_that_runs_a_defect_catches_it(tmp_path: Path) -> None:
         assert actual[name].missing == ""
 
 
-def test_a_defect_gives_the_wrong_results_of_the_report_that_it_is_rebuilt_from(
+def test_a_defect_gives_the_wrong_results_of_its_bug_report(
     tmp_path: Path,
 ) -> None:
     run = pooling(tmp_path)
@@ -275,7 +278,7 @@ def test_a_defect_of_two_conditions_gives_wrong_results(
     assert wrong(tmp_path, text, defect)[output] == expected
 
 
-def test_conditions_tell_layouts_apart(tmp_path: Path) -> None:
+def test_features_of_a_case_distinguish_layouts(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(REPEATED, encoding="utf-8")
     [planned] = load_suite([file]).plan()

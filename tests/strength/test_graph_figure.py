@@ -93,7 +93,7 @@ def test_reports_a_defect_that_passes_and_a_legitimate_difference_that_fails() -
     assert Graphs(figure).share == 75
 
 
-def test_the_command_measures_it(tmp_path: Path) -> None:
+def test_the_command_measures_graphs_alike_with_one_and_two_processes(tmp_path: Path) -> None:
     graph_file(tmp_path, GATED)
     options = "--figure", "graphs", "-q", "--report", "json:s.json", "--fail-under", "graphs=101"
     assert dmlconf_here(tmp_path, "strength", "graphs.yaml", *options).returncode == 2

@@ -48,7 +48,7 @@ def test_a_near_miss_proves_its_condition(tmp_path: Path) -> None:
     assert _figure(tmp_path, NEAR_MISS) == {"cases": 1, "proven": True, "unproven": []}
 
 
-def test_data_that_hide_the_difference_prove_nothing(tmp_path: Path) -> None:
+def test_a_near_miss_whose_data_hides_the_difference_proves_nothing(tmp_path: Path) -> None:
     part = _figure(tmp_path, NEAR_MISS.replace("[1, -2, 3]", "[1, 2, 3]"))
     assert not part["proven"]
     assert part["unproven"] == ["graphs/near/near-miss: the rewritten graph passes"]
@@ -74,7 +74,7 @@ def test_rewrites_are_measured_on_all_their_cases_whatever_the_sample(tmp_path: 
     assert "a sample: at most 1 case of" in beside.stdout
 
 
-def test_figures_of_graphs_say_that_there_are_none(tmp_path: Path) -> None:
+def test_the_figure_graphs_is_refused_for_a_suite_without_graphs(tmp_path: Path) -> None:
     (tmp_path / "relu.yaml").write_text(
         "operator: ACTIVATION_RELU\ncases:\n  - desc:\n"
         "      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -1]}\n"
@@ -97,7 +97,7 @@ def test_figures_of_graphs_say_that_there_are_none(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_reported_at_its_location(
+def test_a_mistake_in_a_rewrite_of_a_case_is_reported(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     (tmp_path / "near.yaml").write_text(NEAR_MISS.replace(old, new))
@@ -111,7 +111,7 @@ def test_the_catalogue_is_valid() -> None:
     assert all(rewrite.conditions for rewrite in rewrites().values())
 
 
-def test_each_rewrite_can_be_read_of_somewhere() -> None:
+def test_each_rewrite_has_a_source_with_an_address() -> None:
     urls = {
         name: [source.url for source in rewrite.sources if source.url]
         for name, rewrite in rewrites().items()

@@ -102,7 +102,7 @@ def test_a_device_that_flushes_subnormals_keeps_negative_zeros(tmp_path: Path) -
     assert strength_of(tmp_path, ROUNDED).refused == []
 
 
-def test_nothing_is_added_up_where_each_element_depends_on_one(tmp_path: Path) -> None:
+def test_defects_of_sums_are_not_injected_where_nothing_is_added_up(tmp_path: Path) -> None:
     strength = strength_of(tmp_path, NOTHING_ADDED_UP)
     assert strength.refused == []
     assert not any(mutant.defect.startswith("accumulated") for mutant in strength.mutants)
@@ -200,7 +200,7 @@ def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
     assert len(steps) == 2 * len(plan) == 80
 
 
-def test_graphs_count_in_a_figure_of_their_own(tmp_path: Path) -> None:
+def test_graphs_get_perturbations_but_no_injected_defects(tmp_path: Path) -> None:
     plan = load_suite([graph_file(tmp_path, TWO_NODES)]).plan()
     strength = measure(map(build, plan), run_case)
     assert strength.cases == 1

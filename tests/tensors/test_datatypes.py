@@ -24,24 +24,24 @@ BITS = {
 }
 
 
-def test_has_every_type_of_the_header_but_unknown() -> None:
+def test_data_types_are_those_of_the_header_without_unknown() -> None:
     assert sorted(DataType) == sorted(BITS)
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_knows_the_bits_of_an_element(data_type: DataType) -> None:
+def test_each_data_type_has_its_number_of_bits(data_type: DataType) -> None:
     assert data_type.bits == BITS[data_type]
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_numpy_type_is_as_wide_as_the_element_and_at_least_a_byte(data_type: DataType) -> None:
+def test_the_numpy_type_is_as_wide_as_the_element_and_at_least_a_byte(data_type: DataType) -> None:
     assert data_type.dtype.itemsize == max(1, BITS[data_type] // 8)
     kind = "f" if data_type.is_float else "i" if data_type.is_signed else "u"
     assert data_type.dtype.kind == kind
 
 
 @pytest.mark.parametrize("data_type", [d for d in DataType if not d.is_float])
-def test_integers_span_what_their_bits_hold(data_type: DataType) -> None:
+def test_the_range_of_an_integer_type_fills_its_bits(data_type: DataType) -> None:
     count = 2 ** BITS[data_type]
     assert int(data_type.maximum) - int(data_type.minimum) == count - 1
     assert (data_type.minimum < 0) == data_type.is_signed
@@ -55,7 +55,9 @@ def test_integers_span_what_their_bits_hold(data_type: DataType) -> None:
         (DataType.FLOAT64, 1.7976931348623157e308),
     ],
 )
-def test_floats_span_their_finite_numbers(data_type: DataType, greatest: float) -> None:
+def test_the_range_of_a_float_type_is_that_of_its_finite_numbers(
+    data_type: DataType, greatest: float
+) -> None:
     assert data_type.maximum == greatest
     assert data_type.minimum == -greatest
     assert np.isfinite(np.array(greatest, data_type.dtype))

@@ -58,7 +58,9 @@ def test_element_offsets_agree_with_a_loop(strided: tuple[Sizes, Sizes]) -> None
 
 
 @given(STRIDED)
-def test_overlap_is_two_elements_at_one_offset(strided: tuple[Sizes, Sizes]) -> None:
+def test_a_tensor_overlaps_if_two_elements_have_the_same_offset(
+    strided: tuple[Sizes, Sizes],
+) -> None:
     sizes, strides = strided
     offsets = [offset(coordinate, strides) for coordinate in coordinates(sizes)]
     assert overlaps(sizes, strides) == (len(set(offsets)) < len(offsets))
@@ -74,13 +76,15 @@ def test_a_stride_of_0_along_one_element_is_no_overlap() -> None:
     assert not overlaps((1, 3), (0, 1))
 
 
-def test_an_overlap_of_a_tensor_that_no_memory_holds_is_reported_at_once() -> None:
+def test_an_overlap_is_found_in_a_tensor_too_large_for_any_memory() -> None:
     assert overlaps((1 << 20, 1 << 24), (1, 1))
     assert not overlaps((1 << 20, 1 << 24), (1 << 24, 1))
 
 
 @given(STRIDED)
-def test_what_is_stored_is_what_a_loop_writes_and_reads(strided: tuple[Sizes, Sizes]) -> None:
+def test_stored_values_agree_with_a_loop_that_writes_and_reads(
+    strided: tuple[Sizes, Sizes],
+) -> None:
     sizes, strides = strided
     values = np.arange(1, math.prod(sizes) + 1, dtype=np.int32).reshape(sizes)
     buffer = {offset(c, strides): values[c] for c in coordinates(sizes)}
@@ -97,13 +101,13 @@ def test_storing_again_changes_nothing(strided: tuple[Sizes, Sizes]) -> None:
     assert np.array_equal(as_stored(once, strides), once)
 
 
-def test_without_strides_values_are_stored_as_they_are() -> None:
+def test_without_strides_values_are_stored_unchanged() -> None:
     values = np.arange(6).reshape(2, 3)
     assert as_stored(values, None) is values
 
 
 @given(STRIDED, st.sampled_from(list(DataType)))
-def test_buffer_ends_with_the_word_of_the_last_element(
+def test_a_buffer_ends_with_the_word_of_the_last_element(
     strided: tuple[Sizes, Sizes], data_type: DataType
 ) -> None:
     sizes, strides = strided
@@ -133,7 +137,7 @@ def test_buffers_are_whole_words(data_type: DataType, count: int, total: int) ->
     assert minimum_buffer_bytes(data_type, (count,), None) == total
 
 
-def test_knows_the_named_layouts() -> None:
+def test_there_are_six_named_layouts() -> None:
     assert list(LAYOUTS) == [
         "implicit",
         "packed",
@@ -164,7 +168,7 @@ def test_implicit_layout_has_no_strides() -> None:
         ("broadcast", (0, 4, 1)),
     ],
 )
-def test_layout_gives_these_strides(layout: str, strides: Sizes) -> None:
+def test_a_named_layout_gives_its_strides(layout: str, strides: Sizes) -> None:
     assert LAYOUTS[layout]((2, 3, 4)) == strides
 
 

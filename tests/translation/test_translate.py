@@ -48,7 +48,7 @@ def test_each_condition_depends_on_the_desc(target: str) -> None:
         assert all(form.when.names for form in entry.forms if form.when is not None), name
 
 
-def test_a_convolution_is_a_conv_and_its_fused_activation() -> None:
+def test_a_convolution_becomes_a_conv_and_its_fused_activation() -> None:
     program = translated(case("convolution", file="matrix"), "onnx")
     assert "Conv" in program.operations
     assert list(program.inputs) == list(case("convolution", file="matrix").input_names())
@@ -69,7 +69,7 @@ def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: s
     assert operations == ["cast", "mul", "add", "sqrt", "cast"]  # 447.2 is the root of 200,000.
 
 
-def test_a_cast_ends_in_the_output_itself() -> None:
+def test_a_cast_becomes_one_step_that_writes_the_output() -> None:
     for target in TARGETS:
         [step] = translated(case("cast", file="matrix"), target).steps
         assert step.operation.lower() == "cast"
@@ -138,12 +138,14 @@ def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn
         ),
     ],
 )
-def test_a_case_that_webnn_interprets_otherwise_has_no_counterpart(name: str, reason: str) -> None:
+def test_a_case_that_webnn_interprets_differently_has_no_counterpart(
+    name: str, reason: str
+) -> None:
     operator, file, _ = name.split("/", 2)
     plan = bundled(f"{operator}/{file}.yaml").plan()
-    of = valid_case(next(each for each in plan if each.identifier == name))
+    source_case = valid_case(next(each for each in plan if each.identifier == name))
     with pytest.raises(NotExpressibleError, match=reason):
-        translated(of, "webnn")
+        translated(source_case, "webnn")
 
 
 @pytest.mark.parametrize(
@@ -169,15 +171,17 @@ def test_webnn_gets_the_number_that_directml_makes_of_an_attribute(
 ) -> None:
     operator, file, _ = name.split("/", 2)
     plan = bundled(f"{operator}/{file}.yaml").plan()
-    of = valid_case(next(each for each in plan if each.identifier == name))
-    steps = translated(of, "webnn").steps
+    source_case = valid_case(next(each for each in plan if each.identifier == name))
+    steps = translated(source_case, "webnn").steps
     assert [s.attributes[attribute] for s in steps if attribute in s.attributes] == [taken]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_windows_with_a_stride_of_zero_have_no_counterpart(target: str) -> None:
-    of = case("max_pooling2", file="matrix")
-    still = replace(of, desc={**of.desc, "Strides": (0,) * len(of.desc["Strides"])})
+    source_case = case("max_pooling2", file="matrix")
+    still = replace(
+        source_case, desc={**source_case.desc, "Strides": (0,) * len(source_case.desc["Strides"])}
+    )
     with pytest.raises(NotExpressibleError, match="MAX_POOLING2"):
         translated(still, target)
 
@@ -199,21 +203,21 @@ def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
 
 def test_a_node_output_that_a_graph_exports_twice_is_two_outputs_of_the_program() -> None:
     plan = bundled("graphs/wiring.yaml").plan()
-    of = valid_case(next(each for each in plan if "/exported-twice[" in each.identifier))
-    program = translated(of, "onnx")
-    assert len(program.outputs) == len(of.outputs()) > 1
+    source_case = valid_case(next(each for each in plan if "/exported-twice[" in each.identifier))
+    program = translated(source_case, "onnx")
+    assert len(program.outputs) == len(source_case.outputs()) > 1
     assert {name for step in program.steps for name in step.outputs} >= set(program.outputs)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str) -> None:
-    [of] = [
+    [source_case] = [
         valid_case(each)
         for each in bundled("convolution/boundary.yaml").plan()
         if each.identifier == "convolution/boundary/output-padding-all-but-one"
     ]
     with pytest.raises(NotExpressibleError):
-        translated(of, target)
+        translated(source_case, target)
 
 
 def test_composed_operators_of_float16_round_once() -> None:
@@ -228,11 +232,11 @@ def test_an_integer_product_has_as_many_dimensions_as_the_output() -> None:
     reshaped = set()
     for planned in bundled("matrix_multiply_integer/matrix.yaml").plan():
         if "/ranks-of-matrices[" in planned.identifier:
-            of = valid_case(planned)
+            source_case = valid_case(planned)
             a, b, output = (
-                len(of.desc[name].Sizes) for name in ("ATensor", "BTensor", "OutputTensor")
+                len(source_case.desc[name].Sizes) for name in ("ATensor", "BTensor", "OutputTensor")
             )
-            operations = translated(of, "onnx").operations
+            operations = translated(source_case, "onnx").operations
             assert ("Reshape" in operations) is (max(a, b) != output)
             reshaped.add("Reshape" in operations)
     assert reshaped == {True, False}

@@ -59,7 +59,7 @@ WHOLE = Verdict(
 BRIEF = Verdict(Identity("gather/b", "GATHER", ()), Judgement(Status.NOT_RUN))
 
 
-def test_a_verdict_comes_back_from_json_as_it_was() -> None:
+def test_a_verdict_written_as_json_is_read_back_unchanged() -> None:
     for verdict in (WHOLE, BRIEF):
         text = json.dumps(record_of(verdict), allow_nan=False)
         assert value_of(Verdict, json.loads(text)) == verdict

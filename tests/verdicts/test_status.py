@@ -56,7 +56,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_gravities_differ_so_that_the_most_severe_variant_is_one() -> None:
+def test_no_two_statuses_have_the_same_gravity() -> None:
     assert len({status.traits.gravity for status in Status}) == len(Status)
 
 
@@ -80,14 +80,14 @@ def enums(node: object) -> list[list[object]]:
 
 
 @pytest.mark.parametrize("name", ["run-log", "report", "comparison"])
-def test_schemas_have_these_statuses(name: str) -> None:
+def test_schemas_list_all_statuses(name: str) -> None:
     lists = enums(bundled_schema(name))
     assert lists
     for each in lists:
         assert each == list(Status)
 
 
-def test_the_documentation_has_these_statuses() -> None:
+def test_the_documentation_lists_all_statuses() -> None:
     text = (ROOT / "docs" / "verdicts.md").read_text("utf-8")
     for status in Status:
         answer = "yes" if status.fails_run else "no"
@@ -96,7 +96,7 @@ def test_the_documentation_has_these_statuses() -> None:
         assert re.search(row, text), status
 
 
-def test_a_new_status_is_one_entry(tmp_path: Path) -> None:
+def test_one_entry_makes_a_new_status_known_to_all_reports(tmp_path: Path) -> None:
     package = tmp_path / "dmlconf"
     shutil.copytree(Path(dmlconf.__file__).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
     module = package / "verdicts" / "status.py"

@@ -37,7 +37,7 @@ def test_with_one_job_the_reference_runs_in_this_process() -> None:
         assert execution_of(NUMPY, Limits(1), judged=judged) is Execution.IN_PROCESS
 
 
-def test_processes_judge_only_where_verdicts_are_all_that_is_wanted() -> None:
+def test_workers_judge_only_if_nothing_but_verdicts_is_wanted() -> None:
     assert execution_of(NUMPY, Limits(2), judged=True) is Execution.JUDGED_IN_WORKERS
     assert execution_of(NUMPY, Limits(2), judged=False) is Execution.ISOLATED
 

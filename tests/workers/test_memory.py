@@ -61,13 +61,13 @@ def case(folder: Path, mebi_elements: int) -> Case:
     return build(next(load_suite([large(folder, mebi_elements)]).plan()))
 
 
-def test_tensors_of_more_than_two_to_the_26_elements_are_cases(tmp_path: Path) -> None:
+def test_a_case_may_have_more_than_2_to_the_26_elements(tmp_path: Path) -> None:
     actual = case(tmp_path, 65)
     assert tensor_bytes(actual) == 2 * 65 << 21
     assert shortage(actual, machine=1 << 40) is None
 
 
-def test_a_shortage_says_what_is_needed_and_what_there_is(tmp_path: Path) -> None:
+def test_the_reason_of_a_shortage_names_needed_and_available_memory(tmp_path: Path) -> None:
     actual = case(tmp_path, 512)  # Two tensors of 1 GiB.
     machine = shortage(actual, machine=4 << 30)
     assert machine == "needs up to 8.0 GiB of memory, and this machine has 4.0 GiB"
@@ -81,7 +81,7 @@ def test_small_cases_fit_everywhere(tmp_path: Path) -> None:
     assert shortage(build(next(load_suite([small]).plan())), device=0, machine=0) is None
 
 
-def test_this_machine_has_memory() -> None:
+def test_the_memory_of_this_machine_is_plausible() -> None:
     assert 1 << 28 < machine_memory() < 1 << 50
 
 
@@ -104,7 +104,7 @@ def test_the_environment_bounds_the_memory(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("_fresh")
 @pytest.mark.parametrize("value", ["", "much", "1e3", str(1 << 40)])
-def test_a_bound_that_is_none_changes_nothing(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_an_invalid_memory_bound_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     whole = machine_memory()
     machine_memory.cache_clear()
@@ -112,7 +112,7 @@ def test_a_bound_that_is_none_changes_nothing(monkeypatch: pytest.MonkeyPatch, v
     assert machine_memory() == whole
 
 
-def test_a_run_leaves_out_what_is_beyond_the_bound(tmp_path: Path) -> None:
+def test_a_case_beyond_the_memory_bound_is_unsupported(tmp_path: Path) -> None:
     file = large(tmp_path, 64)
     done = dmlconf(tmp_path, "run", file, "--log", "x.jsonl", **{VARIABLE: "512"})
     assert done.returncode == 7, "nothing passed, and nothing failed"
@@ -130,7 +130,7 @@ def test_a_case_that_no_machine_holds_is_unsupported(tmp_path: Path, memory: int
     assert reason.kind is ReasonKind.MEMORY
 
 
-def test_a_run_says_so_before_anything_is_made(tmp_path: Path) -> None:
+def test_inputs_of_32_tib_are_unsupported_and_never_made(tmp_path: Path) -> None:
     path = tmp_path / "join.yaml"
     path.write_text(MANY)
     process = dmlconf_here(tmp_path, "run", str(path))
@@ -174,7 +174,7 @@ def test_validate_refuses_a_large_case_without_a_tag(tmp_path: Path) -> None:
 
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/clear_refs")
-def test_no_case_of_the_suite_takes_more_than_it_may(bundled_suite: Suite) -> None:
+def test_no_case_of_the_suite_takes_more_memory_than_allowed(bundled_suite: Suite) -> None:
     """Judge the largest case of each entry tagged `sizes`, and measure the peak of memory."""
     numpy = registry.parse("numpy")
     backend = in_process(numpy, registry.create(numpy))
@@ -199,6 +199,6 @@ def test_no_case_of_the_suite_takes_more_than_it_may(bundled_suite: Suite) -> No
 
 
 def _status(name: str) -> int:
-    """Return the bytes that a line of this process's status says."""
+    """Return the number of bytes in a line of this process's status."""
     text = Path("/proc/self/status").read_text("ascii")
     return int(text.partition(f"{name}:")[2].split()[0]) << 10

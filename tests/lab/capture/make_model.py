@@ -1,8 +1,9 @@
 """Make the captured models: `pip install onnx`, then `python tests/lab/capture/make_model.py`.
 
 net.onnx, words.onnx (with a recurrent layer) and attention.onnx (in FLOAT16) are small networks
-whose tensors avoid the kernels that the lab lacks. antialias.onnx has a Resize with antialias, of
-which ONNX Runtime's DirectML provider makes RESAMPLE3 with Antialiased; ONNX defines it otherwise.
+whose tensors avoid the kernels that the lab lacks. antialias.onnx has a Resize with antialias.
+ONNX Runtime's DirectML provider makes a RESAMPLE3 with Antialiased of it, which computes something
+else than ONNX defines.
 """
 
 from collections.abc import Mapping

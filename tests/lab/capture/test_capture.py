@@ -1,4 +1,4 @@
-"""What ONNX Runtime gives to DirectML is captured in the lab as cases, which judge DirectML."""
+"""`dmlconf capture` captures in the lab what ONNX Runtime gives to DirectML, as cases."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_weights_are_kept_without_inputs_and_outputs(
     assert all(abs(arrays[name]).max() > 0 for name in owned)
 
 
-def test_three_captured_models_get_the_same_bits_and_every_dispatch_is_right(
+def test_capturing_three_models_changes_no_output_and_all_dispatches_are_right(
     folder: Path,
 ) -> None:
     options = ("-o", "three", "--data", "all", "--block-nodes", "2", "--", "three_models.py")
@@ -193,7 +193,7 @@ def wrong(folder: Path) -> Path:
     return wrong
 
 
-def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(wrong: Path) -> None:
+def test_only_the_wrong_dispatch_fails_and_its_followers_name_it(wrong: Path) -> None:
     options = ("-o", "my-app", "--data", "all", "--", "three_models.py", "unfused")
     done = lab("run", "--", "capture", *options, cwd=wrong)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -218,7 +218,7 @@ def test_the_wrong_dispatch_is_reduced(wrong: Path) -> None:
     assert int(reduced[2]) < int(reduced[1])
 
 
-def test_what_was_captured_before_a_crash_is_kept(folder: Path) -> None:
+def test_cases_captured_before_a_crash_are_kept(folder: Path) -> None:
     done = lab("run", "--", "capture", "-o", "crashed", "--", "app.py", "crash", cwd=folder)
     assert done.returncode == 1
     assert "The program ended with 77; the cases are those until then." in done.stderr
@@ -266,7 +266,7 @@ def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(wrong: Path)
     assert "DirectML is suspect: its dispatch gemm/00004-gemm/dispatch-4" in done.stderr
 
 
-def test_a_provider_that_asks_directml_for_something_else_is_suspect(folder: Path) -> None:
+def test_if_every_dispatch_is_right_the_provider_is_suspect(folder: Path) -> None:
     shutil.copy(HERE / "antialias.onnx", folder)
     options = ("-o", "resized", "--model", "antialias.onnx", "--unfused", "--data", "all")
     done = lab("run", "--", "capture", *options, cwd=folder)
@@ -280,7 +280,7 @@ def test_a_provider_that_asks_directml_for_something_else_is_suspect(folder: Pat
     assert valid_case(planned).desc["Antialiased"]
 
 
-def test_devices_that_come_and_go_leave_no_handles_and_no_memory_behind(tmp_path: Path) -> None:
+def test_released_devices_leave_no_handles_and_no_memory_behind(tmp_path: Path) -> None:
     shutil.copy(HERE / "many_devices.py", tmp_path)
     shutil.copytree(HERE / "owned", tmp_path / "owned")
     options = ("-o", "captured", "--data", "all", "--", "many_devices.py", "owned", "30")

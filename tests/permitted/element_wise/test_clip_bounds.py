@@ -1,6 +1,6 @@
-"""CLIP, CLIP_GRAD and THRESHOLD of integers may take a NaN bound for what a processor makes of it.
+"""CLIP, CLIP_GRAD and THRESHOLD of integers may convert a NaN bound to an integer.
 
-In UINT64, processors make 0, 2^63 or 2^64 - 1 of NaN, so each of these three bounds is right.
+Any integer is right that a processor makes of NaN. In UINT64 these are 0, 2^63 and 2^64 - 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ GRADIENTS = ["ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"]
 
 @pytest.mark.parametrize("operator", CLIPS)
 @pytest.mark.parametrize("converted", [0, 2**63, 2**64 - 1])
-def test_every_processors_bound_of_nan_is_right(operator: str, converted: int) -> None:
+def test_each_integer_that_a_processor_makes_of_nan_is_a_right_bound(
+    operator: str, converted: int
+) -> None:
     low, high = right_range(operator, DataType.UINT64, NAN, 2**40)
     clipped = [max(converted, value) for value in VALUES]
     assert all(int(low[i]) <= clipped[i] <= int(high[i]) for i in range(4))
@@ -74,7 +76,7 @@ def test_gradients_with_a_bound_of_nan_may_be_kept_or_dropped(operator: str) -> 
 
 
 @pytest.mark.parametrize("operator", CLIPS)
-def test_between_the_bounds_of_two_processors_nothing_is_right(operator: str) -> None:
+def test_a_result_between_those_of_two_processors_is_wrong(operator: str) -> None:
     desc = TensorDesc(DataType.UINT64, (1,))
     fields: dict[str, Any] = {"OutputTensor": desc, "ScaleBias": None, "Min": NAN, "Max": 2**40}
     if operator.endswith("1"):
@@ -88,7 +90,7 @@ def test_between_the_bounds_of_two_processors_nothing_is_right(operator: str) ->
         assert is_permitted(driver, right, *actual).all() == permitted
 
 
-def test_a_threshold_of_nan_is_as_a_processor_converts_it() -> None:
+def test_a_threshold_of_nan_counts_as_the_integer_that_processors_make_of_it() -> None:
     function = function_of("ELEMENT_WISE_THRESHOLD", "candidates")
     values, desc = np.array(VALUES, np.int32), TensorDesc(DataType.INT32, (4,))
     low, high = hull(function(InputTensor=values, OutputTensor=desc, ScaleBias=None, Min=NAN))

@@ -1,4 +1,7 @@
-"""Each of several results that a rule permits is right, and leads to right outputs of a graph."""
+"""If a rule permits several results of a node, each leads to a right output of the graph.
+
+An element is called open if any value of it is right.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +57,9 @@ FLUSHED: Final[Mapping[str, tuple[str, str, Values, Values]]] = {
 """The input x, the node, its output if the subnormal number counts as 0, and a wrong output."""
 
 
-@pytest.mark.parametrize("what", FLUSHED)
-def test_a_node_may_take_a_subnormal_number_for_zero(tmp_path: Path, what: str) -> None:
-    values, node, flushed, wrong = FLUSHED[what]
+@pytest.mark.parametrize("name", FLUSHED)
+def test_a_node_may_take_a_subnormal_number_for_zero(tmp_path: Path, name: str) -> None:
+    values, node, flushed, wrong = FLUSHED[name]
     nodes = f"\n  node: {{operator: {node}}}"
     case = graph(tmp_path, f"\n  x: {{{ONE}, values: {values}}}", nodes)
     assert accepts(case, "y", evaluate(case)["y"].tolist())
@@ -93,7 +96,7 @@ def test_a_subnormal_scale_of_integers_may_be_zero(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [12])
 
 
-def test_an_attribute_of_a_single_operator_may_be_zero(tmp_path: Path) -> None:
+def test_a_subnormal_attribute_of_a_single_operator_may_count_as_zero(tmp_path: Path) -> None:
     desc = f"InputTensor: {{{ONE}, values: [0]}}, OutputTensor: {{{ONE}}}, "
     case = single(tmp_path, "ELEMENT_WISE_SQRT", desc + "ScaleBias: {Scale: 1, Bias: 1.0e-44}")
     assert accepts(case, "OutputTensor", [0])
@@ -109,7 +112,7 @@ SHIFT = """
           desc: {ATensor: a, BTensor: b, OutputTensor: {}}}"""
 
 
-def test_elements_of_64_bits_stay_open(tmp_path: Path) -> None:
+def test_undefined_elements_of_64_bits_are_open(tmp_path: Path) -> None:
     """A shift by 64 is undefined, so any 64-bit number is right for the first element."""
     inputs = SHIFTED[: SHIFTED.index("\n  m:")]
     case = graph(tmp_path, inputs, SHIFT.replace("SHIFT:", "node:"))
@@ -118,7 +121,7 @@ def test_elements_of_64_bits_stay_open(tmp_path: Path) -> None:
         assert not accepts(case, "y", [value, 5])
 
 
-def test_elements_computed_from_open_ones_of_64_bits_are_open(tmp_path: Path) -> None:
+def test_elements_computed_from_open_elements_of_64_bits_are_open(tmp_path: Path) -> None:
     modulus = """
   node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
          desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
@@ -128,7 +131,7 @@ def test_elements_computed_from_open_ones_of_64_bits_are_open(tmp_path: Path) ->
     assert not accepts(case, "y", [0, 5])
 
 
-def test_indices_of_64_bits_among_which_is_nan_stay_open(tmp_path: Path) -> None:
+def test_64_bit_indices_of_the_greatest_elements_are_open_if_one_is_nan(tmp_path: Path) -> None:
     nodes = """
   node: {operator: TOP_K1,
          desc: {InputTensor: x, OutputValueTensor: {Sizes: [2]}, Axis: 0, K: 2,
@@ -138,8 +141,8 @@ def test_indices_of_64_bits_among_which_is_nan_stay_open(tmp_path: Path) -> None
     assert accepts(case, "y", [2, 1])
 
 
-def test_what_may_be_beyond_float16_may_be_infinite(tmp_path: Path) -> None:
-    """60001 may be off by 32 in FLOAT16, so its cosine is unknown; 180000 times it may overflow."""
+def test_a_number_that_may_exceed_float16_may_be_infinite(tmp_path: Path) -> None:
+    """The FLOAT16 number 60001 may be off by 32, so its cosine is unknown."""
     inputs = """
   x: {Sizes: [1], DataType: FLOAT16, values: [60000]}
   k: {Sizes: [1], DataType: FLOAT16, values: [60000]}"""
@@ -203,7 +206,7 @@ SIGNED = {
 
 
 @pytest.mark.parametrize("operator", SIGNED)
-def test_a_zero_has_either_sign_where_its_rule_leaves_it_open(
+def test_a_zero_may_have_either_sign_where_the_rule_permits_both(
     tmp_path: Path, operator: str
 ) -> None:
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [0.0, -0.5]}"
@@ -249,7 +252,7 @@ def _every_third(array: Array, zero: float) -> Array:
     return changed
 
 
-def test_each_zero_has_a_sign_of_its_own(tmp_path: Path) -> None:
+def test_the_signs_of_two_zeros_are_independent(tmp_path: Path) -> None:
     """The reciprocals are infinities, whose sum is NaN if the signs differ."""
     nodes = """
   zero: {operator: ELEMENT_WISE_MIN, desc: {ATensor: x, BTensor: z, OutputTensor: {}}}
@@ -278,7 +281,7 @@ def test_leaky_relu_keeps_the_sign_of_zero(tmp_path: Path) -> None:
     assert np.signbit(evaluate(single(tmp_path, "ACTIVATION_LEAKY_RELU", desc))["OutputTensor"])
 
 
-def test_near_a_pole_numbers_go_to_both_infinities(tmp_path: Path) -> None:
+def test_the_reciprocal_of_about_zero_may_be_any_large_number(tmp_path: Path) -> None:
     """sqrt(0.25) - 0.5 is 0 or next to it, so its reciprocal may be any large number."""
     nodes = """
   root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
@@ -324,7 +327,7 @@ REMAINDER = """
          desc: {ATensor: power, BTensor: d, OutputTensor: {}}}"""
 
 
-def test_a_remainder_whose_quotient_may_be_on_both_sides_of_an_integer_is_any(
+def test_if_a_quotient_may_lie_on_both_sides_of_an_integer_any_remainder_is_right(
     tmp_path: Path,
 ) -> None:
     """exp(7) is 1096.633; quotients by `divisors`, such as 100000.21, are off by about 0.2."""
@@ -350,7 +353,7 @@ def test_a_fused_relu_of_nan_is_nan_or_zero(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [1])
 
 
-def test_a_gradient_belongs_to_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
+def test_a_gradient_may_belong_to_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
     """The hyperbolic tangents of numbers beyond 9 are 1, or a little less."""
     inputs = f"""
   x: {{Sizes: [1, 1, 1, 42], DataType: FLOAT32, values: {[9.5] * 40 + [2, 1]}}}
@@ -368,7 +371,7 @@ def test_a_gradient_belongs_to_any_element_that_may_be_the_greatest(tmp_path: Pa
         assert accepts(case, "y", values) is (place < 40), place
 
 
-def test_a_quotient_by_the_root_of_what_may_be_negative_may_be_infinite(tmp_path: Path) -> None:
+def test_a_quotient_by_the_root_of_about_zero_may_be_infinite_or_nan(tmp_path: Path) -> None:
     """Softmax adds up to about 1, so with an Epsilon of -1 the norm's divisor is about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
     nodes = """
@@ -380,7 +383,7 @@ def test_a_quotient_by_the_root_of_what_may_be_negative_may_be_infinite(tmp_path
         assert accepts(case, "y", [value] * 104), value
 
 
-def test_a_scale_that_is_flushed_makes_quotients_undefined(tmp_path: Path) -> None:
+def test_a_subnormal_scale_makes_quotients_undefined(tmp_path: Path) -> None:
     inputs = f"""
   x: {{{ONE}, values: [5]}}
   s: {{{ONE}, values: [1.0e-44]}}"""
@@ -426,7 +429,9 @@ HARDMAX = """InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [VALUES]},
   OutputTensor: {Sizes: [2, 2], DataType: FLOAT32}, Axes: AXES"""
 
 
-def test_a_row_with_nan_has_its_one_anywhere_along_several_axes(tmp_path: Path) -> None:
+def test_hardmax_of_a_row_with_nan_may_choose_any_element_along_several_axes(
+    tmp_path: Path,
+) -> None:
     """Measured on DirectML 1.13.1, which compares such a row in parts, so NaN may hide the 3."""
     desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[0, 1]")
     assert accepts(single(tmp_path, "ACTIVATION_HARDMAX1", desc), "OutputTensor", [0, 1, 0, 0])
@@ -445,7 +450,7 @@ REGION = """InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values
   MaximumSamplesPerOutput: 1, AlignRegionsToCorners: false"""
 
 
-def test_a_share_of_0_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
+def test_0_times_an_infinite_gradient_may_be_nan_or_0(tmp_path: Path) -> None:
     """The sample is above the input; element 1 gets 0 * infinity: NaN or 0, as was measured."""
     case = single(tmp_path, "ROI_ALIGN_GRAD", REGION)
     for second in (np.nan, 0.0):
@@ -459,7 +464,7 @@ def test_regions_with_an_offset_of_nan_have_no_coordinates(tmp_path: Path) -> No
     assert accepts(case, "OutputGradientTensor", [0, 5, 1])
 
 
-def test_a_subnormal_product_on_the_way_has_fewer_digits(tmp_path: Path) -> None:
+def test_a_subnormal_intermediate_product_has_fewer_digits(tmp_path: Path) -> None:
     """1e-44 is 7 steps of 2^-149. Half of it, 3.5 steps, becomes 4; a Scale of 1e38 shows that."""
     tensors = {"Input": 0.5, "InputGradient": 1e-44, "Mean": 0, "Variance": 0.75, "Scale": 1e38}
     desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
@@ -486,8 +491,8 @@ def test_a_subnormal_product_of_scales_has_fewer_digits(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [1e-24])
 
 
-def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Path) -> None:
-    """DirectML 1.15.4: CELU of Alpha -1 makes -exp(87.5) of -87.5, with an error of 0.0012%."""
+def test_a_steep_activation_magnifies_the_error_of_its_argument(tmp_path: Path) -> None:
+    """CELU with Alpha -1 turns -87.5 into -exp(87.5); DirectML 1.15.4 is 0.0012% off."""
     tensors = {"Input": -1.125, "Mean": 0, "Variance": 0, "Scale": 110, "Bias": 0}
     desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
     desc += f", OutputTensor: {{{ONE}}}, Spatial: false, Epsilon: 2.0, "
@@ -498,10 +503,10 @@ def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Pat
     assert not accepts(case, "OutputTensor", [right * 1.01])
 
 
-def test_a_sum_of_magnitudes_is_greatest_at_the_ends_that_are_farther_from_zero(
+def test_the_greatest_sum_of_magnitudes_takes_the_ends_farther_from_zero(
     tmp_path: Path,
 ) -> None:
-    # Of [2, -1] RESAMPLE1 makes [-0.7, -1]; what is permitted reaches [2, -3.7]. [-2, 1] mirrors.
+    # RESAMPLE1 turns [2, -1] into [-0.7, -1], and may give up to [2, -3.7]; [-2, 1] likewise.
     rows = 512
     numbers = ", ".join(["2, -1", "-2, 1"] * (rows // 2))
     case = graph(
@@ -519,7 +524,7 @@ def test_a_sum_of_magnitudes_is_greatest_at_the_ends_that_are_farther_from_zero(
     assert not accepts(case, "y", [greatest * 1.01])
 
 
-def test_a_store_toward_zero_may_hold_the_largest_float16_number(tmp_path: Path) -> None:
+def test_a_gradient_beyond_float16_may_be_stored_as_the_largest_number(tmp_path: Path) -> None:
     """The gradient of 45.25 * (0 - 9357) is beyond FLOAT16. Measured: -65504 in a graph."""
     row, one = "Sizes: [1, 7], DataType: FLOAT16", "Sizes: [1, 1], DataType: FLOAT16"
     case = graph(
@@ -558,7 +563,7 @@ POWER = """
         ("ACTIVATION_RELU", 3, []),
     ],
 )
-def test_a_negative_power_of_what_may_be_near_zero_may_be_infinite(
+def test_a_negative_power_of_a_number_near_zero_may_be_infinite(
     tmp_path: Path, activation: str, exponent: int, infinities: Values
 ) -> None:
     """The cosine of 1.5707964 is 0 with an error of 0.0008; the base 0 gives 0 for any exponent."""
@@ -570,7 +575,7 @@ def test_a_negative_power_of_what_may_be_near_zero_may_be_infinite(
 
 
 @pytest.mark.parametrize("negated", [False, True])
-def test_a_power_that_may_be_infinite_may_be_too_large_as_well(
+def test_a_power_that_may_be_infinite_may_also_be_finite_and_inexact(
     negated: bool, tmp_path: Path
 ) -> None:
     """DirectML 1.12.1 gives 1.3377088e22 for a FLOAT16 exponent, and infinity is right too."""

@@ -1,4 +1,7 @@
-"""Results that follow from open or inexact elements of a graph are right."""
+"""Results that follow from open or inexact elements of a graph are right.
+
+An element is called open if any value of it is right.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ ATTENTION = """
 """
 
 
-def test_an_open_index_marks_any_element_of_one_hot(tmp_path: Path) -> None:
+def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives the index 2 for the greatest of 0, NaN and 0."""
     inputs = """
   x: {Sizes: [1, 3], DataType: FLOAT32, values: [0, .nan, 0]}

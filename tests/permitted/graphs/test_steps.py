@@ -1,4 +1,7 @@
-"""ROUND and other steps may give each whole number in reach; if these are few, nothing between."""
+"""ROUND and other step functions of an inexact number may give several whole numbers.
+
+If only a few whole numbers are possible, a fraction between them is wrong.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
         ("FLOOR", "", [[2, 3]], [[3, 3], [2.5, 3]]),
     ],
 )
-def test_a_kernel_that_does_not_store_a_quotient_rounds_it_as_it_is(
+def test_a_quotient_may_be_rounded_with_or_without_a_store_in_float16(
     tmp_path: Path, operator: str, more: str, right: list[Values], wrong: list[Values]
 ) -> None:
     """FLOAT16 stores 2502 / 1000.5 = 2.50075 as 2.5. ROUND(2.5) is 2, and ROUND(2.50075) is 3."""
@@ -84,7 +87,7 @@ CHAIN = """
          desc: {InputTensor: same, OutputTensor: {}, Alpha: 3, Beta: 0.5}}"""
 
 
-def test_a_line_through_a_whole_number_has_two_results_and_none_between(tmp_path: Path) -> None:
+def test_a_linear_function_of_one_of_two_whole_numbers_has_two_results(tmp_path: Path) -> None:
     case = graph(tmp_path, INPUTS.replace("TYPE", "FLOAT32"), CHAIN)
     for values in ([3.5, 0.5, -5.5], [0.5, 0.5, -5.5]):
         assert accepts(case, "y", values), values
@@ -156,7 +159,7 @@ WIDE = """
 
 @pytest.mark.parametrize(("scale", "between"), [(2, False), (100, True)])
 def test_each_whole_number_of_a_range_is_right(tmp_path: Path, scale: int, between: bool) -> None:
-    """The cosine of 9e8 is unknown; of a range of 200 whole numbers fractions pass as well."""
+    """The cosine of 9e8 is unknown. Where 200 whole numbers are right, fractions pass as well."""
     inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+8]}"
     case = graph(tmp_path, inputs, WIDE.replace("SCALE", str(scale)))
     for value in (1 - scale, 0, 1, scale):

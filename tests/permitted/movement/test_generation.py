@@ -1,4 +1,4 @@
-"""FILL_VALUE_SEQUENCE: products and sums that are rounded are right, and little more."""
+"""FILL_VALUE_SEQUENCE may round a product and a sum for each element, and be off by little more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dmlconf.tensors.datatypes import DataType
 START, DELTA, COUNT = 1.0, 0.1, 1000
 
 
-def test_a_sequence_is_off_by_a_product_and_a_sum_that_round_and_by_no_more() -> None:
+def test_an_element_may_be_off_by_three_roundings_and_no_more() -> None:
     output = TensorDesc(DataType.FLOAT32, (COUNT,))
     lowest, highest = fill_value_sequence_interval(output, "FLOAT32", START, DELTA)
     indices = np.arange(COUNT, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Normalizations of a zero by an infinity or a zero, and what DirectML gives for them."""
+"""Normalizations that divide zero by zero, or multiply it by infinity, may give several results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_power_with_a_negative_beta_may_overflow(
     assert not accepts(case, "OutputTensor", [*right[:3], np.nan])
 
 
-def test_an_activation_of_zero_by_zero_may_be_that_of_the_bias(tmp_path: Path) -> None:
+def test_zero_divided_by_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
     """DirectML 1.15.4 takes an element for its variance, so that 0 / sqrt(0.25) is 0."""
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
     assert accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.9545, 2.99595])
@@ -54,7 +54,7 @@ GRADIENT = """
   OutputBiasGradientTensor: {Sizes: [1, 2], DataType: FLOAT16}, Epsilon: 3"""
 
 
-def test_a_sum_that_vanishes_may_be_divided_by_zero(tmp_path: Path) -> None:
+def test_a_product_that_underflows_before_it_is_divided_by_zero_gives_nan(tmp_path: Path) -> None:
     """DirectML 1.15.4 stores 6e-8 * -0.475 as 0 in FLOAT16, before it divides by 0."""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", GRADIENT)
     assert accepts(case, "OutputScaleGradientTensor", [-np.inf, -np.inf])

@@ -1,4 +1,7 @@
-"""A store in FLOAT16 loses at most 2^-10 of `store_sizes`, and nothing of exact numbers it has."""
+"""A store in FLOAT16 changes a number by at most 2^-10 of its size (`store_sizes`).
+
+It does not change exact numbers that FLOAT16 has.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def test_a_store_toward_zero_loses_less_than_a_ulp_of_the_size() -> None:
     assert (lost <= 2.0**-10 * store_sizes(values)).all()
 
 
-def test_the_size_is_no_more_than_the_value_above_the_smallest_normal_number() -> None:
+def test_the_size_of_a_normal_number_is_the_power_of_two_below_it() -> None:
     values = np.array([1.0, 1.5, 1.98, -3.0, 1000.0])
     assert store_sizes(values).tolist() == [1, 1, 1, 2, 512]
 
@@ -27,7 +30,7 @@ def test_a_value_just_below_a_power_of_two_counts_as_that_power() -> None:
     assert store_sizes(np.array([1.999])).tolist() == [2]
 
 
-def test_nothing_is_lost_of_an_exact_number_that_float16_has() -> None:
+def test_storing_an_exact_number_that_float16_has_loses_nothing() -> None:
     values = np.array([2048.0, 2049.0, 0.1, 0.0])
     assert store_sizes(values, True).tolist() == [0, 2048, 0.0625, 0]
     assert (store_sizes(values) > 0).all()

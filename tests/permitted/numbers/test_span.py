@@ -11,7 +11,7 @@ from dmlconf.permitted.numbers.span import Span
 
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 65503.9, 65520.0, 70000.0, -1e6])
-def test_an_intermediate_is_the_number_of_any_store_or_the_value_itself(value: float) -> None:
+def test_a_held_span_reaches_over_the_value_and_all_its_stored_forms(value: float) -> None:
     values = np.array([value])
     held = Span.of(values).held()
     kept = [values, *(np.asarray(store(values), np.float64) for store in STORES)]

@@ -1,4 +1,4 @@
-"""GEMM: overflowing sums leave their softmax open; NaN is wrong beside an activation's errors."""
+"""What is right for GEMM if sums overflow, or if its fused activation has large errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.permitted.graphs.accepted import accepts, single
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-def test_sums_that_overflow_on_the_way_leave_their_row_of_shares_open(columns: int) -> None:
+def test_if_an_intermediate_sum_overflows_any_softmax_of_its_row_is_right(columns: int) -> None:
     left = np.array([[[[2e38, 2e38, -2e38]], [[1, 2, 3]]]], np.float32).reshape(1, 1, 2, 3)
     scale = gemm_error_scale(
         left,
@@ -36,7 +36,7 @@ def test_sums_that_overflow_on_the_way_leave_their_row_of_shares_open(columns: i
     ("row", "alpha", "right"),
     [("-88, 0", -1, -1.6516363e38), ("3.0e+38, -2.0e+38", 1, 1.0000001e38)],
 )
-def test_nan_is_wrong_beside_an_activation_with_large_errors(
+def test_nan_is_wrong_although_an_activation_has_large_errors(
     tmp_path: Path, row: str, alpha: float, right: float
 ) -> None:
     desc = f"""

@@ -1,4 +1,4 @@
-"""What passes where a recurrent layer's values may cross kinks, overflow, vanish or be infinite."""
+"""What is right for a recurrent layer whose values overflow, underflow, or are infinite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22
   {operator: ACTIVATION_SCALED_ELU, Alpha: 2, Gamma: 0.25}]"""
 
 
-def test_an_elu_errs_as_below_zero_where_its_argument_may_be_there(tmp_path: Path) -> None:
+def test_an_elu_whose_argument_may_be_negative_has_the_errors_of_negative_arguments(
+    tmp_path: Path,
+) -> None:
     """As measured in both steps: Alpha * Gamma is 0.5, and exp near 1 is off by 2^-24."""
     case = single(tmp_path, "GRU", GRU)
     for values in ([0, 2e-22], [-(2.0**-25), -(2.0**-25)], [-(2.0**-25), 2e-22]):
@@ -58,7 +60,7 @@ MIXTURE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{in
   {{operator: ACTIVATION_IDENTITY}}]"""
 
 
-def test_a_state_of_zero_times_infinity_may_be_that_of_a_bounded_sum(tmp_path: Path) -> None:
+def test_a_state_with_zero_times_infinity_may_be_nan_or_finite(tmp_path: Path) -> None:
     """As measured: DirectML 1.15.4 gives NaN, 1.8.0 a finite number."""
     infinite = single(tmp_path, "GRU", MIXTURE.format(input="-.inf"))
     assert accepts(infinite, "OutputSingleTensor", [float("nan")])
@@ -94,7 +96,7 @@ OVERFLOWING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: 
   ActivationDescs: [{{operator: ACTIVATION_TANH}}]"""
 
 
-def test_a_product_that_overflows_beside_an_infinity_may_be_the_other_one(tmp_path: Path) -> None:
+def test_a_product_that_overflows_beside_an_infinity_may_flip_the_sign(tmp_path: Path) -> None:
     """As measured: infinity - 2 * 3e38 is NaN, which RNN bounds to the least number."""
     overflowing = single(tmp_path, "RNN", OVERFLOWING.format(state=2))
     assert accepts(overflowing, "OutputSingleTensor", [1])
@@ -143,7 +145,7 @@ def test_a_subnormal_state_has_few_digits_or_none(tmp_path: Path) -> None:
         assert not accepts(normal, "OutputSingleTensor", [wrong]), wrong
 
 
-def test_stores_still_count_where_the_worst_error_exceeds_every_number() -> None:
+def test_the_error_of_stores_is_kept_if_the_worst_error_of_sums_is_huge() -> None:
     """After 60 steps the sum of all worst errors may be 2^140, though the state is 0.5."""
     scale = ErrorScale(np.array([[2.0**140]]), stored=np.array([[1.0]]))
     (tanh,) = Activation.each([{"operator": "ACTIVATION_TANH"}])
@@ -161,7 +163,7 @@ INFINITE_SLOPE = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values
   ActivationDescs: [{operator: ACTIVATION_LEAKY_RELU, Alpha: -.inf}]"""
 
 
-def test_a_zero_without_error_has_none_after_an_infinite_slope(tmp_path: Path) -> None:
+def test_an_exact_zero_stays_exact_after_an_infinite_slope(tmp_path: Path) -> None:
     """1 + 1000 - 1000.9 is 0.1, give or take some roundings of 1000, though its neighbour is 0."""
     case = single(tmp_path, "RNN", INFINITE_SLOPE)
     bias = 1000 - float(np.float32(1000.9))
@@ -180,7 +182,7 @@ VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
   {{operator: ACTIVATION_SIGMOID}}, {{operator: ACTIVATION_TANH}}]"""
 
 
-def test_a_gate_that_underflows_to_zero_makes_nan_of_an_infinity(tmp_path: Path) -> None:
+def test_a_gate_that_underflows_to_zero_may_turn_an_infinity_into_nan(tmp_path: Path) -> None:
     """As measured: the sigmoid of -200 is 1e-87, 0 in FLOAT32; times infinity that is NaN."""
     vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
     assert accepts(vanishing, "OutputSingleTensor", [float("nan")])

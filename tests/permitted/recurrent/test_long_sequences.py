@@ -1,4 +1,4 @@
-"""Limits of recurrent layers stay in proportion to the errors after many steps."""
+"""The permitted error of a recurrent layer does not grow without bound over many steps."""
 
 from __future__ import annotations
 
@@ -50,14 +50,12 @@ def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> Err
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
 @pytest.mark.parametrize("operator", ["RNN", "GRU"])
-def test_no_result_is_open_because_many_steps_came_before(
-    operator: str, data_type: DataType
-) -> None:
+def test_many_steps_do_not_make_every_result_right(operator: str, data_type: DataType) -> None:
     sums = error_scale(operator, data_type).sums
     assert sums.max() < 50
     assert np.median(sums[-1]) < 3 * np.median(sums[5])
 
 
-def test_a_sum_whose_terms_overflow_float16_is_open() -> None:
+def test_if_terms_of_a_sum_overflow_float16_any_result_is_right() -> None:
     sums = error_scale("RNN", DataType.FLOAT16, weight=10_000.0).sums
     assert (sums >= ANY_RESULT).any()

@@ -59,7 +59,7 @@ def gru_of_2049(linear_before_reset: bool) -> ErrorScale:
 
 
 @pytest.mark.parametrize("linear_before_reset", [False, True])
-def test_gru_stores_a_product_before_the_bias(linear_before_reset: bool) -> None:
+def test_gru_may_store_a_product_before_it_adds_the_bias(linear_before_reset: bool) -> None:
     """2,048 + 1 - 2,048 is 0 on DirectML 1.15.4, which loses the 1 first."""
     assert {0.0, 1.0} <= simulated(gru_of_2049(linear_before_reset))
 
@@ -81,20 +81,20 @@ def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
     return result
 
 
-def test_a_store_loses_nothing_of_exact_sums() -> None:
+def test_storing_an_exact_sum_loses_nothing() -> None:
     actual = rnn_of(3, 0.25, 0.5)
     assert store_error(actual) == 0
     assert simulated(actual) == {1.25}
 
 
-def test_a_store_cuts_off_what_float16_does_not_have() -> None:
-    """2,047 * 1.5 is 3,070.5, and FLOAT16 has every other number there."""
+def test_a_store_may_cut_off_digits_that_float16_lacks() -> None:
+    """2,047 * 1.5 is 3,070.5, and FLOAT16 has only even numbers there."""
     actual = rnn_of(2047, 1.5, 1)
     assert store_error(actual) == 0
     assert {3070, 3072} <= simulated(actual) <= {3070, 3071, 3072}
 
 
-def test_a_store_forgets_errors_that_reach_no_boundary() -> None:
+def test_an_error_too_small_to_change_the_stored_number_is_forgotten() -> None:
     values = np.array([1.25, 1.0])
     error = Spread.none((2,)).widened(np.full(2, 2.0**-20))
     before = Quantity(values, ErrorScale(np.ones(2)), (error, Spread.none((2,))))
@@ -118,9 +118,9 @@ CANCELLING = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2
 
 
 def test_rnn_may_add_the_bias_before_it_stores_the_sum(tmp_path: Path) -> None:
-    """7.0038 + 1.0049 - 8.0039 is 0.0048, and 0 where 7.0038 is cut off to 7 first.
+    """7.0038 + 1.0049 - 8.0039 is 0.0048, or 0 if 7.0038 is cut off to 7 first.
 
-    With one input DirectML 1.15.4 cuts 8.0087 off to 8.0078, and less 8 that is 0.0078.
+    With one input DirectML 1.15.4 cuts 8.0087 off to 8.0078, and 8.0078 - 8 is 0.0078.
     """
     case = single(tmp_path, "RNN", CANCELLING)
     for right in (0.0048, 0, 0.0078125):
@@ -129,7 +129,7 @@ def test_rnn_may_add_the_bias_before_it_stores_the_sum(tmp_path: Path) -> None:
         assert not accepts(case, "OutputSingleTensor", [wrong]), wrong
 
 
-def test_a_store_truncates_what_float32_makes_of_a_value() -> None:
+def test_a_store_truncates_the_value_after_rounding_it_to_float32() -> None:
     """DirectML 1.15.4 stores -1 where a tanh is -0.9999999965, which is -1 in FLOAT32."""
     kernels = Kernels((Kernel(frozenset({"state"}), toward_zero),), np.dtype(np.float16))
     values = np.array([[-0.9999999965, -0.99999, 1e300, -np.inf, np.nan]])

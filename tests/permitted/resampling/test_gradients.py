@@ -22,18 +22,18 @@ def interval(gradient: np.ndarray, coordinates: list[float], size: int) -> tuple
     return tuple(end.tolist() for end in ends)
 
 
-def test_uncertain_coordinates_beside_the_tensor_leave_little_room() -> None:
+def test_uncertain_coordinates_outside_of_the_tensor_permit_a_narrow_interval() -> None:
     lowest, highest = interval(GRADIENT, [-50, -40, -30], 2)
     assert 6.999 < lowest[0] <= 7 <= highest[0] < 7.001
     assert (lowest[1], highest[1]) == (0, 0)
 
 
-def test_uncertain_coordinates_within_the_tensor_leave_much_room() -> None:
+def test_uncertain_coordinates_within_the_tensor_permit_a_wide_interval() -> None:
     lowest, highest = interval(GRADIENT, [-5, -4, -3], 2)
     assert highest[0] - lowest[0] > 1
 
 
-def test_nan_beside_the_tensor_leaves_all_elements_of_the_axis_open() -> None:
+def test_a_nan_gradient_outside_of_the_tensor_permits_any_value_along_the_axis() -> None:
     gradient = np.array([np.nan, 2], np.float32)
     assert interval(gradient, [-50, -40], 4) == ([-np.inf] * 4, [np.inf] * 4)
 
@@ -59,7 +59,7 @@ def test_linear_gradients_reach_every_element_within_their_error() -> None:
     assert min(highest) >= 2
 
 
-def test_finite_gradients_that_overflow_beside_infinity_leave_any_result() -> None:
+def test_finite_gradients_that_overflow_beside_an_infinity_permit_any_result() -> None:
     """Measured: -3e38 - 3e38 + inf is NaN or infinite, by the order of the additions."""
     (candidate,) = nearest([-3e38, -3e38, np.inf], [0, 0, 0], 0)
     assert np.isneginf(candidate[0][0])

@@ -48,7 +48,7 @@ def test_the_exponential_of_log_softmax_is_softmax(tensor: Array) -> None:
 
 @few
 @given(tensors, st.sets(st.integers(0, 2)))
-def test_hardmax_chooses_one_element_of_each_row_and_none_is_larger(
+def test_hardmax_chooses_one_of_the_largest_elements_of_each_row(
     tensor: Array, axes: set[int]
 ) -> None:
     chosen = activation_hardmax1(tensor, like(tensor), sorted(axes))
@@ -94,7 +94,7 @@ def test_log_softmax_of_float16_may_store_the_sum_and_nothing_else() -> None:
     assert outside(below - toward_zero(np.log(toward_zero(powers)))) > 0
 
 
-def test_a_share_of_float16_grows_by_what_its_sum_loses_as_it_is_stored() -> None:
+def test_a_softmax_in_float16_may_differ_by_the_rounding_of_its_stored_sum() -> None:
     """The first row's exponentials add up to 4, which FLOAT16 has; the other sum is rounded."""
     tensor = np.array([[2, 2, 2, 2], [2, 1, 0, -9]], np.float16)
     scale = activation_softmax1_error_scale(tensor, TensorDesc(DataType.FLOAT16, (2, 4)), [1])

@@ -1,4 +1,4 @@
-"""Sums, quotients and exponentials: integers wrap around, rounded numbers lie in the interval."""
+"""Sums, quotients and exponentials of the reference, and results that rounding permits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
 
 
 def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attributes: Any) -> Any:
-    """Return the result for vectors; given a `part` such as `interval`, this allowance."""
+    """Return the result for vectors or, given a `part` such as `interval`, what is permitted."""
     desc = TensorDesc(output, (len(inputs[0]),))
     function = function_of(name, part)
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)
@@ -51,7 +51,7 @@ def test_quotients_of_integers_are_truncated(data_type: DataType, data: st.DataO
 
 
 @pytest.mark.parametrize("data_type", INTEGERS)
-def test_unsigned_integers_by_zero_are_the_greatest_and_signed_ones_anything(
+def test_integers_divided_by_zero_are_the_greatest_if_unsigned_and_else_anything(
     data_type: DataType,
 ) -> None:
     inputs = vectors(data_type, 5, 0)
@@ -61,7 +61,7 @@ def test_unsigned_integers_by_zero_are_the_greatest_and_signed_ones_anything(
 
 
 @pytest.mark.parametrize("data_type", [each for each in INTEGERS if each.is_signed])
-def test_the_smallest_integer_by_minus_one_may_be_anything(data_type: DataType) -> None:
+def test_the_smallest_integer_divided_by_minus_one_may_be_anything(data_type: DataType) -> None:
     inputs = vectors(data_type, int(data_type.minimum), -1)
     assert evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs)[0] == data_type.minimum
     lowest, highest = evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs, part="candidates")
@@ -154,7 +154,7 @@ def test_rounding_gives_at_most_two_neighbours(dtype: np.dtype[Any], number: flo
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_what_exceeds_float16_may_be_infinite_or_the_largest_number(sign: int) -> None:
+def test_a_number_beyond_float16_may_become_infinite_or_the_largest_number(sign: int) -> None:
     lowest, highest = rounded_interval(np.array([sign * 65504.01]), 0.0, HALF)
     assert {abs(float(lowest[0])), abs(float(highest[0]))} == {65504.0, np.inf}
 
@@ -167,6 +167,6 @@ def test_a_result_that_may_be_subnormal_may_be_flushed() -> None:
     assert highest[1] == 0
 
 
-def test_an_infinite_error_leaves_the_nearest_number() -> None:
+def test_an_error_of_nan_leaves_only_the_nearest_number() -> None:
     lowest, highest = rounded_interval(np.array([1.0, np.inf]), np.array([np.nan, 1.0]), SINGLE)
     assert lowest.tolist() == highest.tolist() == [1.0, np.inf]

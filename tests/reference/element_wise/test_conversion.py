@@ -69,7 +69,7 @@ def test_integers_wrap_or_are_clamped(drawn: tuple[DataType, int], target: DataT
         assert {int(end[0]) for candidate in ends for end in candidate} == {result, wrapped}
 
 
-def test_a_cast_out_of_range_clamps_or_wraps_and_nothing_between() -> None:
+def test_a_cast_out_of_range_may_clamp_or_wrap_and_nothing_else() -> None:
     values = np.array([200.0, -300.0, 1e10, np.nan, 100.7], np.float32)
     right, candidates = cast(values, DataType.INT8), cast(values, DataType.INT8, "candidates")
     for driver, permitted in (
@@ -160,7 +160,7 @@ def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
     assert [end.tolist() for end in ends] == [[-59], [-58]]
 
 
-def test_a_scale_of_0_leaves_any_result_and_nan_three() -> None:
+def test_a_scale_of_0_permits_any_result_and_nan_permits_three() -> None:
     x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
     zeros = np.array([10, 10], np.int8)
     assert quantize(x, scales, zeros, DataType.INT8).tolist() == [-128, 0]

@@ -25,7 +25,7 @@ SMALLEST = 2.0**-149
 
 
 def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
-    """Return the result for two numbers; given a `part` such as `interval`, this allowance."""
+    """Return the result for two numbers or, with a `part` such as `interval`, its answer."""
     output = more.pop("output", data_type)
     inputs = {
         "ATensor": np.array([a], data_type.dtype),
@@ -76,7 +76,7 @@ def test_a_signed_integer_modulo_zero_may_be_anything(name: str, data_type: Data
 
 
 @given(NUMBERS, st.floats(0.0625, 1e4, width=32), st.sampled_from([1, -1]))
-def test_a_remainder_may_be_what_a_float32_quotient_leaves(a: float, b: float, sign: int) -> None:
+def test_a_remainder_may_be_computed_from_a_float32_quotient(a: float, b: float, sign: int) -> None:
     x, y = np.float32(a), np.float32(b * sign)
     is_multiple = math.remainder(x, y) == 0
     quotients = (x / y, x / y if is_multiple else x * (np.float32(1) / y))
@@ -100,13 +100,13 @@ def test_min_and_max_of_nan_and_a_number_are_the_number(data_type: DataType) -> 
         assert math.isnan(evaluate(name, data_type, math.nan, math.nan))
 
 
-def test_halves_of_wrapped_sums_are_truncated() -> None:
+def test_a_mean_of_integers_is_the_truncated_half_of_the_wrapped_sum() -> None:
     assert evaluate("MEAN", DataType.INT32, -2, -1) == -1
     assert evaluate("MEAN", DataType.INT32, 2**31 - 1, 1) == -(2**30)
     assert evaluate("MEAN", DataType.UINT32, 2**32 - 1, 1) == 0
 
 
-def test_a_sum_that_overflows_has_a_mean_or_infinity_and_nothing_between() -> None:
+def test_a_mean_whose_sum_overflows_is_the_mean_or_infinity() -> None:
     right = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38)
     candidates = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38, "candidates")
     assert right == math.inf
@@ -135,7 +135,7 @@ def test_an_activation_may_follow_the_rounded_sum(data_type: DataType, a: float,
     assert lowest <= data_type.dtype.type((a + b) * 3 - 1) <= highest
 
 
-def test_without_an_activation_the_sum_is_that_of_add() -> None:
+def test_add1_without_an_activation_equals_add() -> None:
     assert evaluate("ADD1", DataType.FLOAT32, 0.1, 0.2, FusedActivation=None) == np.float32(
         0.1
     ) + np.float32(0.2)

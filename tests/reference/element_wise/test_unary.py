@@ -23,7 +23,7 @@ ONE, TWO, LOG_2 = np.float32(1), np.float32(2), np.float32(math.log(2))
 
 
 def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fields: Any) -> Any:
-    """Return the result for a vector; given a `part` such as `interval`, this allowance."""
+    """Return the result for a vector or, given a `part` such as `interval`, what is permitted."""
     operator = f"ELEMENT_WISE_{name}"
     function = function_of(operator, part)
     values = np.array(numbers, data_type.dtype)
@@ -77,7 +77,7 @@ VALUES: dict[str, tuple[Callable[[float], float], float, float]] = {
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
 @given(data=st.data())
-def test_results_are_those_of_the_standard_library(
+def test_results_agree_with_the_standard_library(
     name: str, data_type: DataType, data: st.DataObject
 ) -> None:
     function, low, high = VALUES[name]
@@ -96,7 +96,7 @@ def permitted_intervals(name: str, numbers: Any) -> list[tuple[Array, Array]]:
 
 @pytest.mark.parametrize("name", FORMULAS)
 @given(data=st.data())
-def test_formulas_of_float32_numbers_are_right(name: str, data: st.DataObject) -> None:
+def test_float32_formulas_of_kernels_are_permitted(name: str, data: st.DataObject) -> None:
     formula, low, high = FORMULAS[name]
     values = np.array([data.draw(st.floats(low, high))], np.float32)
     with np.errstate(all="ignore"):
@@ -132,7 +132,7 @@ def test_beyond_100_pi_any_sine_is_right_but_nothing_else(name: str) -> None:
     assert (highest >= 1).all()
 
 
-def test_a_tangent_at_its_pole_is_great_and_has_either_sign() -> None:
+def test_a_tangent_at_its_pole_is_large_and_has_either_sign() -> None:
     above, below = permitted_intervals("TAN", [math.pi / 2, 1.0])
     assert above[1][0] == np.inf
     assert below[0][0] == -np.inf
@@ -164,8 +164,8 @@ def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", ["CEIL", "FLOOR"])
-def test_nothing_between_two_whole_numbers_is_right(name: str) -> None:
-    # The product is 5, or next to it on either side.
+def test_ceil_and_floor_permit_nothing_between_two_whole_numbers(name: str) -> None:
+    # The scaled number 15 / 3 is 5, or next to 5 on either side.
     scaled: dict[str, Any] = {"ScaleBias": {"Scale": float(np.float32(1) / 3), "Bias": 0.0}}
     actual = [permitted(name, 15, value, **scaled) for value in (4, 4.5, 5, 5.5, 6, 7)]
     assert actual == [name == "FLOOR", False, True, False, name == "CEIL", False]

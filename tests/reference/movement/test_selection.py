@@ -1,4 +1,4 @@
-"""NONZERO_COORDINATES finds all nonzero elements; TOP_K1 gives elements of short lines with NaN."""
+"""NONZERO_COORDINATES finds all nonzero elements; several results of TOP_K1 with NaN are right."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_coordinates_along_leading_dimensions_may_be_left_out(tensor: Array) -> 
 
 @few
 @given(tensors)
-def test_only_what_follows_the_last_coordinates_is_undefined(tensor: Array) -> None:
+def test_only_rows_after_the_last_coordinates_are_undefined(tensor: Array) -> None:
     counts, (lowest, highest) = nonzero_coordinates_interval(tensor, *outputs(tensor))
     count = int(counts[0][0])
     assert counts[0] == counts[1] == np.count_nonzero(tensor)
@@ -79,10 +79,10 @@ def test_the_first_of_a_line_with_nan_is_one_of_its_elements() -> None:
     assert indices == [True, True, True, True, False]
 
 
-def test_the_first_of_equal_elements_is_known_wherever_a_nan_is_put() -> None:
+def test_the_first_of_equal_elements_and_nan_is_one_of_the_two() -> None:
     assert first_two([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
     assert first_two([np.nan] * 4)[0] == [False, False, False, False, True]
 
 
-def test_the_first_of_a_long_line_with_nan_is_between_its_ends() -> None:
+def test_the_first_of_a_long_line_with_nan_is_nan_or_within_its_range() -> None:
     assert first_two([*range(5, 30), np.nan])[0] == [False, True, True, True, True]

@@ -1,5 +1,6 @@
-"""Local response normalisation divides by a power of the sum of squares in each element's window;
-for odd windows its gradient agrees with finite differences.
+"""Local response normalization divides by a power of the sum of squares in each window.
+
+For odd windows its gradient agrees with finite differences.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ALPHA, BETA, BIAS = 0.5, 0.75, 2.0
 
 
 def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Array:
-    """Return the result, or gradient with `InputGradientTensor`; given a `part`, its allowance."""
+    """Return the result or, with `InputGradientTensor`, the gradient; or the `part` of either."""
     name = "LOCAL_RESPONSE_NORMALIZATION" + ("_GRAD" if "InputGradientTensor" in more else "")
     output = "OutputGradientTensor" if "InputGradientTensor" in more else "OutputTensor"
     fields = {"CrossChannel": True, "Alpha": ALPHA, "Beta": BETA, "Bias": BIAS, **more}
@@ -91,7 +92,7 @@ def test_error_scales_are_at_least_as_great_as_results(
 
 
 @given(SEEDS, st.integers(0, 8), LOCAL_SIZES)
-def test_an_infinite_gradient_stays_one_beside_zeros(seed: int, place: int, size: int) -> None:
+def test_an_infinite_gradient_beside_zeros_stays_infinite(seed: int, place: int, size: int) -> None:
     tensor = uniform(seed, (1, 1, 3, 3))
     gradient = np.zeros_like(tensor)
     gradient.ravel()[place] = np.inf

@@ -1,4 +1,4 @@
-"""Large tensors are computed in blocks, with the same result as a whole."""
+"""The reference computes large tensors in blocks, with the same result as for the whole tensor."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_large_tensors_have_the_results_of_numpy_on_the_whole(name: str) -> None
     np.testing.assert_array_equal(actual, EXPECTED[name]())
 
 
-def test_a_broadcast_element_counts_for_each_block() -> None:
+def test_a_broadcast_element_is_used_in_every_block() -> None:
     operator, (x, scale, zero), output = CALLS["quantization"]
     repeated = [np.broadcast_to(tensor[:1, :1], SIZES) for tensor in (scale, zero)]
     actual = evaluate(operator, [x, *repeated], output)

@@ -9,7 +9,7 @@ import numpy as np
 from dmlconf.reference.numbers.floats import single, wide
 
 
-def test_an_attribute_is_rounded_to_what_float32_holds() -> None:
+def test_an_attribute_is_rounded_to_float32() -> None:
     assert single(0.1) == float(np.float32(0.1)) != 0.1
 
 

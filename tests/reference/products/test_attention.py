@@ -1,4 +1,7 @@
-"""MULTIHEAD_ATTENTION averages values by shares; masks, past keys, shared heads as documented."""
+"""MULTIHEAD_ATTENTION averages values by the shares of their keys.
+
+Masks, past keys and shared heads act as documented.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def uniform(seed: int, *sizes: int) -> Array:
 
 
 def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) -> tuple[Any, ...]:
-    """Return the outputs, the first of these sizes; given a `part`, their allowances."""
+    """Return the outputs or, given a `part`, what is permitted; `sizes` are the first output's."""
     usual: dict[str, Any] = dict.fromkeys(ATTENTION_TENSORS)
     usual |= {
         "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),
@@ -49,7 +52,7 @@ def inputs(seed: int, *, keys: int = 5, heads: int = 2) -> dict[str, Any]:
 
 
 @given(SEEDS, COUNTS, COUNTS)
-def test_each_output_is_a_mean_of_values_by_the_shares_of_their_keys(
+def test_each_output_is_the_mean_of_values_weighted_by_shares_of_keys(
     seed: int, heads: int, keys: int
 ) -> None:
     given_ = inputs(seed, keys=keys, heads=heads)
@@ -81,7 +84,7 @@ def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
 
 
 @given(SEEDS)
-def test_ranges_of_queries_and_keys_count_through_all_batches(seed: int) -> None:
+def test_ranges_of_a_mask_number_queries_and_keys_across_batches(seed: int) -> None:
     given_ = inputs(seed)
     ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
     kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
@@ -94,7 +97,7 @@ def test_ranges_of_queries_and_keys_count_through_all_batches(seed: int) -> None
 
 
 @given(SEEDS, st.integers(1, 4))
-def test_past_keys_are_keys_that_the_bias_is_not_added_to(seed: int, past: int) -> None:
+def test_past_keys_count_as_keys_but_get_no_bias(seed: int, past: int) -> None:
     whole = inputs(seed)
     split: dict[str, Any] = {"QueryTensor": whole["QueryTensor"]}
     for name, size in (("Key", 4), ("Value", 3)):
@@ -113,7 +116,7 @@ def test_past_keys_are_keys_that_the_bias_is_not_added_to(seed: int, past: int) 
 
 
 @given(SEEDS)
-def test_stacked_tensors_are_the_same_side_by_side(seed: int) -> None:
+def test_stacked_tensors_give_the_same_result_as_separate_ones(seed: int) -> None:
     stacked = uniform(seed, 2, 3, 2, 3, 4)
     query, key, value = (stacked[:, :, :, at].reshape(2, 3, 8) for at in range(3))
     apart = attend((2, 3, 8), 2, QueryTensor=query, KeyTensor=key, ValueTensor=value)[0]
@@ -127,7 +130,7 @@ def test_stacked_tensors_are_the_same_side_by_side(seed: int) -> None:
 
 
 @given(SEEDS)
-def test_the_older_operator_has_as_many_heads_of_keys_as_of_queries(seed: int) -> None:
+def test_multihead_attention_equals_attention1_with_as_many_heads_of_keys(seed: int) -> None:
     fields: dict[str, Any] = {**dict.fromkeys(ATTENTION_TENSORS), **inputs(seed)}
     fields |= {"OutputTensor": TensorDesc(DataType.FLOAT32, (2, 3, 6)), "Scale": 0.5}
     fields |= {"MaskFilterValue": LOWEST, "MaskType": "NONE"}
@@ -142,7 +145,7 @@ def test_the_older_operator_has_as_many_heads_of_keys_as_of_queries(seed: int) -
 
 
 @given(SEEDS)
-def test_heads_that_share_have_equal_keys(seed: int) -> None:
+def test_heads_that_share_keys_equal_heads_with_repeated_keys(seed: int) -> None:
     shared = inputs(seed)
     shared["QueryTensor"] = uniform(seed, 2, 3, 16)
     repeated = dict(shared)
@@ -221,7 +224,7 @@ def test_a_mask_that_excludes_every_key_excludes_none(
     assert np.array_equal(masked, plain)
 
 
-def test_an_infinite_mask_makes_nan_where_it_is_multiplied_by_0() -> None:
+def test_an_infinite_mask_value_times_0_is_nan() -> None:
     given: dict[str, Any] = {"MaskType": "BOOLEAN", "MaskFilterValue": -np.inf}
     [masked] = attend(
         (2, 3, 6), 2, **inputs(1), MaskTensor=np.ones((2, 2, 3, 5), np.int32), **given

@@ -37,7 +37,7 @@ def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
 @pytest.mark.parametrize("integer", BYTES)
 @pytest.mark.parametrize("floating", FLOATS)
 @given(data=st.data())
-def test_integers_that_are_dequantized_and_quantized_again_stay(
+def test_integers_that_are_dequantized_and_quantized_again_are_unchanged(
     integer: DataType, floating: DataType, data: st.DataObject
 ) -> None:
     elements = st.integers(int(integer.minimum), int(integer.maximum))
@@ -72,7 +72,7 @@ def test_each_block_has_its_scale_and_zero_point(
 @given(values=st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=9))
 @example(values=[1.401298464324817e-45])
 @example(values=[1e-42, -2e-43])
-def test_the_range_that_is_found_holds_0_and_all_numbers(values: list[float]) -> None:
+def test_dynamic_quantization_is_off_by_at_most_one_scale(values: list[float]) -> None:
     numbers = np.array(values, np.float32)
     for integer in BYTES:
         one = TensorDesc(integer, (1,))
@@ -153,7 +153,7 @@ def test_an_odd_zero_point_is_added_after_rounding() -> None:
     assert not any(permitted(*inputs, actual=np.rint(HALVES + 1), output=DataType.INT8))
 
 
-def test_a_half_of_a_quotient_by_another_number_may_be_rounded_either_way() -> None:
+def test_a_half_of_an_inexact_quotient_may_be_rounded_either_way() -> None:
     values = np.array([7.5, 7.5, 7.4, 10.5, 10.5], np.float32)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, np.full(5, 3, np.float32), None
     actual = permitted(*inputs, actual=[2, 3, 3, 3, 4], output=DataType.INT8)
@@ -192,7 +192,7 @@ def test_a_range_of_255_powers_of_two_is_quantized_exactly(rounding: str, scale:
     assert reciprocal == scale
 
 
-def test_a_range_that_overflows_is_a_number_or_infinity_and_nothing_between() -> None:
+def test_a_scale_whose_range_overflows_is_the_number_or_infinity() -> None:
     largest = float(np.finfo(np.float32).max)
     values = np.array([-largest, largest], np.float32)
     _, scales, _ = dynamic(values, "candidates")

@@ -1,4 +1,4 @@
-"""ROI_POOLING and ROI_ALIGN read what loops read; at a boundary the element of either side."""
+"""ROI_POOLING and ROI_ALIGN agree with loops; at a boundary they may read either element."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def drawn(seed: int) -> tuple[Array, Array, Array]:
 
 
 @given(SEEDS, st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.5, 1.0, 2.0]))
-def test_parts_of_regions_are_those_that_the_page_computes(
+def test_roi_pooling_takes_the_parts_of_regions_that_the_page_defines(
     seed: int, height: int, width: int, scale: float
 ) -> None:
     values, regions, batches = drawn(seed)
@@ -54,7 +54,7 @@ def test_parts_of_regions_are_those_that_the_page_computes(
 
 
 def part(index: int, parts: int, first: int, last: int) -> range:
-    """Return the coordinates of one part of a region along an axis, as ROI_POOLING has them."""
+    """Return the coordinates of one part of a region along an axis, as ROI_POOLING defines it."""
     size = max(last - first + 1, 1)
     begin = index * size // parts
     end = ((index + 1) * size + parts - 1) // parts
@@ -70,7 +70,7 @@ def part(index: int, parts: int, first: int, last: int) -> range:
     st.sampled_from([(0.5, -0.5), (0.0, 0.0), (0.25, 0.125)]),
     st.booleans(),
 )
-def test_samples_lie_where_they_were_measured(
+def test_roi_align_takes_its_samples_where_they_were_measured(
     seed: int,
     height: int,
     width: int,
@@ -115,7 +115,7 @@ def test_samples_lie_where_they_were_measured(
 def coordinates(
     index: int, outputs: int, begin: float, end: float, offsets: tuple[float, float], corners: bool
 ) -> list[float]:
-    """Return the coordinates of an output's samples along an axis, as was measured."""
+    """Return the measured coordinates of an output's samples along an axis."""
     count = min(max(math.ceil(abs(end - begin) / outputs), 1), 3)
     length = outputs * count - corners
     shares = [(index * count + sample - offsets[1]) / max(length, 1) for sample in range(count)]
@@ -200,7 +200,7 @@ def test_samples_near_boundaries_read_whole_elements(
         assert actual[0, 0, 0, 0] == (value in right)
 
 
-def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
+def test_a_sample_at_the_edge_may_read_the_edge_or_the_value_outside() -> None:
     """With corners the last sample is at the last element, computed by a rounded product."""
     fields: dict[str, Any] = {
         "InputTensor": np.array([10, 20, 30], np.float32).reshape(1, 1, 1, 3),
@@ -232,7 +232,7 @@ def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
         assert is_permitted(driver, expected, *candidates)[0, 0, 0, 3] == right
 
 
-def test_more_unsure_samples_than_are_tried_permit_all_between() -> None:
+def test_many_uncertain_samples_permit_all_values_between_the_extremes() -> None:
     """Samples are at 0.5, 2.5, 4.5 and so on, computed from thirds, which are rounded."""
     fields: dict[str, Any] = {
         "InputTensor": np.arange(32, dtype=np.float32).reshape(1, 1, 32, 1),

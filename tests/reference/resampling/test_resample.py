@@ -24,7 +24,7 @@ SCALES = st.sampled_from([0.25, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 def resampled(
     operator: str, tensor: Array, sizes: list[int], mode: str, *, part: str = "", **more: Any
 ) -> Any:
-    """Return the result for a tensor; given a `part` such as `interval`, this allowance."""
+    """Return the result for a tensor or, given a `part` such as `interval`, what is permitted."""
     side = "Gradient" if "GRAD" in operator else ""
     function = function_of(operator, part)
     return function(
@@ -51,7 +51,7 @@ def test_a_scale_of_1_keeps_the_tensor(sizes: list[int], mode: str, dtype: Any, 
 
 
 @given(SIZES, MODES, SCALES, st.integers(0, 99))
-def test_resample_takes_the_centers_of_elements(
+def test_resample_equals_resample1_with_offsets_of_centers(
     sizes: list[int], mode: str, scale: float, seed: int
 ) -> None:
     tensor, rank = random(sizes, seed), len(sizes)
@@ -113,7 +113,7 @@ def interpolated(tensor: Array, at: Array) -> Array:
 
 
 @pytest.mark.parametrize("scale", [1.5, 2.0])
-def test_only_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> None:
+def test_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> None:
     tensor = np.array([1, 2, 4, 8], np.float32)
     at = (np.arange(6) + 0.5) / scale - 0.5
     for rounding in (np.ceil(at - 0.5), np.floor(at + 0.5)):
@@ -123,7 +123,7 @@ def test_only_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> Non
         assert right.all()
 
 
-def test_nothing_between_the_elements_beside_a_tie_is_right() -> None:
+def test_a_value_between_the_two_elements_of_a_tie_is_wrong() -> None:
     tensor = np.array([1, 2, 4, 8], np.float32)
     driver = interpolated(tensor, (np.arange(6) + 0.5) / 1.5 - 0.5)
     nearest = resampled("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
@@ -132,7 +132,7 @@ def test_nothing_between_the_elements_beside_a_tie_is_right() -> None:
     assert right.tolist() == [True, False, True, True, False, True]
 
 
-def test_a_boundary_that_no_rounding_reaches_leaves_no_choice() -> None:
+def test_if_no_coordinate_is_near_a_boundary_only_one_element_is_right() -> None:
     tensor = np.array([1, 2, 4, 8], np.float32)
     more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [0.75], **centers(1)}
     floor = judged("RESAMPLE2", tensor, np.array([1, 2, 4], np.float32), "NEAREST_NEIGHBOR", **more)
@@ -216,7 +216,7 @@ def test_elements_are_extrapolated_only_for_input_offsets_beyond_0_and_1() -> No
         assert (len(candidates) > 1) == extrapolated
 
 
-def test_nothing_between_two_lines_is_right() -> None:
+def test_a_value_between_those_of_two_extrapolated_lines_is_wrong() -> None:
     tensor = np.array([1, 2, 4, 32, 128], np.float32)
     offsets: dict[str, Any] = {"InputPixelOffsets": [-2.0], "OutputPixelOffsets": [0.5]}
     # The coordinates are 1.5, 2.5, ...; a device may extrapolate the line that lies two elements
@@ -294,8 +294,8 @@ def test_gradients_are_open_only_around_infinities_and_nan() -> None:
 
 
 def test_a_coordinate_is_certain_only_where_float32_holds_every_step() -> None:
-    # (2 - 2.5) / 2^-23 + 4194304.5 is 0.5, and so it is in FLOAT32. But 2 / 2^-23 less the sum of
-    # the offsets, 16777215.5, which FLOAT32 rounds, is 0.
+    # (2 - 2.5) / 2^-23 + 4194304.5 is 0.5, also in FLOAT32. But 2 / 2^-23 minus the sum of the
+    # offsets is 0, since FLOAT32 rounds that sum, 16777215.5.
     single = np.float32
     offsets = single(2.5) / single(2.0**-23) + single(-4194304.5)
     in_other_order = single(2) / single(2.0**-23) - offsets
@@ -307,7 +307,7 @@ def test_a_coordinate_is_certain_only_where_float32_holds_every_step() -> None:
 
 
 @given(st.integers(-9, 9), st.integers(-64, 64), st.integers(-64, 64), st.integers(1, 40))
-def test_where_a_coordinate_is_certain_every_order_gives_it(
+def test_every_order_of_operations_gives_a_certain_coordinate(
     exponent: int, shift: int, offset: int, count: int
 ) -> None:
     scale, before, behind = 2.0**exponent, shift / 8, offset / 16

@@ -1,4 +1,4 @@
-"""Means of no elements are NaN, norms 0; with a P of 0, LP_POOLING gives infinity or anything."""
+"""Pooling of windows without elements, and LP_POOLING with a P of 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.reference.functions import function_of
 
 
 def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
-    """Return an operator's result for a row; given a `part` such as `interval`, this allowance."""
+    """Return the result for a row or, given a `part` such as `interval`, what is permitted."""
     positions = len(values) - window + 1
     return function_of(operator, part)(
         InputTensor=np.array(values, np.float32).reshape(1, 1, 1, -1),
@@ -29,13 +29,13 @@ def pooled(operator: str, values: list[float], window: int, part: str = "", **mo
 
 
 @pytest.mark.parametrize("include", [True, False])
-def test_the_mean_of_nothing_is_nan(include: bool) -> None:
+def test_the_mean_of_an_empty_window_is_nan(include: bool) -> None:
     actual = pooled("AVERAGE_POOLING", [1, 2], 0, IncludePadding=include)
     assert np.isnan(actual).all()
     assert actual.shape == (1, 1, 1, 3)
 
 
-def test_the_root_of_nothing_is_zero() -> None:
+def test_the_norm_of_an_empty_window_is_zero() -> None:
     assert pooled("LP_POOLING", [1, 2], 0, P=2).ravel().tolist() == [0, 0, 0]
 
 
@@ -46,7 +46,7 @@ def test_with_a_p_of_0_several_elements_give_infinity() -> None:
 
 
 @pytest.mark.parametrize(("values", "window"), [([3, 0, 7], 2), ([3, math.inf, 7], 2), ([5], 1)])
-def test_with_a_p_of_0_any_result_is_right_where_0_meets_infinity(
+def test_with_a_p_of_0_any_result_is_right_if_0_or_infinity_or_one_element_is_seen(
     values: list[float], window: int
 ) -> None:
     ((low, high),) = pooled("LP_POOLING", values, window, "candidates", P=0)
@@ -54,7 +54,7 @@ def test_with_a_p_of_0_any_result_is_right_where_0_meets_infinity(
     assert (high.ravel() == math.inf).all()
 
 
-def test_a_sum_of_powers_that_overflows_makes_the_root_or_infinity_and_nothing_between() -> None:
+def test_if_the_sum_of_powers_overflows_the_norm_and_infinity_are_right() -> None:
     values, expected = [3e20, 4e20], np.full((1, 1, 1, 1), 5e20, np.float32)
     intervals = pooled("LP_POOLING", values, 2, "candidates", P=2)
     for actual, right in ((5e20, True), (math.inf, True), (6e20, False), (3e38, False)):

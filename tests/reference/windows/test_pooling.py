@@ -77,7 +77,9 @@ def drawn(sizes: tuple[int, ...], seed: int) -> Array:
 
 
 @given(WINDOWS, SEEDS)
-def test_the_first_greatest_number_of_each_window_is_found(window: Window, seed: int) -> None:
+def test_max_pooling_finds_the_first_greatest_number_of_each_window(
+    window: Window, seed: int
+) -> None:
     values = drawn(window.sizes, seed)
     indices = np.arange(values.size).reshape(values.shape)
     actual, chosen = reference_function("MAX_POOLING2")(
@@ -94,7 +96,7 @@ def test_the_first_greatest_number_of_each_window_is_found(window: Window, seed:
 
 
 @given(WINDOWS, SEEDS, st.booleans())
-def test_means_count_padding_only_where_it_is_included(
+def test_average_pooling_counts_padding_only_if_padding_is_included(
     window: Window, seed: int, included: bool
 ) -> None:
     values = drawn(window.sizes, seed)
@@ -112,7 +114,9 @@ def test_means_count_padding_only_where_it_is_included(
 
 
 @given(WINDOWS, SEEDS, st.integers(1, 4))
-def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: int) -> None:
+def test_lp_pooling_takes_the_root_of_the_sum_of_powers(
+    window: Window, seed: int, exponent: int
+) -> None:
     values = drawn(window.sizes, seed)
     actual = reference_function("LP_POOLING1")(
         InputTensor=values,
@@ -128,7 +132,7 @@ def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: 
 
 
 @given(WINDOWS, SEEDS)
-def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: int) -> None:
+def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: int) -> None:
     """The gradient is the adjoint: sum(InputGradientTensor * pooled), over windows that see an
     element, is sum(OutputGradientTensor * InputTensor)."""
     values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
@@ -155,7 +159,7 @@ def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: i
             InputGradientTensor=gradients,
             OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
             IncludePadding=included,
-            # Far enough for every window, since what lies behind the padding has no share.
+            # Padding for every window, since elements after the padding have no share.
             **single | {"EndPadding": (99, 99)},
         )
         visible = np.array([bool(plain.seen(at)) for at in np.ndindex(*window.positions)])
@@ -164,7 +168,7 @@ def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: i
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
-def test_nothing_is_less_than_the_lowest_finite_number(data_type: DataType) -> None:
+def test_max_pooling_gives_at_least_the_lowest_finite_number(data_type: DataType) -> None:
     values = np.array([np.nan, -np.inf, np.nan, 1], data_type.dtype).reshape(1, 1, 1, 4)
     arguments = {
         "InputTensor": values,
