@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -21,6 +22,8 @@ from tests.cli.process import printed_by
 from tests.each import for_each
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
+CHECKOUT: Final = Path(__file__).parents[1]
+TEST_FILES: Final = sorted((CHECKOUT / "tests").rglob("test_*.py"))
 
 LAYERS: Final = (
     {"extras", "limits"},
@@ -277,8 +280,15 @@ def has_definitions(path: Path) -> bool:
     return any(not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom) for node in body)
 
 
+@for_each(TEST_FILES)
+def test_paths_in_the_docstring_of_a_test_file_exist(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    for named in re.findall(r"`((?:dmlconf|lab|schemas|tests|website)/[\w./-]+)`", docstring):
+        assert (CHECKOUT / named).exists(), named
+
+
 @for_each([p for p in MODULES if not p.name.startswith("_")], name=module_name)
-def test_all_lists_every_public_definition(path: Path) -> None:
+def test_dunder_all_lists_every_public_definition_of_a_module(path: Path) -> None:
     if not has_definitions(path) or lacks_an_extra(path):
         return
     module = importlib.import_module(module_name(path))

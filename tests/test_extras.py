@@ -1,4 +1,7 @@
-"""The command that installs an extra names dmlconf's checkout or wheel, or asks for a checkout."""
+"""The command that installs an extra names dmlconf's checkout or wheel, or asks for a checkout.
+
+The tested code is `dmlconf/extras.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The backend `faulty:level=LEVEL` acts like a device of that feature level.
 
-It refuses what later levels introduced, and no case that the level supports fails.
+It refuses what later levels introduced, and no case that the level supports fails. The tested code
+is `dmlconf/backends/faulty/levels.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def sample() -> tuple[Case, ...]:
 
 
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
-def test_no_case_that_a_level_supports_fails_there(level: FeatureLevel) -> None:
+def test_no_case_that_a_level_supports_fails_at_that_level(level: FeatureLevel) -> None:
     backend = create(f"level={level}")
     cases = [c for c in sample() if unsupported_reason(c, backend.capabilities()) is None]
     assert cases

@@ -1,4 +1,7 @@
-"""Comparisons and scoreboards work in a real browser: links, filters, colours, narrow windows."""
+"""Comparisons and scoreboards work in a real browser: links, filters, colours, narrow windows.
+
+The tested code is `dmlconf/reports/comparisons` and `dmlconf/reports/templates`.
+"""
 
 from __future__ import annotations
 

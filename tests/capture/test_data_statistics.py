@@ -1,6 +1,7 @@
 """Generated data of captured cases resembles the captured data.
 
-It has the same range and share of zeros, and whole numbers where the captured data had them.
+It has the same range and share of zeros, and whole numbers where the captured data had them. The
+tested code is `dmlconf/capture/data_statistics.py`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def like(array: Array) -> Array:
         np.maximum(RANDOM.normal(-3, 2, COUNT), 0).astype(np.float32),
     ],
 )
-def test_generated_data_has_the_range_zeros_and_whole_numbers_of_the_captured(array: Array) -> None:
+def test_generated_data_has_the_range_zeros_and_whole_numbers_of_captured_data(
+    array: Array,
+) -> None:
     data = like(array)
     assert data.dtype == array.dtype
     low, high = float(array.min()), float(array.max())

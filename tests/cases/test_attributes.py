@@ -1,4 +1,7 @@
-"""Attributes in case files are read and checked, also nested operators such as FusedActivation."""
+"""Attributes in case files are read and checked, also nested operators such as FusedActivation.
+
+The tested code is `dmlconf/cases/building/attributes.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`--challenge NUMBER` makes most fills generate other data.
 
-Cases that are documented or state their outputs keep their data.
+Cases that are documented or state their outputs keep their data. The tested code is
+`dmlconf/tensors/fills.py`.
 """
 
 from __future__ import annotations
@@ -67,14 +68,14 @@ def same(a: Case, b: Case, name: str = "ATensor") -> bool:
     return np.array_equal(a.inputs()[name], b.inputs()[name], equal_nan=True)
 
 
-def test_generated_data_changes_and_identifiers_stay(suite: Path) -> None:
-    plain, one, other = (cases(suite, number) for number in (None, 1, 2))
-    assert plain.keys() == one.keys()
+def test_a_challenge_changes_generated_data_and_keeps_identifiers(suite: Path) -> None:
+    plain, with_challenge, other = (cases(suite, number) for number in (None, 1, 2))
+    assert plain.keys() == with_challenge.keys()
     for name in ("ATensor", "BTensor"):
-        assert not same(plain["generated"], one["generated"], name)
-        assert not same(one["generated"], other["generated"], name)
-    assert one["generated"].desc == plain["generated"].desc
-    assert one["generated"].identifier == plain["generated"].identifier
+        assert not same(plain["generated"], with_challenge["generated"], name)
+        assert not same(with_challenge["generated"], other["generated"], name)
+    assert with_challenge["generated"].desc == plain["generated"].desc
+    assert with_challenge["generated"].identifier == plain["generated"].identifier
 
 
 def test_the_same_challenge_gives_the_same_data(suite: Path) -> None:
@@ -84,20 +85,22 @@ def test_the_same_challenge_gives_the_same_data(suite: Path) -> None:
         assert same(case, again, "BTensor")
 
 
-def test_equal_tensors_stay_equal_and_others_differ(suite: Path) -> None:
-    one = cases(suite, 7)
-    equal, generated = one["equal"].inputs(), one["generated"].inputs()
+def test_tensors_of_equal_data_stay_equal_under_a_challenge_and_others_differ(suite: Path) -> None:
+    with_challenge = cases(suite, 7)
+    equal, generated = with_challenge["equal"].inputs(), with_challenge["generated"].inputs()
     assert np.array_equal(equal["ATensor"], equal["BTensor"])
     assert not np.array_equal(generated["ATensor"], generated["BTensor"])
 
 
-def test_listed_values_and_data_of_documented_and_stated_cases_stay(suite: Path) -> None:
-    plain, one = cases(suite, None), cases(suite, 1)
-    assert same(plain["given"], one["given"])
-    assert not same(plain["given"], one["given"], "BTensor")
+def test_a_challenge_keeps_listed_values_and_data_of_documented_and_stated_cases(
+    suite: Path,
+) -> None:
+    plain, with_challenge = cases(suite, None), cases(suite, 1)
+    assert same(plain["given"], with_challenge["given"])
+    assert not same(plain["given"], with_challenge["given"], "BTensor")
     for name in ("documented", "stated"):
-        assert same(plain[name], one[name])
-        assert same(plain[name], one[name], "BTensor")
+        assert same(plain[name], with_challenge[name])
+        assert same(plain[name], with_challenge[name], "BTensor")
 
 
 def test_challenged_data_stays_within_the_range_of_its_fill(suite: Path) -> None:
@@ -106,7 +109,7 @@ def test_challenged_data_stays_within_the_range_of_its_fill(suite: Path) -> None
         assert ((data >= 1) & (data <= 9)).all()
 
 
-def test_constants_and_sequences_with_a_period_stay_and_other_fills_change() -> None:
+def test_a_challenge_keeps_constants_and_periodic_sequences_and_changes_other_fills() -> None:
     assert challenged("constant", {"value": 3}, 5) == {"value": 3}
     assert challenged("sequence", {"start": 1, "period": 3}, 5) == {"start": 1, "period": 3}
     assert challenged("sequence", {"start": 1}, 5) != {"start": 1}
@@ -173,7 +176,7 @@ def test_refuses_a_challenge_that_is_no_positive_64_bit_number(
     assert done.returncode == 2
 
 
-def test_a_recording_answers_the_challenge_that_it_was_made_with(
+def test_a_recording_made_with_a_challenge_passes_with_that_challenge_only(
     suite: Path, tmp_path: Path
 ) -> None:
     process = dmlconf_here(

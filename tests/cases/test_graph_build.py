@@ -1,4 +1,8 @@
-"""Graphs in case files become cases; all problems of wrong graphs are reported at once."""
+"""Graphs in case files become cases; all problems of wrong graphs are reported at once.
+
+The tested code is `dmlconf/cases/building/graph_build.py` and
+`dmlconf/cases/loading/graph_problems.py`.
+"""
 
 from __future__ import annotations
 

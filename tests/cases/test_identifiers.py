@@ -1,4 +1,7 @@
-"""Cases are found by identifier, by pattern, and by name without a folder."""
+"""Cases are found by identifier, by pattern, and by name without a folder.
+
+The tested code is `dmlconf/cases/identifiers.py`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ CASES = [
         ("gather", 0),
     ],
 )
-def test_names_patterns_and_matrices_match(name: str, count: int) -> None:
+def test_names_patterns_and_matrices_match_the_right_number_of_cases(name: str, count: int) -> None:
     assert sum(map(identifier_matcher([name]), CASES)) == count
 
 

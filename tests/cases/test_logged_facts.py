@@ -1,4 +1,7 @@
-"""A run log is refused if a fact, such as a tensor's type and sizes, does not suit its field."""
+"""A run log is refused if a fact, such as a tensor's type and sizes, does not suit its field.
+
+The tested code is `dmlconf/cases/logged_facts.py`.
+"""
 
 from __future__ import annotations
 

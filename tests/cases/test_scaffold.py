@@ -1,4 +1,7 @@
-"""`dmlconf new case OPERATOR` writes a case file that is valid without any change."""
+"""`dmlconf new case OPERATOR` writes a case file that is valid without any change.
+
+The tested code is `dmlconf/cases/writing/scaffold.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A case file below `cases/shared` gives cases to each of the operators that it names."""
+"""A case file below `cases/shared` gives cases to each of the operators that it names.
+
+The tested code is `dmlconf/cases/loading/shared.py`.
+"""
 
 from __future__ import annotations
 

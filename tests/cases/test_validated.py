@@ -1,4 +1,7 @@
-"""The cache of checked case files gives the same plans as the files themselves."""
+"""The cache of checked case files gives the same plans as the files themselves.
+
+The tested code is `dmlconf/cases/loading/validated.py`.
+"""
 
 from __future__ import annotations
 

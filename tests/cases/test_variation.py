@@ -1,6 +1,7 @@
 """`varied` gives a case other inputs, so that it can run several times under circumstances.
 
-With such inputs, outputs that the case states are not judged.
+With such inputs, outputs that the case states are not judged. The tested code is
+`dmlconf/cases/variation.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def cases(tmp_path: Path) -> dict[str, Case]:
     return {planned.identifier.rpartition("/")[2]: valid_case(planned) for planned in plan}
 
 
-def test_generated_inputs_vary_and_listed_values_stay(cases: dict[str, Case]) -> None:
+def test_varied_changes_generated_inputs_and_keeps_listed_values(cases: dict[str, Case]) -> None:
     case = cases["generated"]
     inputs = [varied(case, number).inputs() for number in range(case.most_variations)]
     assert len({each["ATensor"].tobytes() for each in inputs}) == 3

@@ -1,4 +1,7 @@
-"""`work_of` estimates how much a case computes."""
+"""`work_of` estimates how much a case computes.
+
+The tested code is `dmlconf/cases/work.py`.
+"""
 
 from __future__ import annotations
 

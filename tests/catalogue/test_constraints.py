@@ -1,4 +1,7 @@
-"""A desc that breaks a constraint of the catalogue is recognised, and a valid one passes."""
+"""A desc that breaks a constraint of the catalogue is recognised, and a valid one passes.
+
+The tested code is `dmlconf/catalogue/constraints.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The catalogue finds operators by name and alias, and its digest changes with its files."""
+"""The catalogue finds operators by name and alias, and its digest changes with its files.
+
+The tested code is `dmlconf/catalogue/loader.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Envelopes and statements of certificates follow DSSE and in-toto.
 
 The libraries securesystemslib and in-toto read what dmlconf writes, and dmlconf reads what they
-write.
+write. The tested code is `dmlconf/certification/envelope.py`.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def test_refuses_an_envelope_with_a_duplicate_key() -> None:
         read_envelope(text)
 
 
-def test_signing_an_envelope_that_has_the_most_signatures_is_an_error() -> None:
+def test_signing_an_envelope_with_the_greatest_number_of_signatures_is_an_error() -> None:
     signature = Signature("", b"signature")
     full = Envelope(b"payload", signatures=(signature,) * MOST_SIGNATURES)
     assert len(read_envelope(envelope_bytes(full)).signatures) == MOST_SIGNATURES

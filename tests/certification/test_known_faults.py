@@ -1,4 +1,7 @@
-"""A certificate's report states the number of verdicts that rest on known faults."""
+"""A certificate's report states the number of verdicts that rest on known faults.
+
+The tested code is `dmlconf/reports/verification.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A vendor certifies an execution provider of ONNX Runtime, as docs/certification.md says."""
+"""A vendor certifies an execution provider of ONNX Runtime, as docs/certification.md says.
+
+The tested code is `dmlconf/certification`.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_certificate_holds_for_whoever_accepts_the_backend_and_the_key(folder: Path) -> None:
+def test_the_certificate_holds_for_a_reader_who_accepts_the_backend_and_the_key(
+    folder: Path,
+) -> None:
     code, text = output_of(folder, *VERIFY, *ACCEPTED, "--report", "json:verified.json")
     assert code == 0, text
     assert "Runtime onnxruntime" in text

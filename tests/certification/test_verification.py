@@ -1,4 +1,7 @@
-"""`dmlconf verify` finds what is wrong with a certificate, and what its result depends on."""
+"""`dmlconf verify` finds what is wrong with a certificate, and what its result depends on.
+
+The tested code is `dmlconf/certification/verification.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf certify` refuses outputs that match a case's expectation if the expectation is wrong."""
+"""`dmlconf certify` refuses outputs that match a case's expectation if the expectation is wrong.
+
+The tested code is `dmlconf/certification/making.py`.
+"""
 
 from __future__ import annotations
 

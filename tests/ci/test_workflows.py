@@ -1,4 +1,7 @@
-"""Workflows and issue forms fit their schemas, and name only targets and commands that exist."""
+"""Workflows and issue forms fit their schemas, and name only targets and commands that exist.
+
+They are in `.github`; the targets are those of `Justfile`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf capture` makes case files from its journal, in which it wrote the captured calls."""
+"""`dmlconf capture` makes case files from its journal, in which it wrote the captured calls.
+
+The tested code is `dmlconf/capture`.
+"""
 
 from __future__ import annotations
 

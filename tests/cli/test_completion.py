@@ -1,4 +1,7 @@
-"""The shell completes operators, levels, formats and other values of options."""
+"""The shell completes operators, levels, formats and other values of options.
+
+The tested code is `dmlconf/cli/common/completion.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""dmlconf works without a home folder, and on full and read-only file systems, as in containers."""
+"""dmlconf works without a home folder, and on full and read-only file systems, as in containers.
+
+The tested code is `dmlconf/cli/common/logs.py` and `dmlconf/workers/scratch.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf devices` shows all adapters in any terminal and as JSON, or says what it lacks."""
+"""`dmlconf devices` shows all adapters in any terminal and as JSON, or says what it lacks.
+
+The tested code is `dmlconf/cli/commands/running/devices.py`.
+"""
 
 from __future__ import annotations
 

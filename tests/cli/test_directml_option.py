@@ -1,4 +1,7 @@
-"""`--directml FILE` ends with a message and exit code 2 or 4 if FILE cannot be used."""
+"""`--directml FILE` ends with a message and exit code 2 or 4 if FILE cannot be used.
+
+The tested code is `dmlconf/cli/options/backend.py`.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,7 @@ def test_exit_code_4_for_a_folder(tmp_path: Path) -> None:
     assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
 
 
-def test_the_option_path_of_a_backend_comes_first(tmp_path: Path) -> None:
+def test_the_option_path_of_a_backend_overrides_the_option_directml(tmp_path: Path) -> None:
     backends = ("-b", "directml:path=own.dll", "-b", "directml")
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--directml", "given.dll")
     assert done.returncode == 4

@@ -1,4 +1,7 @@
-"""`dmlconf faults` lists and explains the known faults of DirectML."""
+"""`dmlconf faults` lists and explains the known faults of DirectML.
+
+The tested code is `dmlconf/cli/commands/running/faults.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf fuzz` runs, judges and reports generated cases as `run` does cases of files."""
+"""`dmlconf fuzz` runs, judges and reports generated cases as `run` does cases of files.
+
+The tested code is `dmlconf/cli/commands/running/fuzz.py`.
+"""
 
 from __future__ import annotations
 

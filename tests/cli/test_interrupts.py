@@ -1,6 +1,7 @@
 """dmlconf and its workers end properly after Ctrl-C, SIGTERM or SIGKILL.
 
-A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers.
+A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers. The tested code is
+`dmlconf/cli/entry_point.py` and `dmlconf/workers/interrupts.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Hostile input costs neither gigabytes nor minutes nor a traceback."""
+"""Hostile input takes neither gigabytes nor minutes, and causes no traceback.
+
+The tested code is `dmlconf/limits.py`.
+"""
 
 from __future__ import annotations
 

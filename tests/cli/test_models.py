@@ -1,4 +1,7 @@
-"""Cases with the tag `model` are left out by default of runs on `numpy` and of recordings."""
+"""Cases with the tag `model` are left out by default of runs on `numpy` and of recordings.
+
+The tested code is `dmlconf/cli/options/models.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf operators NAME` shows the catalogue's entry of an operator."""
+"""`dmlconf operators NAME` shows the catalogue's entry of an operator.
+
+The tested code is `dmlconf/cli/pages/operator_page.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Text of drivers and plugins is never a workflow command for the runner of GitHub Actions."""
+"""Text of drivers and plugins is never a workflow command for the runner of GitHub Actions.
+
+The tested code is `dmlconf/cli/output/workflow_commands.py`.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def obeyed(output: str) -> list[str]:
     return [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
 
 
-def test_a_message_of_a_plugin_is_no_command(tmp_path: Path) -> None:
+def test_a_message_of_a_plugin_is_no_workflow_command(tmp_path: Path) -> None:
     write(tmp_path)
     install_plugin(tmp_path, "speaking", code=PLUGIN)
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
@@ -65,7 +68,7 @@ def test_a_message_of_a_plugin_is_no_command(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text("# :[\r\na", max_size=6)))
-def test_text_written_in_any_parts_makes_no_command(parts: list[str]) -> None:
+def test_text_written_in_several_parts_makes_no_workflow_command(parts: list[str]) -> None:
     buffer = BytesIO()
     stream = Disarmed(TextIOWrapper(buffer, encoding="utf-8", newline=""))
     for part in parts:
@@ -77,7 +80,7 @@ def test_text_written_in_any_parts_makes_no_command(parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["a ::error::b", "# [x]", "a: b", "##", "x::y"])
-def test_text_that_is_no_command_stays_unchanged(text: str) -> None:
+def test_text_that_is_no_workflow_command_is_unchanged(text: str) -> None:
     buffer = BytesIO()
     stream = Disarmed(TextIOWrapper(buffer, encoding="utf-8"))
     stream.write(text)

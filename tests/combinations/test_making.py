@@ -293,7 +293,9 @@ def test_tuples_of_indices_are_all_different(tmp_path: Path) -> None:
         ("GEMM", {"rows": "tile", "inner size": "large"}),
     ],
 )
-def test_starts_have_sizes_that_no_case_has(name: str, values: dict[str, str]) -> None:
+def test_made_descs_to_start_from_have_sizes_that_no_case_has(
+    name: str, values: dict[str, str]
+) -> None:
     entry = operator(name)
     plan = load_suite([cases_directory() / name.lower() / "matrix.yaml"]).plan()
     [_, *drafts], _ = bases(entry, [valid_case(next(iter(plan)))])
@@ -301,7 +303,7 @@ def test_starts_have_sizes_that_no_case_has(name: str, values: dict[str, str]) -
     assert any(values.items() <= values_in(entry, each).items() for each in valid)
 
 
-def test_few_special_numbers_begin_with_infinity() -> None:
+def test_data_of_few_special_numbers_begins_with_infinity() -> None:
     tensor = TensorDesc(DataType.FLOAT32, (1, 3))
     [(kind, arguments)] = fill_of(tensor, "special", False, 1).items()
     assert fill(kind, (1, 3), DataType.FLOAT32, arguments)[0, 0] == np.inf

@@ -1,4 +1,7 @@
-"""Runs are compared case by case, and the reports and the exit code say what changed."""
+"""Runs are compared case by case, and the reports and the exit code say what changed.
+
+The tested code is `dmlconf/comparison/compare.py`.
+"""
 
 from __future__ import annotations
 

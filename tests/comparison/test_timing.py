@@ -1,4 +1,7 @@
-"""Operators that are slower than in an earlier run, by more than noise allows, are named."""
+"""Operators that are slower than in an earlier run, by more than noise allows, are named.
+
+The tested code is `dmlconf/comparison/timing.py`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def log(
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("jitter", [0.0, 0.1, 0.5])
-def test_noise_alone_makes_nothing_slower(seed: int, jitter: float) -> None:
+def test_no_operator_is_named_slower_because_of_noise_alone(seed: int, jitter: float) -> None:
     compared = timing(log(seed, jitter=jitter), log(seed + 100, jitter=jitter))
     assert compared.cases == sum(OPERATORS.values())
     assert compared.slower == ()

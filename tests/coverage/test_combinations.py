@@ -1,6 +1,7 @@
 """`dmlconf coverage --combinations` sorts pairs of parameter values.
 
-Each pair is covered by a case, missing, or impossible for a reason.
+Each pair is covered by a case, missing, or impossible for a reason. The tested code is
+`dmlconf/coverage/combinations`.
 """
 
 from __future__ import annotations

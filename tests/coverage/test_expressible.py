@@ -1,4 +1,7 @@
-"""The cases that a target can express are counted without running anything."""
+"""The cases that a target can express are counted without running anything.
+
+The tested code is `dmlconf/coverage/expressible.py`.
+"""
 
 from __future__ import annotations
 

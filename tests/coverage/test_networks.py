@@ -1,4 +1,7 @@
-"""Coverage counts the layers of published networks for which a suite has cases, each once."""
+"""Coverage counts each layer of published networks once if the suite has a case for it.
+
+The tested code is `dmlconf/coverage/networks.py`.
+"""
 
 from __future__ import annotations
 

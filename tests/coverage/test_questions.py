@@ -1,6 +1,7 @@
 """Coverage counts which questions a suite asks of each operator.
 
-A question is whether an operator makes a mistake that was found in another operator or runtime.
+A question is whether an operator makes a mistake that was found in another operator or runtime. The
+tested code is `dmlconf/coverage/questions.py`.
 """
 
 from __future__ import annotations

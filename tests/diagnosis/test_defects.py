@@ -1,4 +1,7 @@
-"""Reports name the condition of planted defects (`defects.yaml`), and `diagnose` the culprit."""
+"""Reports name the condition of planted defects (`defects.yaml`), and `diagnose` the culprit.
+
+The tested code is `dmlconf/diagnosis`.
+"""
 
 from __future__ import annotations
 

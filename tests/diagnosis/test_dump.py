@@ -1,4 +1,7 @@
-"""`run --dump` writes failing cases as files that run again and fail in the same way."""
+"""`run --dump` writes failing cases as files that run again and fail in the same way.
+
+The tested code is `dmlconf/diagnosis/dump.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The first ten lines of a report name the condition of a planted defect (`planted.yaml`)."""
+"""The first ten lines of a report name the condition of a planted defect (`planted.yaml`).
+
+The tested code is `dmlconf/diagnosis/common_conditions.py` and
+`dmlconf/reports/runs/shared_properties.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reports name the condition that failing cases meet and passing cases do not."""
+"""Reports name the condition that failing cases meet and passing cases do not.
+
+The tested code is `dmlconf/diagnosis/shared_properties.py`.
+"""
 
 from __future__ import annotations
 
@@ -234,7 +237,7 @@ def test_a_case_that_must_be_refused_is_not_the_simplest_if_another_failed() -> 
 
 
 @pytest.mark.whole
-def test_44000_verdicts_take_seconds() -> None:
+def test_44000_verdicts_are_grouped_within_seconds() -> None:
     verdicts = []
     for at in range(176):
         for each in convolutions(biased if at % 2 else lambda f: False, f"OPERATOR_{at}"):

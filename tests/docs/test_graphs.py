@@ -1,4 +1,7 @@
-"""The example on the page docs/graphs.md runs, and the page lists all rules of wiring."""
+"""The example in `docs/graphs.md` runs, and the page lists the rules of wiring.
+
+The rules are those of `dmlconf/graphs/wiring.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README shows what `dmlconf` prints."""
+"""README.md shows what `dmlconf` prints; if the output changes, README.md must follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The documentation site has right links, navigation, lists, figures and no foreign resources."""
+"""The documentation site has right links, navigation, lists, figures and no foreign resources.
+
+The tested code is `website`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`Archive` gives back the values that it was made of, but none that are damaged."""
+"""`Archive` gives back the values that it was made of, but none that are damaged.
+
+The tested code is `dmlconf/documents/archive.py`.
+"""
 
 from __future__ import annotations
 

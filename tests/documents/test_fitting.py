@@ -1,4 +1,7 @@
-"""The quick check of JSON Schemas (`fits`) agrees with jsonschema, or refuses if in doubt."""
+"""The quick check of JSON Schemas (`fits`) agrees with jsonschema, or refuses if in doubt.
+
+The tested code is `dmlconf/documents/fitting.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Documents are checked against JSON Schemas, and problems point at their line."""
+"""Documents are checked against JSON Schemas, and problems point at their line.
+
+The tested code is `dmlconf/documents/schema.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""JSON and TOML of strangers are read within limits; duplicate keys can be refused."""
+"""JSON and TOML of strangers are read within limits; duplicate keys can be refused.
+
+The tested code is `dmlconf/documents/trees.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Members of zip archives are read within limits; damage raises at most DamagedArchiveError."""
+"""Members of zip archives are read within limits; damage raises at most DamagedArchiveError.
+
+The tested code is `dmlconf/documents/zip_members.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A run yields its events in order, and no consumer of them can cost a verdict."""
+"""A run yields its events in order, and loses no verdict if a consumer of events raises.
+
+The tested code is `dmlconf/engine/events.py`.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,7 @@ def test_a_stopped_run_for_outcomes_raises_keyboard_interrupt(tmp_path: Path) ->
     assert reached[-1].footer.summary["not run"] == 4
 
 
-def test_a_run_that_is_left_halfway_closes_its_backend(tmp_path: Path) -> None:
+def test_a_run_whose_events_are_not_read_to_the_end_closes_its_backend(tmp_path: Path) -> None:
     with Engine(run_of(tmp_path, many(tmp_path, 6), "faulty:slow,seconds=30")) as engine:
         events = engine.execute()
         assert isinstance(next(events), Opened)
@@ -107,7 +110,7 @@ def test_a_run_that_is_left_halfway_closes_its_backend(tmp_path: Path) -> None:
     assert not alive
 
 
-def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
+def test_no_verdict_is_lost_if_a_consumer_raises(tmp_path: Path) -> None:
     planned = many(tmp_path, 6)
     log = tmp_path / "run.jsonl"
     seen: list[Event] = []
@@ -129,7 +132,9 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most_unpacked", [0, 10_000])
-def test_the_kept_log_equals_the_written_one(tmp_path: Path, most_unpacked: int) -> None:
+def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
+    tmp_path: Path, most_unpacked: int
+) -> None:
     """The run has verdicts of every kind, in another order than the plan's, as from workers."""
     every = everything().verdicts
     verdicts = [
@@ -153,7 +158,7 @@ def test_the_kept_log_equals_the_written_one(tmp_path: Path, most_unpacked: int)
     assert [each.seconds for each in kept.verdicts] == [each.seconds for each in read.verdicts]
 
 
-def test_the_log_of_a_resumed_run_is_not_kept() -> None:
+def test_the_log_of_a_resumed_run_is_not_kept_in_memory() -> None:
     written = everything()
     keeper = LogKeeper()
     keeper(Opened(written.header, 1, resumed=True))

@@ -1,4 +1,7 @@
-"""`--repeat` gives one verdict for each case; `--shuffle` orders cases at random, by a seed."""
+"""`--repeat` gives one verdict for each case; `--shuffle` orders cases at random, by a seed.
+
+The tested code is `dmlconf/engine/repetition.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every planned case of a run gets one verdict in its log; a file that is no log is refused."""
+"""Every planned case of a run gets one verdict in its log; a file that is no log is refused.
+
+The tested code is `dmlconf/engine/session.py`.
+"""
 
 from __future__ import annotations
 

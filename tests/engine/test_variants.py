@@ -1,4 +1,7 @@
-"""Each case runs in all variants of a backend, and its verdict says which variant is wrong."""
+"""Each case runs in all variants of a backend, and its verdict says which variant is wrong.
+
+The tested code is `dmlconf/engine/variants.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Findings in other runtimes explain failures, and excuse none."""
+"""Findings in other runtimes explain failures, and excuse none.
+
+The tested code is `dmlconf/excuses/findings.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Findings in OpenVINO explain wrong outputs of its provider in ONNX Runtime 1.24.1, no others."""
+"""Findings in OpenVINO explain wrong outputs of its provider in ONNX Runtime 1.24.1, no others.
+
+The tested code is `dmlconf/faults/runtimes`.
+"""
 
 from __future__ import annotations
 

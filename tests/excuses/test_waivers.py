@@ -1,4 +1,7 @@
-"""Waivers excuse a known failure up to a bound; a case that fails worse, or passes, is stale."""
+"""Waivers excuse a known failure up to a bound; a case that fails worse, or passes, is stale.
+
+The tested code is `dmlconf/excuses/waivers.py`.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def waiver(**fields: Any) -> dict[str, Any]:
 
 
 def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) -> dict[str, Any]:
-    """Run the suite; return the verdicts by case, the exit code `code` and the output `said`."""
+    """Run the suite; return verdicts by case, the exit code as `code`, and `output`."""
     (folder / "tile").mkdir(exist_ok=True)
     (folder / "tile" / "small.yaml").write_text(SUITE)
     # JSON is YAML, too, and quotes texts such as dates that YAML would not read as texts.
@@ -93,11 +96,11 @@ def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) ->
         "json:r.json",
         *more,
     )
-    said = {"code": done.returncode, "said": done.stdout + done.stderr}
+    results = {"code": done.returncode, "output": done.stdout + done.stderr}
     if done.returncode in (0, 1):
         report = json.loads((folder / "r.json").read_text())
-        said |= {verdict["case"]: verdict for verdict in report["verdicts"]}
-    return said
+        results |= {verdict["case"]: verdict for verdict in report["verdicts"]}
+    return results
 
 
 def judged(result: dict[str, Any], case: str = TWO) -> tuple[str, str | None]:
@@ -114,7 +117,7 @@ def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
     for part in ("a-tenth-off", "a tenth too much", "bugs.example.com/1", "2099-12-31", "4 of 4"):
         assert part in message
     assert result[TWO]["reason"]["differences"]
-    assert "Waived by the waivers of the run\n  1 a-tenth-off\n" in result["said"]
+    assert "Waived by the waivers of the run\n  1 a-tenth-off\n" in result["output"]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_conditions_of_waivers_share_one_budget_of_steps(tmp_path: Path) -> None
 def test_more_than_1000_patterns_are_refused(tmp_path: Path) -> None:
     result = run(tmp_path, SCALED, waiver(cases=[f"tile/*{i}" for i in range(1001)]))
     assert result["code"] == 3
-    assert "1,001 patterns with * or ?; at most 1,000" in result["said"]
+    assert "1,001 patterns with * or ?; at most 1,000" in result["output"]
 
 
 def test_a_multiple_of_the_permitted_error_can_be_the_bound(tmp_path: Path) -> None:
@@ -370,14 +373,14 @@ def test_refuses_a_wrong_file_at_its_location(
     first = 3 if spot == "{" else 1
     line = next(n for n, text in enumerate(lines, 1) if n >= first and spot in text)
     assert result["code"] == 3
-    assert f"w.yaml:{line}:" in result["said"]
-    assert message in result["said"]
+    assert f"w.yaml:{line}:" in result["output"]
+    assert message in result["output"]
 
 
 def test_refuses_two_waivers_with_the_same_name(tmp_path: Path) -> None:
     result = run(tmp_path, "numpy", waiver(), waiver())
     assert result["code"] == 3
-    assert "a-tenth-off is listed twice" in result["said"]
+    assert "a-tenth-off is listed twice" in result["output"]
 
 
 def test_waivers_may_name_cases_of_the_bundled_suite_in_runs_of_others(tmp_path: Path) -> None:
@@ -466,7 +469,7 @@ def test_some_cases_are_waived_by_name_or_handle(tmp_path: Path) -> None:
     assert "no such case failed" in done.stderr
 
 
-def test_waive_says_that_nothing_failed_and_replaces_no_file(tmp_path: Path) -> None:
+def test_the_command_waive_says_that_nothing_failed_and_replaces_no_file(tmp_path: Path) -> None:
     run(tmp_path, "numpy", waiver(cases=None, where="Repeats[0] > 5"), log="right.jsonl")
     done = dmlconf_here(tmp_path, "waive", "right.jsonl", "-o", "none.yaml")
     assert done.returncode == 5

@@ -1,7 +1,8 @@
 """A known fault is recognised by the wrong values that it computes, whatever the case's data.
 
 The waived outputs are those of DirectML 1.15.4, or of the release that a test names, in the Wine
-lab. The entries of known faults are in `schemas/known-faults.yaml`.
+lab. The entries of known faults are in `schemas/known-faults.yaml`. The tested code is
+`dmlconf/faults`.
 """
 
 from __future__ import annotations
@@ -659,7 +660,7 @@ BETWEEN = (
         (2, 4, 17, [], False),
     ],
 )
-def test_what_one_hot_reads_between_elements_may_be_anything(
+def test_bytes_that_one_hot_reads_between_elements_may_be_anything(
     step: int, at: int, second: int, unwritten: list[int], named: bool, tmp_path: Path
 ) -> None:
     case = case_of(tmp_path, "ONE_HOT", BETWEEN.replace("STEP", str(step)).replace("AT", str(at)))
@@ -713,7 +714,7 @@ BETWEEN_INDICES = (
 
 
 @pytest.mark.parametrize(("last", "status"), [(2, Status.WAIVED), (3, Status.FAILED)])
-def test_what_lies_between_two_indices_may_name_any_element(
+def test_memory_between_two_indices_may_name_any_element(
     last: int, status: Status, tmp_path: Path
 ) -> None:
     """The two indices lie 3 numbers apart: with a last stride of 2, neither is read second."""
@@ -740,7 +741,7 @@ BEHIND_UPDATES = (
         (48, 77, Status.FAILED),
     ],
 )
-def test_what_lies_behind_the_updates_may_be_written(
+def test_memory_behind_the_updates_may_be_written(
     size: int, value: float, status: Status, tmp_path: Path
 ) -> None:
     """The second update is read at 10 times 8 bytes, and not at 5 times 8."""

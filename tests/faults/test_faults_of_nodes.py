@@ -1,4 +1,7 @@
-"""Known faults in graphs are recognised by a node's desc and its connections."""
+"""Known faults in graphs are recognised by a node's desc and its connections.
+
+The tested code is `dmlconf/faults/computed.py` and `dmlconf/excuses/known_faults.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf merge` makes one log of those of shards, names missing ones, and refuses other logs."""
+"""`dmlconf merge` makes one log of those of shards, names missing ones, and refuses other logs.
+
+The tested code is `dmlconf/run_log/merging.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A local cluster answers no process of another user, and cleans up after an interrupt."""
+"""A local cluster answers no process of another user, and cleans up after an interrupt.
+
+The tested code is `dmlconf/fleet/cluster.py`.
+"""
 
 from __future__ import annotations
 

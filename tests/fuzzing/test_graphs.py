@@ -1,4 +1,7 @@
-"""Generated graphs are valid and differ, and a seed gives the same ones on every machine."""
+"""Generated graphs are valid and differ, and a seed gives the same ones on every machine.
+
+The tested code is `dmlconf/fuzzing/graphs.py`.
+"""
 
 from __future__ import annotations
 

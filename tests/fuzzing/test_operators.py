@@ -1,4 +1,7 @@
-"""Generated descs are valid and differ, and a seed gives the same ones on every machine."""
+"""Generated descs are valid and differ, and a seed gives the same ones on every machine.
+
+The tested code is `dmlconf/fuzzing/operators.py`.
+"""
 
 from __future__ import annotations
 

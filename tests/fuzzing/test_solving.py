@@ -1,4 +1,7 @@
-"""The solver of `fuzz` changes a desc so that a condition holds, or no longer holds."""
+"""The solver of `fuzz` changes a desc so that a condition holds, or no longer holds.
+
+The tested code is `dmlconf/fuzzing/solving.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Graphs know the order or a cycle of their nodes, sources of tensors, neighbours and constants."""
+"""Graphs know the order or a cycle of their nodes, sources of tensors, neighbours and constants.
+
+The tested code is `dmlconf/graphs/model.py`.
+"""
 
 from __future__ import annotations
 

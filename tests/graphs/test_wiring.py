@@ -1,4 +1,7 @@
-"""`graph_problems` names the rules that a graph's wiring breaks, and constraints of its nodes."""
+"""`graph_problems` names the rules that a graph's wiring breaks, and constraints of its nodes.
+
+The tested code is `dmlconf/graphs/wiring.py`.
+"""
 
 from __future__ import annotations
 

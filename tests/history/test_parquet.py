@@ -1,4 +1,7 @@
-"""A history is written as Parquet files and read back unchanged; wrong files are refused."""
+"""A history is written as Parquet files and read back unchanged; wrong files are refused.
+
+The tested code is `dmlconf/history/parquet.py`.
+"""
 
 from __future__ import annotations
 

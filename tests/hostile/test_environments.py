@@ -1,4 +1,7 @@
-"""In unusual environments dmlconf ends with a documented exit code and without a traceback."""
+"""In unusual environments dmlconf ends with a documented exit code and without a traceback.
+
+The tested code is `dmlconf/cli`.
+"""
 
 from __future__ import annotations
 

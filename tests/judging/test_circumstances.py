@@ -1,6 +1,7 @@
 """A failure under circumstances is blamed on the right circumstance, or on none.
 
-Circumstances are ways to run a case again, such as with other buffers (docs/circumstances.md).
+Circumstances are ways to run a case again, such as with other buffers (docs/circumstances.md). The
+tested code is `dmlconf/judging/circumstances.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A case that a backend cannot express (`Declined`) neither passes nor fails."""
+"""A case that a backend cannot express (`Declined`) neither passes nor fails.
+
+The tested code is `dmlconf/judging/judge.py` and `dmlconf/workers/boundary.py`.
+"""
 
 from __future__ import annotations
 

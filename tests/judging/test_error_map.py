@@ -1,4 +1,7 @@
-"""Error maps show where a failing output differs from what is expected, and how much."""
+"""Error maps show where a failing output differs from what is expected, and how much.
+
+The tested code is `dmlconf/judging/error_map.py`.
+"""
 
 from __future__ import annotations
 

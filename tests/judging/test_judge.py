@@ -1,4 +1,7 @@
-"""Each kind of outcome leads to its status and reason, and each output to its figures."""
+"""Each kind of outcome leads to its status and reason, and each output to its figures.
+
+The tested code is `dmlconf/judging/judge.py`.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +137,9 @@ def test_accepting_an_invalid_desc_fails(tmp_path: Path) -> None:
         Rejection("CreateOperator", "E_INVALIDARG", ("axis-in-range",)),
     ],
 )
-def test_another_rejection_than_expected_fails(tmp_path: Path, rejection: Rejection) -> None:
+def test_a_rejection_by_another_call_or_error_than_expected_fails(
+    tmp_path: Path, rejection: Rejection
+) -> None:
     verdict = judge(case(tmp_path, "invalid"), rejection, no_expectation)
     assert status_and_kind(verdict) == (Status.FAILED, ReasonKind.WRONG_REJECTION)
 

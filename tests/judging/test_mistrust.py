@@ -1,4 +1,7 @@
-"""Outputs of zeros, and copies of an input, fail if only a wide tolerance permits them."""
+"""Outputs of zeros, and copies of an input, fail if only a wide tolerance permits them.
+
+The tested code is `dmlconf/judging/mistrust.py`.
+"""
 
 from __future__ import annotations
 

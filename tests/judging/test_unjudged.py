@@ -1,6 +1,7 @@
 """A case is unchecked if any value of all elements is right; one judged element is enough to pass.
 
-Elements for which any value is right are called open.
+Elements for which any value is right are called open. The tested code is
+`dmlconf/judging/unjudged.py`.
 """
 
 from __future__ import annotations
@@ -124,6 +125,6 @@ def test_a_case_with_open_outputs_still_fails_for_a_fault(tmp_path: Path) -> Non
     assert judge(case, outcome, run_case).status is Status.FAILED
 
 
-def test_cases_with_an_exact_rule_or_a_rejection_judge_something(tmp_path: Path) -> None:
+def test_cases_with_an_exact_rule_or_an_expected_rejection_are_judged(tmp_path: Path) -> None:
     for name in ("stated", "invalid"):
         assert not judges_nothing(build(plan(tmp_path, name)[0]))

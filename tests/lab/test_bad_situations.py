@@ -1,6 +1,7 @@
 """A failure of a device, a process or DirectML in the lab is reported with its reason.
 
-During a run it breaks one case: all other cases pass, and the log is complete.
+During a run it breaks one case: all other cases pass, and the log is complete. The tested code is
+`dmlconf/workers` and `dmlconf/backends/directml`.
 """
 
 from __future__ import annotations
@@ -135,19 +136,19 @@ def reason(verdict: Verdict) -> tuple[Status, ReasonKind, str]:
     return verdict.status, verdict.reason.kind, verdict.reason.message
 
 
-def test_a_removed_device_costs_one_case(tmp_path: Path) -> None:
+def test_a_removed_device_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     status, kind, message = reason(run_sabotaged(tmp_path, "remove_device"))
     assert (status, kind) == (Status.BROKEN, ReasonKind.DEVICE_REMOVED)
     assert message.startswith("the device was removed: GetDeviceRemovedReason: DXGI_ERROR_")
 
 
-def test_a_dispatch_that_never_ends_costs_one_case(tmp_path: Path) -> None:
+def test_a_dispatch_that_never_ends_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     actual = reason(run_sabotaged(tmp_path, "block_queue", "--timeout", "5"))
     hung = "the device did not finish its work within 4.5 seconds"
     assert actual == (Status.BROKEN, ReasonKind.HANG, hung)
 
 
-def test_a_process_that_never_answers_costs_one_case(tmp_path: Path) -> None:
+def test_a_process_that_never_answers_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     actual = reason(run_sabotaged(tmp_path, "sleep_for_hours", "--timeout", "5"))
     ended = "no result after 5 seconds, so its process was ended"
     assert actual == (Status.BROKEN, ReasonKind.HANG, ended)
@@ -163,7 +164,7 @@ def test_a_backend_whose_device_hangs_can_be_closed(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [*outcomes, "closed"]
 
 
-def test_a_thread_that_crashes_costs_one_case(tmp_path: Path) -> None:
+def test_a_thread_that_crashes_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     verdict = run_sabotaged(tmp_path, "jump_nowhere")
     died = "its process died of exception 0xc0000005"
     assert reason(verdict) == (Status.BROKEN, ReasonKind.CRASH, died)
@@ -171,7 +172,7 @@ def test_a_thread_that_crashes_costs_one_case(tmp_path: Path) -> None:
     assert "about to jump" in verdict.reason.diagnostics
 
 
-def test_a_desc_that_crashes_directml_costs_one_case(tmp_path: Path) -> None:
+def test_a_desc_that_crashes_directml_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     verdict = run_suite(tmp_path, NO_REPEATS)
     died = "its process died of exception 0xc0000005"
     assert reason(verdict) == (Status.BROKEN, ReasonKind.CRASH, died)

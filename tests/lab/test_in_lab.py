@@ -1,6 +1,6 @@
 """The Wine lab runs the checkout's dmlconf on DirectML, and a run leaves no trace.
 
-Build the lab first: python3 lab/lab.py build.
+Build the lab first: python3 lab/lab.py build. The tested code is `lab/lab.py` and `lab/winelab`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_the_check_of_the_lab_passes(tmp_path: Path) -> None:
     assert "Windows Python 3.11" in done.stdout
 
 
-def test_runs_the_checkout_s_dmlconf(tmp_path: Path) -> None:
+def test_the_lab_runs_dmlconf_of_the_checkout(tmp_path: Path) -> None:
     done = lab("run", "--", "--version", cwd=tmp_path)
     assert (done.returncode, done.stdout.strip()) == (0, f"dmlconf, version {__version__}")
 

@@ -1,6 +1,7 @@
 """In the lab, dmlconf finds the mistake of a faulty layer between itself and DirectML.
 
-CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others.
+CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others. The tested code is
+`dmlconf/backends/directml`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The memory of a case's allowances is freed as soon as nothing refers to them."""
+"""The memory of a case's allowances is freed as soon as nothing refers to them.
+
+The tested code is `dmlconf/permitted/allowance.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""MATRIX_MULTIPLY_INTEGER_TO_FLOAT of integers beyond what FLOAT16 holds."""
+"""MATRIX_MULTIPLY_INTEGER_TO_FLOAT of integers beyond what FLOAT16 holds.
+
+The tested code is `dmlconf/permitted/quantization/arithmetic.py`.
+"""
 
 from __future__ import annotations
 

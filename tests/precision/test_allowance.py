@@ -1,6 +1,6 @@
 """Judging an element alone gives the same result as judging it within its whole output.
 
-Therefore samples of outputs can be judged.
+Therefore samples of outputs can be judged. The tested code is `dmlconf/precision/allowance.py`.
 """
 
 from __future__ import annotations

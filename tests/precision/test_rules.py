@@ -1,4 +1,7 @@
-"""Rules judge intervals, candidates, flushed and signed zeros, with figures over all elements."""
+"""Rules judge intervals, candidates, flushed and signed zeros, with figures over all elements.
+
+The tested code is `dmlconf/precision/rules.py`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def ulp(limit: float, *, flushes: bool = False) -> PrecisionRule:
     return PrecisionRule(RuleKind.ULP, limit, "test", flushes=flushes)
 
 
-def test_an_interval_permits_values_in_it_and_no_others() -> None:
+def test_an_interval_permits_the_values_within_and_no_others() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowance(interval=(np.array([2, 2, 2]), np.array([3, 3, 3])))
     expected = np.array([2, 2, 3])
@@ -50,14 +53,14 @@ def one_of(*candidates: tuple[Array, Array]) -> tuple[PrecisionRule, Allowance]:
     return PrecisionRule(RuleKind.ONE_OF, 0, "test"), Allowance(candidates=candidates)
 
 
-def test_one_of_permits_each_candidate_and_nothing_between_them() -> None:
+def test_the_rule_one_of_permits_each_candidate_and_nothing_between_candidates() -> None:
     rule, allowed = one_of((floats(1), floats(1.5)), (floats(3), floats(3)))
     for actual, right in ((1, True), (1.25, True), (3, True), (2, False), (3.5, False), (0, False)):
         assert compare(floats(actual), floats(1), rule, allowed).passed == right
     assert not compare(floats(math.nan), floats(1), rule, allowed).passed
 
 
-def test_one_of_permits_no_other_integers_than_the_candidates() -> None:
+def test_the_rule_one_of_permits_no_integers_but_the_candidates() -> None:
     candidates = [(np.array([value], np.int8),) * 2 for value in (-56, 127)]
     rule, allowed = one_of(*[(low, high) for low, high in candidates])
     expected = np.array([127], np.int8)
@@ -82,7 +85,7 @@ def test_a_choice_of_another_candidate_uses_all_of_the_limit() -> None:
     assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
 
 
-def test_one_of_does_not_excuse_a_wrong_expectation() -> None:
+def test_the_rule_one_of_does_not_excuse_a_wrong_expectation() -> None:
     rule, allowed = one_of((floats(2), floats(2)), (floats(3), floats(3)))
     assert not compare(floats(2), floats(7), rule, allowed).passed
     assert compare(floats(7), floats(7), rule, allowed).passed

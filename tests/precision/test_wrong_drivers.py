@@ -1,7 +1,7 @@
 """Rules fail the mistakes of drivers in sums and normalisations, and pass every right order.
 
 Each test computes outputs of a bundled case as a right or a wrong driver would, and compares them
-under the case's own rule.
+under the case's own rule. The tested code is `dmlconf/precision` and `dmlconf/permitted`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,9 @@ def test_sums_of_float16_fail_where_terms_are_unequal(identifier: str, driver: s
 @pytest.mark.parametrize("driver", RIGHT)
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("identifier", [*RANDOM, *SUMS.values()])
-def test_every_order_of_float32_passes(identifier: str, data_type: str, driver: str) -> None:
+def test_every_order_of_float32_additions_passes(
+    identifier: str, data_type: str, driver: str
+) -> None:
     case = case_of(identifier.format(data_type))
     assert judged(case, "OutputTensor", RIGHT[driver](*matrices(case))).passed
 

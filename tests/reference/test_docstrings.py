@@ -1,4 +1,7 @@
-"""Docstrings of the reference begin with shapes and data types that agree with the catalogue."""
+"""Docstrings of the reference begin with shapes and data types that agree with the catalogue.
+
+The tested code is `dmlconf/reference`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The outputs of a graph are computed node by node, and permitted by the rules of its nodes."""
+"""The outputs of a graph are computed node by node, and permitted by the rules of its nodes.
+
+The tested code is `dmlconf/reference/graph_evaluation.py` and `dmlconf/permitted/graphs`.
+"""
 
 from __future__ import annotations
 

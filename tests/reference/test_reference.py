@@ -1,4 +1,7 @@
-"""Every operator has its functions; those of GATHER and others agree with loops from the pages."""
+"""Every operator has its functions; those of GATHER and others agree with loops from the pages.
+
+The tested code is `dmlconf/reference`.
+"""
 
 from __future__ import annotations
 

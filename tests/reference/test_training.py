@@ -1,4 +1,7 @@
-"""ADAM_OPTIMIZER follows the formula of its page, and treats infinities as DirectML does."""
+"""ADAM_OPTIMIZER follows the formula of its page, and treats infinities as DirectML does.
+
+The tested code is `dmlconf/reference/training.py` and `dmlconf/permitted/training.py`.
+"""
 
 from __future__ import annotations
 

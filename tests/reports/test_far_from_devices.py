@@ -1,4 +1,7 @@
-"""Reports name operators far from measured devices, and outputs that were not compared."""
+"""Reports name operators far from measured devices, and outputs that were not compared.
+
+The tested code is `dmlconf/reports/runs/remarks.py`.
+"""
 
 from __future__ import annotations
 

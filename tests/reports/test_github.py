@@ -1,4 +1,7 @@
-"""The report `github` has annotations, which GitHub shows beside lines of case files."""
+"""The report `github` has annotations, which GitHub shows beside lines of case files.
+
+The tested code is `dmlconf/reports/runs/github.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pages of a history name what changed, link to pages that exist, and run no text as HTML."""
+"""Pages of a history name what changed, link to pages that exist, and run no text as HTML.
+
+The tested code is `dmlconf/reports/history`.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +170,7 @@ def test_shards_of_the_latest_run_count_together(tmp_path: Path) -> None:
     assert {each.case for each in news.regressed} == {A, B}
 
 
-def test_news_read_without_pages_equal_those_of_the_pages(tmp_path: Path) -> None:
+def test_the_news_read_without_pages_equals_the_news_of_the_pages(tmp_path: Path) -> None:
     pages = overview(tmp_path, nights()).news
     with opened(str(tmp_path / "h.sqlite")) as history, history.reading() as connection:
         alone = news_of(Timeline(connection))

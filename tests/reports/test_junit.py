@@ -1,4 +1,7 @@
-"""The report `junit` shows statuses, counts and times as CI systems read them."""
+"""The report `junit` shows statuses, counts and times as CI systems read them.
+
+The tested code is `dmlconf/reports/runs/junit.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reports name a case's file and line so that the path can be opened."""
+"""Reports name a case's file and line so that the path can be opened.
+
+The tested code is `dmlconf/reports/runs/location.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The report `markdown` has a heading, a table, and failures that can be unfolded."""
+"""The report `markdown` has a heading, a table, and failures that can be unfolded.
+
+The tested code is `dmlconf/reports/runs/markdown.py`.
+"""
 
 from __future__ import annotations
 

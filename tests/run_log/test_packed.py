@@ -1,4 +1,7 @@
-"""Verdicts of large logs are packed in memory, and unpacked as they were written."""
+"""Verdicts of large logs are packed in memory, and unpacked as they were written.
+
+The tested code is `dmlconf/run_log/packed.py`.
+"""
 
 from __future__ import annotations
 

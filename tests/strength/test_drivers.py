@@ -1,6 +1,7 @@
 """The figure "by driver defect" counts which defects of drivers the cases catch.
 
-Of a defect that no case catches, the figure says what no case has.
+For a defect that no case catches, the figure says why. The tested code is
+`dmlconf/strength/drivers`.
 """
 
 from __future__ import annotations

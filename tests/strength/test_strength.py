@@ -1,4 +1,7 @@
-"""A suite of different values catches every injected defect; one of equal values does not."""
+"""A suite of different values catches every injected defect; one of equal values does not.
+
+The tested code is `dmlconf/strength/measure.py` and `dmlconf/reports/strength/defects.py`.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +183,7 @@ def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str,
     assert "Traceback" not in process.stderr
 
 
-def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
+def test_two_processes_find_the_same_as_one_process(tmp_path: Path) -> None:
     plan = [p for p in bundled("tile").plan() if "invalid" not in p.template.tags][:40]
     steps: list[int] = []
 

@@ -1,4 +1,7 @@
-"""Data types have the sizes and ranges that DirectML.h and NumPy give them."""
+"""Data types have the sizes and ranges that DirectML.h and NumPy give them.
+
+The tested code is `dmlconf/tensors/datatypes.py`.
+"""
 
 from __future__ import annotations
 

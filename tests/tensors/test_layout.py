@@ -1,4 +1,7 @@
-"""Strides say where elements are stored, which of them overlap, and how large a buffer is."""
+"""Strides say where elements are stored, which of them overlap, and how large a buffer is.
+
+The tested code is `dmlconf/tensors/layout.py`.
+"""
 
 from __future__ import annotations
 

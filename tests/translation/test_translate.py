@@ -1,4 +1,7 @@
-"""The tables of translation are valid, and cases become the programs that they describe."""
+"""The tables of translation are valid, and cases become the programs that they describe.
+
+The tested code is `dmlconf/translation/translate.py`.
+"""
 
 from __future__ import annotations
 

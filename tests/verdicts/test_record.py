@@ -1,4 +1,7 @@
-"""Verdicts are written as JSON and read back unchanged."""
+"""Verdicts are written as JSON and read back unchanged.
+
+The tested code is `dmlconf/verdicts/record.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Everything that depends on a status, such as its color, is part of its one entry."""
+"""Everything that depends on a status, such as its color, is part of its one entry.
+
+The tested code is `dmlconf/verdicts/status.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Cases run and are judged in the right processes, by backend, number of jobs and memory."""
+"""Cases run and are judged in the right processes, by backend, number of jobs and memory.
+
+The tested code is `dmlconf/workers/execution.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Cases that do not fit into memory are unsupported, and their tensors are never made."""
+"""Cases that do not fit into memory are unsupported, and their tensors are never made.
+
+The tested code is `dmlconf/workers/memory.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How many processors and how much memory a process may use, by affinity and control groups."""
+"""How many processors and how much memory a process may use, by affinity and control groups.
+
+The tested code is `dmlconf/workers/processors.py`.
+"""
 
 from __future__ import annotations
 

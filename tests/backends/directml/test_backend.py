@@ -1,4 +1,7 @@
-"""The backend `directml`: its options, and which failures are rejections, breakdowns or errors."""
+"""The backend `directml`: its options, and which failures are rejections, breakdowns or errors.
+
+The tested code is `dmlconf/backends/directml/backend.py`.
+"""
 
 from __future__ import annotations
 

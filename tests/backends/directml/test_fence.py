@@ -1,4 +1,7 @@
-"""Waiting for a device ends, even if the device hangs or is removed."""
+"""Waiting for a device ends, even if the device hangs or is removed.
+
+The tested code is `dmlconf/backends/directml/devices/fence.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Messages of debug layers become part of outcomes, verdicts and reports."""
+"""Messages of debug layers become part of outcomes, verdicts and reports.
+
+The tested code is `dmlconf/backends/directml/devices/messages.py` and
+`dmlconf/reports/runs/remarks.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`NativeDesc` writes descs as ctypes structures with the fields and sizes of DirectML.h."""
+"""`NativeDesc` writes descs as ctypes structures with the fields and sizes of DirectML.h.
+
+The tested code is `dmlconf/backends/directml/api/structs.py`.
+"""
 
 from __future__ import annotations
 

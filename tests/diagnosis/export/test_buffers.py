@@ -1,4 +1,7 @@
-"""`expected_of` gives exported programs the lowest and highest permitted value of each element."""
+"""`expected_of` gives exported programs the lowest and highest permitted value of each element.
+
+The tested code is `dmlconf/diagnosis/export/buffers.py`.
+"""
 
 from __future__ import annotations
 

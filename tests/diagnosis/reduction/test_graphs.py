@@ -1,4 +1,8 @@
-"""A failing graph is reduced to few nodes and elements, and every candidate is a valid graph."""
+"""A failing graph is reduced to few nodes and elements, and every candidate is a valid graph.
+
+The tested code is `dmlconf/diagnosis/reduction/graph_changes.py` and
+`dmlconf/diagnosis/reduction/graph_passes.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dmlconf capture` captures in the lab what ONNX Runtime gives to DirectML, as cases."""
+"""`dmlconf capture` captures in the lab what ONNX Runtime gives to DirectML, as cases.
+
+The tested code is `dmlconf/capture`.
+"""
 
 from __future__ import annotations
 

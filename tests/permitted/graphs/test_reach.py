@@ -1,6 +1,7 @@
 """Results that follow from open or inexact elements of a graph are right.
 
-An element is called open if any value of it is right.
+An element is called open if any value of it is right. The tested code is
+`dmlconf/permitted/graphs/reach.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""FILL_VALUE_SEQUENCE may round a product and a sum for each element, and be off by little more."""
+"""FILL_VALUE_SEQUENCE may round a product and a sum for each element, and be off by little more.
+
+The tested code is `dmlconf/permitted/movement/generation.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16 may store the base of its power in FLOAT16.
 
 Measured: DirectML stores it, truncated or rounded to nearest. Both pass; most errors of 4 ULP fail.
+The tested code is `dmlconf/permitted/normalization/local_response.py`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def test_accepts_kernels_that_store_the_base(store: Store) -> None:
         assert shares(kernel(given, store), given).max() <= 1
 
 
-def test_refuses_four_ulps() -> None:
+def test_most_errors_of_four_ulps_are_refused() -> None:
     given = arguments(1)
     right = kernel(given, to_nearest)
     for sign in (-1, 1):

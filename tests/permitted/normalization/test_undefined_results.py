@@ -1,4 +1,7 @@
-"""Normalizations that divide zero by zero, or multiply it by infinity, may give several results."""
+"""Normalizations that divide zero by zero, or multiply it by infinity, may give several results.
+
+The tested code is `dmlconf/permitted/normalization`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A store in FLOAT16 changes a number by at most 2^-10 of its size (`store_sizes`).
 
-It does not change exact numbers that FLOAT16 has.
+It does not change exact numbers that FLOAT16 has. The tested code is
+`dmlconf/permitted/numbers/error_scale.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A `Span` holds what any store in FLOAT16 makes of its values, and the values themselves."""
+"""A `Span` holds what any store in FLOAT16 makes of its values, and the values themselves.
+
+The tested code is `dmlconf/permitted/numbers/span.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dmlconf.permitted.numbers.span import Span
 
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 65503.9, 65520.0, 70000.0, -1e6])
-def test_a_held_span_reaches_over_the_value_and_all_its_stored_forms(value: float) -> None:
+def test_a_stored_span_holds_the_value_and_all_its_stored_forms(value: float) -> None:
     values = np.array([value])
     held = Span.of(values).held()
     kept = [values, *(np.asarray(store(values), np.float64) for store in STORES)]
@@ -20,7 +23,7 @@ def test_a_held_span_reaches_over_the_value_and_all_its_stored_forms(value: floa
 
 
 @np.errstate(all="ignore")
-def test_an_infinity_is_stored_as_it_is() -> None:
+def test_an_infinity_is_unchanged_by_a_store() -> None:
     values = np.array([np.inf, -np.inf])
     held = Span.of(values).held()
     assert np.array_equal(held.least, values)

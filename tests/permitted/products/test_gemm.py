@@ -1,4 +1,7 @@
-"""What is right for GEMM if sums overflow, or if its fused activation has large errors."""
+"""What is right for GEMM if sums overflow, or if its fused activation has large errors.
+
+The tested code is `dmlconf/permitted/products/gemm.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is right for a recurrent layer whose values overflow, underflow, or are infinite."""
+"""What is right for a recurrent layer whose values overflow, underflow, or are infinite.
+
+The tested code is `dmlconf/permitted/recurrent`.
+"""
 
 from __future__ import annotations
 

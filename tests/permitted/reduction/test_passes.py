@@ -1,4 +1,8 @@
-"""FLOAT16 sums along axes that are not adjacent may be stored per axis, as by DirectML 1.8.0."""
+"""REDUCE of FLOAT16 along two axes apart may take one axis after the other.
+
+DirectML 1.8.0 stores the sum along the first axis in FLOAT16, before it adds up along the second.
+The tested code is `dmlconf/permitted/numbers/passes.py`.
+"""
 
 from __future__ import annotations
 

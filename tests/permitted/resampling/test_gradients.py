@@ -1,4 +1,7 @@
-"""Gradients of RESAMPLE go to every element that the error of their coordinate permits."""
+"""Gradients of RESAMPLE go to every element that the error of their coordinate permits.
+
+The tested code is `dmlconf/permitted/resampling/gradients.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ACTIVATION_RELU_GRAD passes the gradients of positive elements on, and 0 for all others."""
+"""ACTIVATION_RELU_GRAD passes the gradients of positive elements on, and 0 for all others.
+
+The tested code is `dmlconf/reference/activation/gradients.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Softmax, log-softmax and hardmax agree; kernels that store the sum in FLOAT16 are right."""
+"""Softmax, log-softmax and hardmax agree; kernels that store the sum in FLOAT16 are right.
+
+The tested code is `dmlconf/reference/activation/softmax.py` and
+`dmlconf/permitted/activation/softmax.py`.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +113,7 @@ def test_a_softmax_in_float16_may_differ_by_the_rounding_of_its_stored_sum() -> 
     assert np.allclose(least[1], powers[1] / np.fmax(total, total.astype(np.float16))[1], 2**-16)
 
 
-def test_a_row_of_100000_elements_is_normalized_as_one() -> None:
+def test_a_row_of_100000_elements_is_normalized_as_a_whole() -> None:
     tensor = np.zeros((1, 1, 100_000), np.float32)
     assert (activation_softmax(tensor, like(tensor)) == np.float32(1e-5)).all()
     assert np.allclose(activation_log_softmax(tensor, like(tensor)), np.log(1e-5))

@@ -1,4 +1,8 @@
-"""Sums, quotients and exponentials of the reference, and results that rounding permits."""
+"""Sums, quotients and exponentials of the reference, and results that rounding permits.
+
+The tested code is `dmlconf/reference/element_wise/arithmetic.py` and
+`dmlconf/permitted/element_wise/arithmetic.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""CAST and QUANTIZE_LINEAR: what each number becomes, and what a device may make of it instead."""
+"""CAST and QUANTIZE_LINEAR: what each number becomes, and what a device may make of it instead.
+
+The tested code is `dmlconf/reference/element_wise/conversion.py` and
+`dmlconf/permitted/element_wise/conversion.py`.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +137,7 @@ def quantize(x: Array, scale: Array, zero: Array | None, output: DataType, part:
     st.sampled_from([0.5, 1, 2, 4, 8]),
     st.integers(0, 127) | st.none(),
 )
-def test_quantizes_as_the_page_says_with_halves_to_even(
+def test_quotients_are_quantized_as_the_page_says_with_halves_rounded_to_even(
     source: DataType, target: DataType, number: int, scale: float, zero: int | None
 ) -> None:
     x = np.array([number], source.dtype)

@@ -1,4 +1,7 @@
-"""Differences, products, remainders, means and extrema: the right results and those permitted."""
+"""Differences, products, remainders, means and extrema: the right results and those permitted.
+
+The tested code is `dmlconf/reference/element_wise` and `dmlconf/permitted/element_wise`.
+"""
 
 from __future__ import annotations
 

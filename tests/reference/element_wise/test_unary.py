@@ -1,4 +1,8 @@
-"""Functions of one element agree with the C library, and permit formulas that kernels use."""
+"""Functions of one element agree with the C library, and permit formulas that kernels use.
+
+The tested code is `dmlconf/reference/element_wise/unary.py` and
+`dmlconf/permitted/element_wise/unary.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""NONZERO_COORDINATES finds all nonzero elements; several results of TOP_K1 with NaN are right."""
+"""NONZERO_COORDINATES finds all nonzero elements; several results of TOP_K1 with NaN are right.
+
+The tested code is `dmlconf/reference/movement/selection.py` and
+`dmlconf/permitted/movement/selection.py`.
+"""
 
 from __future__ import annotations
 
@@ -73,16 +77,16 @@ def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
     return permitted[0], permitted[1]
 
 
-def test_the_first_of_a_line_with_nan_is_one_of_its_elements() -> None:
+def test_top_k_of_a_line_with_nan_may_begin_with_any_element_of_the_line() -> None:
     elements, indices = first_two([4, np.nan, 6, 4])
     assert elements == [True, False, True, False, True]
     assert indices == [True, True, True, True, False]
 
 
-def test_the_first_of_equal_elements_and_nan_is_one_of_the_two() -> None:
+def test_top_k_of_equal_elements_and_nan_may_begin_with_either() -> None:
     assert first_two([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
     assert first_two([np.nan] * 4)[0] == [False, False, False, False, True]
 
 
-def test_the_first_of_a_long_line_with_nan_is_nan_or_within_its_range() -> None:
+def test_top_k_of_a_long_line_with_nan_begins_with_nan_or_a_number_in_its_range() -> None:
     assert first_two([*range(5, 30), np.nan])[0] == [False, True, True, True, True]

@@ -1,4 +1,7 @@
-"""The reference computes large tensors in blocks, with the same result as for the whole tensor."""
+"""The reference computes large tensors in blocks, with the same result as for the whole tensor.
+
+The tested code is `dmlconf/reference/numbers/blocks.py`.
+"""
 
 from __future__ import annotations
 

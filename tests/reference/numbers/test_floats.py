@@ -1,4 +1,7 @@
-"""Conversion of elements to FLOAT64 and of attributes to FLOAT32 gives no warning."""
+"""Conversion of elements to FLOAT64 and of attributes to FLOAT32 gives no warning.
+
+The tested code is `dmlconf/reference/numbers/floats.py`.
+"""
 
 from __future__ import annotations
 

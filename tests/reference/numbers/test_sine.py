@@ -1,4 +1,7 @@
-"""Sine and cosine of the reference are far more accurate than FLOAT32."""
+"""Sine and cosine of the reference are far more accurate than FLOAT32.
+
+The tested code is `dmlconf/reference/numbers/sine.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Quantized products and sums are those of dequantized numbers, quantized again."""
+"""Quantized products and sums are those of dequantized numbers, quantized again.
+
+The tested code is `dmlconf/reference/quantization/arithmetic.py` and
+`dmlconf/permitted/quantization/arithmetic.py`.
+"""
 
 from __future__ import annotations
 

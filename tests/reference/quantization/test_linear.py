@@ -1,4 +1,8 @@
-"""Quantization undoes dequantization, uses each block's own scale, and permits right roundings."""
+"""Quantization undoes dequantization, uses each block's own scale, and permits right roundings.
+
+The tested code is `dmlconf/reference/quantization/linear.py` and
+`dmlconf/permitted/quantization/linear.py`.
+"""
 
 from __future__ import annotations
 

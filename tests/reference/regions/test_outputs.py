@@ -1,4 +1,8 @@
-"""ROI_POOLING and ROI_ALIGN agree with loops; at a boundary they may read either element."""
+"""ROI_POOLING and ROI_ALIGN agree with loops; at a boundary they may read either element.
+
+The tested code is `dmlconf/reference/regions/outputs.py` and
+`dmlconf/permitted/regions/outputs.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""RESAMPLE and its gradients: where samples are taken, and what rounded coordinates permit."""
+"""RESAMPLE and its gradients: where samples are taken, and what rounded coordinates permit.
+
+The tested code is `dmlconf/reference/resampling/resample.py` and
+`dmlconf/permitted/resampling/resample.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pooling of windows without elements, and LP_POOLING with a P of 0."""
+"""Pooling of windows without elements, and LP_POOLING with a P of 0.
+
+The tested code is `dmlconf/reference/windows/pooling.py` and
+`dmlconf/permitted/windows/pooling.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pooling agrees with loops over the elements in each window, and gradients are its adjoints."""
+"""Pooling agrees with loops over the elements in each window, and gradients are its adjoints.
+
+The tested code is `dmlconf/reference/windows/pooling.py` and
+`dmlconf/permitted/windows/pooling.py`.
+"""
 
 from __future__ import annotations
 
