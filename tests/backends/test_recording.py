@@ -79,13 +79,13 @@ def bits(array: Array) -> tuple[np.dtype[Any], tuple[int, ...], bytes]:
     return array.dtype, array.shape, array.tobytes()
 
 
-def written(directory: Path, source: Recording) -> Path:
+def recording_file(directory: Path, source: Recording) -> Path:
     path = directory / "x.dmlrec"
     path.write_bytes(recording_bytes(source))
     return path
 
 
-def of_case(case: Case, outcome: Outputs | Rejection) -> Recording:
+def recording_of_case(case: Case, outcome: Outputs | Rejection) -> Recording:
     """Return a recording of one case, with the case's right digest."""
     return recording({case.identifier: outcome}, {case.identifier: case_digest(case)})
 
@@ -96,7 +96,7 @@ def reference(case: Case) -> Outputs | Rejection:
     return outcome
 
 
-def replayed(path: Path, *cases: Case) -> list[Outcome]:
+def replay(path: Path, *cases: Case) -> list[Outcome]:
     backend = registry.create(registry.parse(f"recording:{path}"))
     return list(backend.run(cases))
 
@@ -104,7 +104,7 @@ def replayed(path: Path, *cases: Case) -> list[Outcome]:
 @pytest.mark.parametrize("data_type", DataType)
 def test_elements_are_read_back_to_the_bit(tmp_path: Path, data_type: DataType) -> None:
     array = special(data_type).reshape(2, 1, 2)
-    path = written(tmp_path, recording({"a": Outputs({"OutputTensor": array})}))
+    path = recording_file(tmp_path, recording({"a": Outputs({"OutputTensor": array})}))
     outcome = read_recording(path).entries["a"].outcome
     assert isinstance(outcome, Outputs)
     assert bits(outcome.arrays["OutputTensor"]) == bits(array)
@@ -114,7 +114,9 @@ def test_views_of_any_order_are_stored_in_row_major_order(tmp_path: Path) -> Non
     array = np.arange(6, dtype=np.uint16).reshape(2, 3).T
     big = np.arange(3, dtype=">i4")
     assert not array.flags.c_contiguous
-    path = written(tmp_path, recording({"a": Outputs({"X": array, "Y": big.astype("=i4")[::-1]})}))
+    path = recording_file(
+        tmp_path, recording({"a": Outputs({"X": array, "Y": big.astype("=i4")[::-1]})})
+    )
     outcome = read_recording(path).entries["a"].outcome
     assert isinstance(outcome, Outputs)
     assert outcome.arrays["X"].tolist() == [[0, 3], [1, 4], [2, 5]]
@@ -123,12 +125,12 @@ def test_views_of_any_order_are_stored_in_row_major_order(tmp_path: Path) -> Non
 
 def test_rejections_and_outcomes_without_outputs_are_read_back(tmp_path: Path) -> None:
     actual = recording({"r": Rejection("CreateOperator", "E_INVALIDARG"), "n": Outputs({})})
-    assert read_recording(written(tmp_path, actual)) == actual
+    assert read_recording(recording_file(tmp_path, actual)) == actual
 
 
 def test_arrays_without_elements_are_read_back(tmp_path: Path) -> None:
     empty = np.zeros((2, 0, 3), np.int64)
-    path = written(tmp_path, recording({"a": Outputs({"OutputTensor": empty})}))
+    path = recording_file(tmp_path, recording({"a": Outputs({"OutputTensor": empty})}))
     outcome = read_recording(path).entries["a"].outcome
     assert isinstance(outcome, Outputs)
     assert bits(outcome.arrays["OutputTensor"]) == bits(empty)
@@ -181,8 +183,8 @@ def test_a_replay_gives_the_recorded_outcome_of_every_kind_of_case(tmp_path: Pat
     cases = [build(planned) for planned in plan(tmp_path)]
     outcomes = {case.identifier: reference(case) for case in cases}
     digests = {case.identifier: case_digest(case) for case in cases}
-    path = written(tmp_path, recording(outcomes, digests))
-    for case, outcome in zip(cases, replayed(path, *cases), strict=True):
+    path = recording_file(tmp_path, recording(outcomes, digests))
+    for case, outcome in zip(cases, replay(path, *cases), strict=True):
         expected = outcomes[case.identifier]
         if isinstance(expected, Rejection):
             assert isinstance(outcome, Rejection)
@@ -197,9 +199,9 @@ def test_a_replay_gives_the_recorded_outcome_of_every_kind_of_case(tmp_path: Pat
 def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) -> None:
     case = built(tmp_path, TILE)
     other = built(tmp_path, text_changed(TILE, "[1, 2]", "[1, 3]"))
-    path = written(tmp_path, of_case(case, reference(case)))
+    path = recording_file(tmp_path, recording_of_case(case, reference(case)))
     nameless = text_changed(TILE, "name: a", "name: b")
-    stale, missing = replayed(path, other, built(tmp_path, nameless))
+    stale, missing = replay(path, other, built(tmp_path, nameless))
     assert stale == Breakdown(
         BreakdownKind.ERROR,
         "the recording has a different desc or different inputs for this case; record it again",
@@ -210,9 +212,9 @@ def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) ->
 def test_a_recording_whose_outputs_differ_from_the_desc_is_stale(tmp_path: Path) -> None:
     # Otherwise a recording without outputs would make every result right.
     case = built(tmp_path, TILE)
-    assert of_case(case, Outputs({})).find(case) is Mismatch.STALE
+    assert recording_of_case(case, Outputs({})).find(case) is Mismatch.STALE
     short = Outputs({"OutputTensor": np.zeros(3, np.float32)})
-    assert of_case(case, short).find(case) is Mismatch.STALE
+    assert recording_of_case(case, short).find(case) is Mismatch.STALE
     assert outputs_problem(case, short) == "OutputTensor is float32 [3], not float32 [4]"
 
 
@@ -281,7 +283,7 @@ def test_the_digest_of_a_known_case_never_changes(tmp_path: Path) -> None:
 
 
 def test_the_environment_of_a_replay_is_the_recorded_one(tmp_path: Path) -> None:
-    path = written(tmp_path, recording({}))
+    path = recording_file(tmp_path, recording({}))
     backend = registry.create(registry.parse(f"recording:{path}"))
     environment = backend.environment()
     assert (environment.version, environment.adapter) == ("directml 1.15.4", "An adapter")
@@ -348,7 +350,7 @@ def test_refuses_members_that_would_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = recording({"a": Outputs({"X": np.zeros(100_000)})})
-    path = written(tmp_path, actual)
+    path = recording_file(tmp_path, actual)
     assert path.stat().st_size < 10_000
     monkeypatch.setattr(file, "LARGEST_RECORDING_MEMBER", 500_000)
     assert "larger than the limit of 500,000 bytes" in refusal(path)
@@ -536,7 +538,7 @@ def test_a_recording_of_format_1_is_still_read(tmp_path: Path) -> None:
     refusal(changed(path, content, **digests))
 
 
-def relabelled(**changes: Any) -> Recording:
+def recording_with(**changes: Any) -> Recording:
     """Return a sound recording of one case, with these fields replaced."""
     right = recording({"tile/mixed/unstated": Outputs({"OutputTensor": np.zeros(4, np.float32)})})
     return replace(right, **changes)
@@ -567,7 +569,7 @@ def test_refuses_a_recording_that_contradicts_itself(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "x.dmlrec"
-    path.write_bytes(recording_bytes(relabelled(**changes)))
+    path.write_bytes(recording_bytes(recording_with(**changes)))
     with pytest.raises(BackendError, match=f"x.dmlrec: contradicts itself: .*{message}"):
         read_recording(path)
 
@@ -575,7 +577,7 @@ def test_refuses_a_recording_that_contradicts_itself(
 def test_refuses_outputs_of_a_level_that_the_device_lacks(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     details = {**ENVIRONMENT["details"], "feature_level": "2_1"}
-    actual = relabelled(
+    actual = recording_with(
         environment={**ENVIRONMENT, "details": details},
         capabilities=Capabilities(FeatureLevel(2, 1), frozenset(DataType)),
     )
@@ -597,14 +599,14 @@ def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
 def test_refuses_unsupported_methods_of_compression(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.dmlrec"
     with zipfile.ZipFile(path, "w", method) as archive:
-        for name, content in unpacked(recording_bytes(relabelled())).items():
+        for name, content in unpacked(recording_bytes(recording_with())).items():
             archive.writestr(name, content)
     with pytest.raises(BackendError, match="uses an unsupported compression method"):
         read_recording(path)
 
 
 def test_refuses_a_manifest_that_is_nested_too_deeply(tmp_path: Path) -> None:
-    members = unpacked(recording_bytes(relabelled()))
+    members = unpacked(recording_bytes(recording_with()))
     deep = b'{"format": 2, "dmlconf": ' + b"[" * 99_999
     path = packed(tmp_path / "x.dmlrec", {**members, "recording.json": deep})
     with pytest.raises(BackendError, match="the manifest: nested deeper than 100 levels"):

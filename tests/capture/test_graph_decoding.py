@@ -77,7 +77,7 @@ class Device:
         return 0
 
 
-def compiled(case: GraphCase, rename: bytes | None = None) -> Device:
+def device_after_compiling(case: GraphCase, rename: bytes | None = None) -> Device:
     device = Device(rename)
     native = plan(case)
     assert isinstance(native, GraphPlan)
@@ -109,7 +109,7 @@ def suite_graphs(file: str) -> list[GraphCase]:
 def test_graphs_are_read_back(number: int) -> None:
     case = valid_case(graph_case(OPERATORS, 37, number, 8))
     assert isinstance(case, GraphCase)
-    device = compiled(case)
+    device = device_after_compiling(case)
     assert device.graph is not None, device.error
     assert form(device.graph.graph) == form(case.graph)
 
@@ -117,7 +117,7 @@ def test_graphs_are_read_back(number: int) -> None:
 def test_views_constants_and_unused_inputs_are_read_back() -> None:
     names = set()
     for case in [*suite_graphs("views.yaml")[:10], *suite_graphs("wiring.yaml")]:
-        device = compiled(case)
+        device = device_after_compiling(case)
         assert device.graph is not None, device.error
         used = {edge.graph_input for edge in case.graph.input_edges}
         assert device.graph.unused == len(case.graph.inputs) - len(used)
@@ -141,7 +141,7 @@ def test_names_of_nodes_become_unique_and_valid_in_case_files(
     original: bytes, first: str, second: str
 ) -> None:
     case = next(c for c in suite_graphs("chains.yaml") if len(c.graph.operator_nodes) > 1)
-    graph = compiled(case, original).graph
+    graph = device_after_compiling(case, original).graph
     assert graph is not None
     nodes = [node.name for node in graph.graph.nodes]
     assert len(set(nodes)) == len(nodes)

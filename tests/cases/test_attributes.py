@@ -50,7 +50,7 @@ FUSED_MATRIX = changed(
 )
 
 
-def refused(directory: Path, activation: str) -> str:
+def problems_with(directory: Path, activation: str) -> str:
     """Return the problems of a case with `activation` as the text of its nested operator."""
     text = changed(GEMM, ACTIVATION, activation)
     return refusal(lambda: plan(directory, text), directory)
@@ -115,14 +115,14 @@ def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
 def test_refuses_a_wrong_nested_operator_with_a_hint(
     tmp_path: Path, written: str, message: str, hint: str | None
 ) -> None:
-    actual = refused(tmp_path, written)
+    actual = problems_with(tmp_path, written)
     assert message in actual
     assert hint is None or f"hint: {hint}" in actual
 
 
 def test_reports_every_problem_of_a_nested_operator(tmp_path: Path) -> None:
     written = "{operator: ACTIVATION_LINEAR, Slope: 1, Beta: much}"
-    actual = refused(tmp_path, written)
+    actual = problems_with(tmp_path, written)
     assert "`Alpha` is missing" in actual
     assert "unknown field `Slope`" in actual
     assert "not 'much'" in actual
@@ -246,7 +246,7 @@ def test_refuses_real_numbers_beyond_their_type(tmp_path: Path, scale: str) -> N
     text = f"{CLIP}      ScaleBias: {{Scale: {scale}, Bias: 0}}\n"
     actual = refusal(lambda: plan(tmp_path, text), tmp_path)
     assert "does not fit FLOAT32" in actual
-    assert "does not fit FLOAT32" in refused(tmp_path, ACTIVATION.replace("2", "1.0e+39"))
+    assert "does not fit FLOAT32" in problems_with(tmp_path, ACTIVATION.replace("2", "1.0e+39"))
 
 
 def test_refuses_whole_numbers_of_a_matrix_beyond_their_type(tmp_path: Path) -> None:

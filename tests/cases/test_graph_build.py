@@ -30,7 +30,7 @@ def problems(folder: Path, *graphs: str) -> list[str]:
     return [f"{p.line}:{p.column}: {p.message}" for p in error.value.problems]
 
 
-def changed(old: str, new: str) -> str:
+def two_nodes_with(old: str, new: str) -> str:
     assert old in TWO_NODES
     return TWO_NODES.replace(old, new)
 
@@ -46,21 +46,23 @@ def test_a_tensor_has_the_desc_of_its_source_unless_it_states_another(tmp_path: 
 
 def test_a_node_may_read_its_source_with_other_sizes_and_strides(tmp_path: Path) -> None:
     view = "{from: double, Sizes: [1, 1, 3, 1], Strides: [3, 3, 1, 1]}"
-    case = graph_case(tmp_path, changed("InputTensor: double", f"InputTensor: {view}"))
+    case = graph_case(tmp_path, two_nodes_with("InputTensor: double", f"InputTensor: {view}"))
     relu = case.graph.operator_nodes[1]
     assert relu.desc["InputTensor"].Sizes == (1, 1, 3, 1)
     assert relu.desc["OutputTensor"].Sizes == (1, 1, 3, 1)
 
 
 def test_nodes_get_the_flags_of_the_graph_input_that_they_read(tmp_path: Path) -> None:
-    case = graph_case(tmp_path, changed("values:", "Flags: OWNED_BY_DML, values:"))
+    case = graph_case(tmp_path, two_nodes_with("values:", "Flags: OWNED_BY_DML, values:"))
     double, relu = case.graph.operator_nodes
     assert double.desc["ATensor"].Flags == double.desc["BTensor"].Flags == ("OWNED_BY_DML",)
     assert relu.desc["InputTensor"].Flags == ()
 
 
 def test_a_node_with_repeat_becomes_a_chain_of_nodes(tmp_path: Path) -> None:
-    text = changed("double: {", "double: {repeat: 3, ").replace("ATensor: x", "ATensor: {chain: x}")
+    text = two_nodes_with("double: {", "double: {repeat: 3, ").replace(
+        "ATensor: x", "ATensor: {chain: x}"
+    )
     graph = graph_case(tmp_path, text).graph
     assert [node.name for node in graph.nodes] == ["double[0]", "double[1]", "double[2]", "relu"]
     sources = graph.sources()
@@ -70,7 +72,7 @@ def test_a_node_with_repeat_becomes_a_chain_of_nodes(tmp_path: Path) -> None:
 
 
 def test_operators_may_be_parameters_of_a_matrix(tmp_path: Path) -> None:
-    text = "matrix: {Activation: [ACTIVATION_RELU, ACTIVATION_SIGMOID]}\n" + changed(
+    text = "matrix: {Activation: [ACTIVATION_RELU, ACTIVATION_SIGMOID]}\n" + two_nodes_with(
         "operator: ACTIVATION_RELU", "operator: =Activation"
     )
     plan = list(load_suite([graph_file(tmp_path, text)]).plan())
@@ -85,33 +87,33 @@ def test_operators_may_be_parameters_of_a_matrix(tmp_path: Path) -> None:
 def test_conditions_may_name_operators_neighbours_and_counts(tmp_path: Path) -> None:
     plan = list(load_suite([graph_file(tmp_path, TWO_NODES)]).plan())
 
-    def chosen(where: str) -> list[PlannedCase]:
+    def selected(where: str) -> list[PlannedCase]:
         return list(select(plan, Selection(where=where)))
 
-    assert chosen("ACTIVATION_RELU in Operators and NodeCount == 2")
-    assert chosen("'ELEMENT_WISE_ADD>ACTIVATION_RELU' in Neighbours")
-    assert not chosen("GEMM in Operators")
-    assert not chosen("ConstantCount > 0")
+    assert selected("ACTIVATION_RELU in Operators and NodeCount == 2")
+    assert selected("'ELEMENT_WISE_ADD>ACTIVATION_RELU' in Neighbours")
+    assert not selected("GEMM in Operators")
+    assert not selected("ConstantCount > 0")
 
 
 def test_a_graph_needs_the_feature_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
     assert str(graph_case(tmp_path, TWO_NODES).required_level) == "2_1"
     constant = "constants: {c: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, 2, 3]}}\n"
-    text = constant + changed("BTensor: x", "BTensor: c")
+    text = constant + two_nodes_with("BTensor: x", "BTensor: c")
     assert str(graph_case(tmp_path, text).required_level) == "6_2"
 
 
 def test_reports_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> None:
     reports = problems(
         tmp_path,
-        changed("BTensor: x", "BTensor: y"),
-        changed("ACTIVATION_RELU", "ACTIVATION_RLU"),
-        changed("ATensor: x", "ATensor: relu"),
-        changed("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}"),
-        changed("BTensor: x, ", ""),
-        changed("{y: relu}", "{y: double}"),
-        changed("InputTensor: double", "InputTensor: {from: [double, x]}"),
-        changed("{y: relu}", "{y: relu}\nexpect: {z: [1, 2, 3]}"),
+        two_nodes_with("BTensor: x", "BTensor: y"),
+        two_nodes_with("ACTIVATION_RELU", "ACTIVATION_RLU"),
+        two_nodes_with("ATensor: x", "ATensor: relu"),
+        two_nodes_with("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}"),
+        two_nodes_with("BTensor: x, ", ""),
+        two_nodes_with("{y: relu}", "{y: double}"),
+        two_nodes_with("InputTensor: double", "InputTensor: {from: [double, x]}"),
+        two_nodes_with("{y: relu}", "{y: relu}\nexpect: {z: [1, 2, 3]}"),
     )
     assert [re.sub(r"^\d+:\d+: ", "", problem) for problem in reports] == [
         "there is no node, graph input or constant y",
@@ -160,24 +162,31 @@ def test_reports_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> No
     ],
 )
 def test_refuses_a_wrong_graph(tmp_path: Path, old: str, new: str, message: str) -> None:
-    assert any(problem.endswith(message) for problem in problems(tmp_path, changed(old, new)))
+    assert any(
+        problem.endswith(message) for problem in problems(tmp_path, two_nodes_with(old, new))
+    )
 
 
 def test_a_case_that_expects_a_rejection_may_be_wired_wrongly(tmp_path: Path) -> None:
     rejected = "expect: {rejected: E_INVALIDARG, constraint: CONSTRAINT}\n"
     for constraint, graph in (
-        ("edge-size", changed("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}")),
-        ("single-source", changed("InputTensor: double", "InputTensor: {from: [double, x]}")),
+        ("edge-size", two_nodes_with("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}")),
+        (
+            "single-source",
+            two_nodes_with("InputTensor: double", "InputTensor: {from: [double, x]}"),
+        ),
         (
             "edge-ends-exist",
-            changed(
+            two_nodes_with(
                 "InputTensor: double",
                 "InputTensor: {from: nothing, Sizes: [1, 1, 1, 3], DataType: FLOAT32}",
             ),
         ),
         (
             "acyclic",
-            changed("ATensor: x", "ATensor: {from: relu, Sizes: [1, 1, 1, 3], DataType: FLOAT32}"),
+            two_nodes_with(
+                "ATensor: x", "ATensor: {from: relu, Sizes: [1, 1, 1, 3], DataType: FLOAT32}"
+            ),
         ),
     ):
         case = graph_case(tmp_path, graph + rejected.replace("CONSTRAINT", constraint))

@@ -44,7 +44,7 @@ def graph(*nodes: GraphNode, **parts: Any) -> Graph:
     return Graph({"x": ROWS, "y": ROWS}, {"z": ROW}, nodes, **parts)
 
 
-def planned(source: Graph) -> GraphPlan:
+def graph_plan(source: Graph) -> GraphPlan:
     result = plan(graph_case(source))
     assert isinstance(result, GraphPlan)
     return result
@@ -70,7 +70,7 @@ def test_tensors_after_an_absent_one_keep_their_number() -> None:
 
 
 def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
-    actual = planned(
+    actual = graph_plan(
         graph(
             ADD,
             SPLIT,
@@ -88,13 +88,13 @@ def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
 
 
 def test_graph_input_without_an_edge_is_bound_to_nothing() -> None:
-    actual = planned(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
+    actual = graph_plan(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
     assert [binding and binding.name for binding in actual.inputs] == [None, "y"]
     assert [each and each.name for each in placement_of(actual).inputs] == [None, "y"]
 
 
 def test_names_that_a_graph_lacks_get_the_number_after_the_last() -> None:
-    actual = planned(
+    actual = graph_plan(
         graph(
             GEMM,
             input_edges=(
@@ -114,7 +114,7 @@ def test_names_that_a_graph_lacks_get_the_number_after_the_last() -> None:
 def test_constant_has_one_output_and_no_input() -> None:
     constant = Constant("two", ROW, np.full(3, 2, np.float32))
     edge = IntermediateEdge("two", "OutputTensor", "add", "BTensor")
-    actual = planned(graph(constant, ADD, intermediate_edges=(edge,)))
+    actual = graph_plan(graph(constant, ADD, intermediate_edges=(edge,)))
     assert actual.intermediate_edges == ((0, 0, 1, 1),)
 
 
@@ -133,8 +133,8 @@ def test_graphs_are_distinguished_by_nodes_constants_and_edges() -> None:
         ),
         graph(*reversed(one.nodes)),
     ]
-    assert len({planned(each).key() for each in (one, *others)}) == 6
-    assert planned(one).key() == planned(graph(*one.nodes)).key()
+    assert len({graph_plan(each).key() for each in (one, *others)}) == 6
+    assert graph_plan(one).key() == graph_plan(graph(*one.nodes)).key()
 
 
 @pytest.mark.parametrize("name", ["", "gemm"])

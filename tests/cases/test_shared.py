@@ -46,7 +46,7 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def planned(*paths: Path, operators: tuple[str, ...] = ()) -> list[str]:
+def identifiers(*paths: Path, operators: tuple[str, ...] = ()) -> list[str]:
     return [case.identifier for case in load_suite(paths, operators=operators).plan()]
 
 
@@ -61,7 +61,7 @@ OTHERS = [
 
 def test_each_operator_gets_the_cases_that_are_meant_for_it(suite: Path) -> None:
     own = ["element_wise_sqrt/boundary/own", SQRT, "element_wise_sqrt/sizes/own"]
-    assert planned(suite) == [*own, *OTHERS]
+    assert identifiers(suite) == [*own, *OTHERS]
     (template,) = {case.template for case in load_suite([suite]).plan() if case.identifier == SQRT}
     assert template.tags == ("invalid",)
     assert template.about.page == "ns-directml-dml_element_wise_sqrt_operator_desc"
@@ -73,25 +73,25 @@ def test_an_operator_or_a_path_selects_its_part_of_a_shared_file(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exp = OTHERS[:2]
-    assert planned(suite, operators=("ELEMENT_WISE_EXP",)) == exp
-    assert planned(suite / "element_wise_exp/invalid.yaml") == exp
-    assert planned(suite / "element_wise_sqrt")[1] == SQRT
-    assert planned(suite / "element_wise_sqrt/sizes.yaml") == ["element_wise_sqrt/sizes/own"]
-    assert sorted(planned(suite / "shared")) == sorted([SQRT, *OTHERS])
-    assert sorted(planned(suite / "shared", suite / "element_wise_exp/invalid.yaml")) == sorted(
+    assert identifiers(suite, operators=("ELEMENT_WISE_EXP",)) == exp
+    assert identifiers(suite / "element_wise_exp/invalid.yaml") == exp
+    assert identifiers(suite / "element_wise_sqrt")[1] == SQRT
+    assert identifiers(suite / "element_wise_sqrt/sizes.yaml") == ["element_wise_sqrt/sizes/own"]
+    assert sorted(identifiers(suite / "shared")) == sorted([SQRT, *OTHERS])
+    assert sorted(identifiers(suite / "shared", suite / "element_wise_exp/invalid.yaml")) == sorted(
         [SQRT, *OTHERS]
     )
     monkeypatch.chdir(suite / "element_wise_sqrt")
-    assert planned(Path()) == planned(suite / "element_wise_sqrt")
+    assert identifiers(Path()) == identifiers(suite / "element_wise_sqrt")
 
 
 def test_a_path_without_cases_is_still_refused(suite: Path) -> None:
     for path in ("element_wise_exp/sizes.yaml", "tile/invalid.yaml", "tile"):
         with pytest.raises(InvalidFilesError, match=r"there is no such file|holds no case file"):
             load_suite([suite / path])
-    assert planned(suite / "element_wise_exp") == OTHERS[:2]
+    assert identifiers(suite / "element_wise_exp") == OTHERS[:2]
     write(suite / "shared", "cases: [not of dmlconf]", "other.yaml")
-    assert planned(suite / "element_wise_exp/invalid.yaml") == OTHERS[:2]
+    assert identifiers(suite / "element_wise_exp/invalid.yaml") == OTHERS[:2]
 
 
 def test_the_digest_changes_with_a_shared_file(suite: Path) -> None:

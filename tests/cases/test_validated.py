@@ -57,7 +57,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def described(suite: Suite) -> list[object]:
+def description(suite: Suite) -> list[object]:
     """Return all that a plan says, with the types of the parameters' values."""
     templates = [
         (t.identifier, t.operator_name, t.index, repr(t.data), t.tags, t.about)
@@ -72,7 +72,7 @@ def test_cached_files_give_the_same_plan(store: Store, operator: str) -> None:
     paths = [cases_directory() / operator]
     fresh, first, second = (load_suite(paths, store=each) for each in (None, store, store))
     assert second.expansions
-    assert described(fresh) == described(first) == described(second)
+    assert description(fresh) == description(first) == description(second)
 
 
 def test_a_cached_file_is_not_read_again(

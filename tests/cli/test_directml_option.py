@@ -26,11 +26,11 @@ def wsl(tmp_path: Path) -> Path:
     folder = tmp_path / "wsl"
     folder.mkdir()
     for name in ("libdxcore.so", "libd3d12.so"):
-        compiled(NOTHING, folder / name)
+        compile_library(NOTHING, folder / name)
     return folder
 
 
-def compiled(source: str, path: Path) -> Path:
+def compile_library(source: str, path: Path) -> Path:
     """Compile C source to a shared library, and return its path."""
     compiler = shutil.which("gcc")
     if compiler is None:
@@ -111,7 +111,7 @@ def test_exit_code_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, co
 def test_exit_code_4_for_a_library_that_is_not_directml(
     tmp_path: Path, wsl: Path, command: str
 ) -> None:
-    file = compiled(NOTHING, tmp_path / "libdirectml.so")
+    file = compile_library(NOTHING, tmp_path / "libdirectml.so")
     actual = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
     check_refused(tmp_path, wsl, command, file, actual)
 
@@ -131,7 +131,7 @@ def check_refused(directory: Path, wsl: Path, command: str, file: Path, message:
 def test_exit_code_4_for_a_library_below_directml_that_lacks_a_function(
     tmp_path: Path, wsl: Path
 ) -> None:
-    file = compiled(MAKE_DEVICE, tmp_path / "libdirectml.so")
+    file = compile_library(MAKE_DEVICE, tmp_path / "libdirectml.so")
     done = dmlconf(
         tmp_path,
         "run",

@@ -32,7 +32,7 @@ LOG = "run.jsonl"
 CASES = ("--operator", "TILE", "-k", "matrix/layouts")
 
 
-def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(directory: Path, *arguments: str) -> subprocess.Popen[str]:
     temporary = directory / "temporary"
     temporary.mkdir()
     return beginning(directory, *arguments, TMPDIR=str(temporary))
@@ -40,7 +40,7 @@ def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def run_until(directory: Path, lines: int, backend: str, *more: str) -> subprocess.Popen[str]:
     """Start a run, and return it as soon as its log has that many lines."""
-    process = started(directory, "run", *CASES, "-b", backend, "--log", LOG, *more)
+    process = start(directory, "run", *CASES, "-b", backend, "--log", LOG, *more)
     log = directory / LOG
     while text_of(log).count("\n") < lines:
         assert process.poll() is None
@@ -48,7 +48,7 @@ def run_until(directory: Path, lines: int, backend: str, *more: str) -> subproce
     return process
 
 
-def interrupted(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -> tuple[str, str]:
+def press_ctrl_c(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -> tuple[str, str]:
     """Press Ctrl-C once, and again after each pause; return what the process printed.
 
     Workers also hold standard output open, so the output ends when the last worker has ended.
@@ -74,7 +74,7 @@ def test_one_ctrl_c_ends_the_run_with_a_verdict_for_every_case(
     tmp_path: Path, backend: str, lines: int, more: tuple[str, ...]
 ) -> None:
     process = run_until(tmp_path, lines, backend, *more)
-    out, _ = interrupted(process)
+    out, _ = press_ctrl_c(process)
     assert process.returncode == 6
     log = read_log(tmp_path / LOG)
     assert log.footer is not None
@@ -93,7 +93,7 @@ def test_a_second_ctrl_c_ends_the_run_at_once_and_keeps_its_log(
     tmp_path: Path, pause: float
 ) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
-    _, actual = interrupted(process, [pause])
+    _, actual = press_ctrl_c(process, [pause])
     # If the second Ctrl-C arrives while Python ends, the signal itself may end Python.
     assert process.returncode in (6, -signal.SIGINT), actual
     records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
@@ -103,12 +103,12 @@ def test_a_second_ctrl_c_ends_the_run_at_once_and_keeps_its_log(
 
 
 def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
-    process = started(tmp_path, "record", *CASES, "-b", "faulty:hang", "-o", "x.dmlrec")
+    process = start(tmp_path, "record", *CASES, "-b", "faulty:hang", "-o", "x.dmlrec")
     # The worker's scratch folder exists right before the worker starts.
     while not list((tmp_path / "temporary").glob("dmlconf-*")):
         assert process.poll() is None
         time.sleep(0.01)
-    _, actual = interrupted(process)
+    _, actual = press_ctrl_c(process)
     assert process.returncode == 6
     assert "interrupted" in actual
     assert not list(tmp_path.glob("*.dmlrec*"))
@@ -166,7 +166,7 @@ def test_the_scratch_folder_of_another_run_is_kept_while_it_runs(tmp_path: Path)
         TMPDIR=str(tmp_path / "temporary"),
     )
     assert len(scratch_folders(tmp_path)) == 1
-    interrupted(process)
+    press_ctrl_c(process)
 
 
 INTERRUPTED_IMPORT = """
@@ -190,7 +190,7 @@ if "--multiprocessing-fork" in sys.orig_argv:
 """Code with which each process of `multiprocessing` gets Ctrl-C before it imports dmlconf."""
 
 
-def customized(directory: Path, text: str) -> str:
+def python_path_with(directory: Path, text: str) -> str:
     """Return a value of PYTHONPATH with which each Python process runs this code first."""
     (directory / "sitecustomize.py").write_text(text, encoding="utf-8")
     return os.pathsep.join((str(directory), environment(directory)["PYTHONPATH"]))
@@ -198,14 +198,14 @@ def customized(directory: Path, text: str) -> str:
 
 def test_ctrl_c_while_python_makes_a_class_gives_exit_code_6(tmp_path: Path) -> None:
     text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.cli.commands.running.list")
-    done = dmlconf(tmp_path, "list", PYTHONPATH=customized(tmp_path, text))
+    done = dmlconf(tmp_path, "list", PYTHONPATH=python_path_with(tmp_path, text))
     assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
 
 
 def test_ctrl_c_while_an_error_is_printed_gives_exit_code_6(tmp_path: Path) -> None:
     text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.run_log.log")
     arguments = ("devices", "--directml", "missing.dll")
-    done = dmlconf(tmp_path, *arguments, PYTHONPATH=customized(tmp_path, text))
+    done = dmlconf(tmp_path, *arguments, PYTHONPATH=python_path_with(tmp_path, text))
     assert done.returncode == 6
     assert done.stderr.startswith("Error: ")
     assert done.stderr.endswith("\ninterrupted\n")
@@ -225,7 +225,7 @@ def test_a_worker_that_is_starting_ignores_ctrl_c(
     tmp_path: Path, arguments: tuple[str, ...], code: int
 ) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
-    done = dmlconf(tmp_path, *arguments, PYTHONPATH=customized(tmp_path, INTERRUPTED_START))
+    done = dmlconf(tmp_path, *arguments, PYTHONPATH=python_path_with(tmp_path, INTERRUPTED_START))
     assert done.returncode == code, done.stderr
     assert "KeyboardInterrupt" not in done.stderr
 

@@ -32,7 +32,7 @@ cases:
 """
 
 
-def limited(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_with_limits(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run dmlconf with 1 GiB of memory and 30 seconds of processor time."""
 
     def limit() -> None:
@@ -52,7 +52,7 @@ def limited(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 def test_a_list_of_cases_without_end_is_refused(tmp_path: Path) -> None:
     write(tmp_path)
-    done = limited(tmp_path, "run", "tile.yaml", "--cases", "/dev/zero")
+    done = run_with_limits(tmp_path, "run", "tile.yaml", "--cases", "/dev/zero")
     assert done.returncode == 2
     assert "/dev/zero: has more than 67,108,864 bytes" in done.stderr
 
@@ -61,7 +61,7 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
     write(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["sh", "-c", "echo tile/tile/stated > pipe"], cwd=tmp_path):
-        done = limited(tmp_path, "list", "tile.yaml", "--cases", "pipe")
+        done = run_with_limits(tmp_path, "list", "tile.yaml", "--cases", "pipe")
     assert done.stdout == "tile/tile/stated\n"
 
 
@@ -77,7 +77,7 @@ def test_a_matrix_does_not_fill_the_memory(tmp_path: Path, expression: str) -> N
     if "16" in expression:  # 60,000 names of cases would each have 4,000 numbers.
         text = text.replace(')"}', ')", B: "=range(4096)", C: "=range(15)"}')
     write(tmp_path, text)
-    done = limited(tmp_path, "list", "tile.yaml")
+    done = run_with_limits(tmp_path, "list", "tile.yaml")
     assert done.returncode == 3
     assert "more than" in done.stderr
 
@@ -88,14 +88,14 @@ def test_the_matrices_of_a_file_share_one_budget_of_steps(tmp_path: Path) -> Non
     first, _, entry = MATRIX.format(expression=expression).partition("  - ")
     entries = "".join(f"  - {entry}".replace("stated", f"number-{n}") for n in range(9))
     write(tmp_path, first + entries)
-    done = limited(tmp_path, "validate", "tile.yaml")
+    done = run_with_limits(tmp_path, "validate", "tile.yaml")
     assert done.returncode == 3
     assert "more than 20,000,000 steps" in done.stderr
 
 
 def test_a_condition_has_one_budget_for_all_cases(tmp_path: Path) -> None:
     condition = "any(a + b + c < 0 for a in range(4096) for b in range(4096) for c in range(4096))"
-    done = limited(tmp_path, "list", "-o", "TILE", "--where", condition)
+    done = run_with_limits(tmp_path, "list", "-o", "TILE", "--where", condition)
     assert done.returncode == 2
     assert "more than 200,000 steps" in done.stderr
 

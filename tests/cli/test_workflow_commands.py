@@ -45,7 +45,7 @@ def create(argument):
 """
 
 
-def obeyed(output: str) -> list[str]:
+def obeyed_commands(output: str) -> list[str]:
     """Return the lines that GitHub's runner takes for commands."""
     lines = output.replace("\r", "\n").split("\n")
     return [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
@@ -61,10 +61,10 @@ def test_a_message_of_a_plugin_is_no_workflow_command(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, *arguments, **workflow)
     assert done.returncode == 1, done.stderr
     assert "planted" in done.stdout
-    own = [line for line in obeyed(done.stdout) if line.startswith("::error ")]
-    assert obeyed(done.stdout) == own
+    own = [line for line in obeyed_commands(done.stdout) if line.startswith("::error ")]
+    assert obeyed_commands(done.stdout) == own
     assert len(own) == 2  # One for the run, and one for its failing case.
-    assert obeyed(done.stderr) == []
+    assert obeyed_commands(done.stderr) == []
 
 
 @given(st.lists(st.text("# :[\r\na", max_size=6)))
@@ -75,7 +75,7 @@ def test_text_written_in_several_parts_makes_no_workflow_command(parts: list[str
         assert stream.write(part) == len(part)
     stream.flush()
     written = buffer.getvalue().decode("utf-8")
-    assert obeyed(written) == []
+    assert obeyed_commands(written) == []
     assert written.replace("\u200b", "") == "".join(parts)
 
 

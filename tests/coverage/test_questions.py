@@ -39,7 +39,7 @@ cases:
 """
 
 
-def asked(folder: Path, text: str = CASES, name: str = "ARGMIN") -> QuestionCoverage:
+def asked_questions(folder: Path, text: str = CASES, name: str = "ARGMIN") -> QuestionCoverage:
     """Return which questions a case file asks of an operator."""
     path = folder / "few.yaml"
     path.write_text(text, encoding="utf-8")
@@ -47,7 +47,7 @@ def asked(folder: Path, text: str = CASES, name: str = "ARGMIN") -> QuestionCove
 
 
 def test_a_case_asks_only_questions_that_its_data_can_answer(tmp_path: Path) -> None:
-    row = asked(tmp_path)
+    row = asked_questions(tmp_path)
     ends = {part for (name, part), count in row.asked.items() if name == "ends-of-words" and count}
     assert ends == {"INT64: from 2^31", "INT64: from 2^32"}
     words = {part for (name, part), n in row.asked.items() if name == "words-of-64-bits" and n}
@@ -73,7 +73,7 @@ def test_each_class_of_data_recognises_its_parts() -> None:
 
 
 def test_conditions_on_descs_count_the_cases_that_meet_them(tmp_path: Path) -> None:
-    row = asked(tmp_path)
+    row = asked_questions(tmp_path)
     assert row.asked["each-place-of-the-axis", "last"] == 1
     assert row.asked["each-place-of-the-axis", "first"] == 0
     assert row.asked["every-number-of-dimensions", "2 dimensions"] == 1

@@ -36,12 +36,12 @@ def cases() -> list[Case]:
     return [valid_case(plan[name]) for name in CASES]
 
 
-def dumped(cases: list[Case], folder: Path) -> list[Path]:
+def dump_files(cases: list[Case], folder: Path) -> list[Path]:
     return dump_cases(folder, cases, in_process(ZEROS, registry.create(ZEROS)), REFERENCE)
 
 
 def test_a_dumped_case_loads_with_the_same_desc_and_data(cases: list[Case], tmp_path: Path) -> None:
-    paths = dumped(cases, tmp_path / "dump")
+    paths = dump_files(cases, tmp_path / "dump")
     assert [path.stem for path in paths][1:] == [
         "join-documented-example-1-only-one-axis-fits",
         "tile-invalid-repeat-of-0",
@@ -57,7 +57,7 @@ def test_a_dumped_case_loads_with_the_same_desc_and_data(cases: list[Case], tmp_
 
 def test_a_dumped_case_fails_as_the_case_did(cases: list[Case], tmp_path: Path) -> None:
     backend = registry.create(ZEROS)
-    for path in dumped(cases, tmp_path)[:2]:
+    for path in dump_files(cases, tmp_path)[:2]:
         [again] = map(valid_case, load_suite([path]).plan())
         [outcome] = backend.run([again])
         assert judge(again, outcome, REFERENCE).status is Status.FAILED
@@ -66,7 +66,7 @@ def test_a_dumped_case_fails_as_the_case_did(cases: list[Case], tmp_path: Path) 
 def test_a_dump_has_the_expected_permitted_and_actual_values(
     cases: list[Case], tmp_path: Path
 ) -> None:
-    [path] = dumped(cases[:1], tmp_path)
+    [path] = dump_files(cases[:1], tmp_path)
     arrays = {file.name: np.load(file) for file in path.with_suffix("").iterdir()}
     assert {name for name in arrays if name.startswith("Output")} == {
         f"OutputTensor.{role}.npy" for role in ("expected", "lowest", "highest", "actual")
@@ -81,7 +81,7 @@ def test_a_dump_has_the_expected_permitted_and_actual_values(
 
 
 def test_a_stated_expectation_keeps_its_provenance(cases: list[Case], tmp_path: Path) -> None:
-    path = dumped(cases, tmp_path)[1]
+    path = dump_files(cases, tmp_path)[1]
     [again] = map(valid_case, load_suite([path]).plan())
     assert again.expectation is not None
     assert again.expectation.provenance is Provenance.DOCUMENTED

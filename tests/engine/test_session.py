@@ -30,7 +30,7 @@ from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
 from tests.engine.runs import Interrupt, logged_run, run_of
 
 
-def logged(
+def run_and_read_log(
     directory: Path,
     planned: list[PlannedCase],
     backend: str = "numpy",
@@ -49,7 +49,7 @@ def statuses(log: RunLog) -> list[str]:
 
 
 def test_the_reference_is_never_judged_by_itself(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path))
+    log = run_and_read_log(tmp_path, plan(tmp_path))
     assert statuses(log) == [
         "stated: passed",
         "unstated: unchecked",
@@ -60,12 +60,12 @@ def test_the_reference_is_never_judged_by_itself(tmp_path: Path) -> None:
 
 
 def test_the_reference_in_workers_is_never_judged_by_itself(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), limits=Limits(jobs=2))
+    log = run_and_read_log(tmp_path, plan(tmp_path), limits=Limits(jobs=2))
     assert "unstated: unchecked" in statuses(log)
 
 
 def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path) -> None:
-    in_workers = logged(tmp_path, plan(tmp_path), "faulty:crash,on=unstated")
+    in_workers = run_and_read_log(tmp_path, plan(tmp_path), "faulty:crash,on=unstated")
     ran = {
         each.case.split("/")[-1]: (each.execution.process, each.execution.sequence)
         for each in in_workers.verdicts
@@ -75,32 +75,32 @@ def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path
     assert min(processes) >= 1
     assert len(set(processes)) > 1  # The crash ended one process.
     assert len({*ran.values()}) == len(ran)
-    here = logged(tmp_path, plan(tmp_path))
+    here = run_and_read_log(tmp_path, plan(tmp_path))
     assert {(each.execution.process, each.execution.sequence) for each in here.verdicts} == {
         (None, None)
     }
 
 
 def test_zeros_never_pass(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "faulty:zeros")
+    log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros")
     assert {verdict.status for verdict in log.verdicts} == {Status.FAILED}
 
 
 def test_a_backend_of_the_first_level_leaves_a_newer_case_unsupported(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path, "stated"), "faulty:first-level")
+    log = run_and_read_log(tmp_path, plan(tmp_path, "stated"), "faulty:first-level")
     assert statuses(log) == ["stated: unsupported"]
     assert log.complete
 
 
 @pytest.mark.parametrize("backend", ["numpy", "faulty:first-level"])
 def test_each_case_that_a_run_reaches_has_its_feature_level(tmp_path: Path, backend: str) -> None:
-    [verdict] = logged(tmp_path, plan(tmp_path, "stated"), backend).verdicts
+    [verdict] = run_and_read_log(tmp_path, plan(tmp_path, "stated"), backend).verdicts
     assert verdict.identity.feature_level == "3_1"
     assert verdict.facts["InputTensor"].startswith("FLOAT32")
 
 
 def test_a_case_that_a_run_never_reaches_has_no_feature_level(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
+    log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     levels = {verdict.status: verdict.identity.feature_level for verdict in log.verdicts}
     assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
 
@@ -130,7 +130,7 @@ def test_an_error_while_judging_a_case_breaks_only_that_case(tmp_path: Path) -> 
 
 
 def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
+    log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1
     rest = [verdict for verdict in log.verdicts if verdict.status is Status.NOT_RUN]
     assert len(rest) == 3
@@ -140,7 +140,7 @@ def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
     interrupt = Interrupt(5)
-    log = logged(tmp_path, many(tmp_path, 20), on_verdict=interrupt)
+    log = run_and_read_log(tmp_path, many(tmp_path, 20), on_verdict=interrupt)
     assert [verdict.status for verdict in log.verdicts].count(Status.PASSED) == 5
     assert [verdict.status for verdict in log.verdicts].count(Status.NOT_RUN) == 15
     assert not log.complete
@@ -149,7 +149,7 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
 def test_a_case_that_cannot_be_built_is_reported_and_the_log_stays_readable(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError, match=r"1 value is given where Sizes \{2\} ask for 2"):
-        logged(tmp_path, planned)
+        run_and_read_log(tmp_path, planned)
     log = read_log(tmp_path / "run.jsonl")
     assert [verdict.status for verdict in log.verdicts] == [
         Status.UNCHECKED,
@@ -159,7 +159,7 @@ def test_a_case_that_cannot_be_built_is_reported_and_the_log_stays_readable(tmp_
 
 
 def test_every_line_of_a_log_fits_the_schema(tmp_path: Path) -> None:
-    logged(tmp_path, plan(tmp_path), "faulty:zeros")
+    run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros")
     checker = jsonschema.Draft202012Validator(bundled_schema("run-log"))
     lines = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()
     assert len(lines) == 6
@@ -168,7 +168,7 @@ def test_every_line_of_a_log_fits_the_schema(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_early_keeps_its_verdicts(tmp_path: Path) -> None:
-    logged(tmp_path, plan(tmp_path))
+    run_and_read_log(tmp_path, plan(tmp_path))
     path = tmp_path / "run.jsonl"
     lines = path.read_text("utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:3]) + lines[3][:20], encoding="utf-8")
@@ -213,7 +213,7 @@ def test_refuses_a_file_that_is_no_log(tmp_path: Path, text: str, message: str) 
 def test_refuses_a_line_that_does_not_fit_the_schema(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    logged(tmp_path, plan(tmp_path))
+    run_and_read_log(tmp_path, plan(tmp_path))
     path = tmp_path / "run.jsonl"
     text = path.read_text("utf-8")
     at = text.index(old, text.index("\n"))

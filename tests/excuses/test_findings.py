@@ -35,12 +35,12 @@ FILES = sorted((schemas_directory() / "findings").glob("*.yaml"))
 WHERE = "known finding where-loses-the-sign-of-zero "
 
 
-def explained(environment: Environment, name: str, outcome: Outputs | Rejection) -> str:
+def reason_of_failure(environment: Environment, name: str, outcome: Outputs | Rejection) -> str:
     """Return the reason of a failure in an environment, which the findings there may explain."""
-    return explained_case(environment, case(name), outcome)
+    return reason_of_case(environment, case(name), outcome)
 
 
-def explained_case(environment: Environment, failing: Case, outcome: Outputs | Rejection) -> str:
+def reason_of_case(environment: Environment, failing: Case, outcome: Outputs | Rejection) -> str:
     """Return the reason of a failure of a case that need not be in the suite."""
     conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(environment))
     verdict = conclusion.excused(failing, outcome, conclusion.judge(failing, outcome))
@@ -50,7 +50,7 @@ def explained_case(environment: Environment, failing: Case, outcome: Outputs | R
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
-    return explained(CPU, name, outcome)
+    return reason_of_failure(CPU, name, outcome)
 
 
 def test_a_finding_names_its_failures_and_no_others_of_the_same_operator() -> None:
@@ -89,7 +89,7 @@ def test_an_error_of_a_graph_as_large_as_that_of_its_sigmoids_is_explained(
     )
     outputs = evaluate(failing)
     wrong = {"y": outputs["y"] + np.asarray([15 * error, 0], np.float32)}
-    found = explained_case(CPU, failing, Outputs(wrong))
+    found = reason_of_case(CPU, failing, Outputs(wrong))
     assert found.startswith("known finding sigmoid-far-below-zero ") is named
 
 

@@ -103,7 +103,7 @@ def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) ->
     return results
 
 
-def judged(result: dict[str, Any], case: str = TWO) -> tuple[str, str | None]:
+def status_and_kind(result: dict[str, Any], case: str = TWO) -> tuple[str, str | None]:
     """Return the status of a case and the kind of its reason."""
     verdict = result[case]
     return verdict["status"], verdict["reason"] and verdict["reason"]["kind"]
@@ -111,7 +111,7 @@ def judged(result: dict[str, Any], case: str = TWO) -> tuple[str, str | None]:
 
 def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
     result = run(tmp_path, f"{SCALED},on=two", waiver())
-    assert judged(result) == ("waived", "waiver")
+    assert status_and_kind(result) == ("waived", "waiver")
     assert result["code"] == 0
     message = result[TWO]["reason"]["message"]
     for part in ("a-tenth-off", "a tenth too much", "bugs.example.com/1", "2099-12-31", "4 of 4"):
@@ -136,37 +136,37 @@ def test_cases_are_named_by_identifier_pattern_operator_and_condition(
     tmp_path: Path, scope: dict[str, Any], jobs: str
 ) -> None:
     result = run(tmp_path, SCALED, waiver(**scope), jobs=jobs)
-    waived = [judged(result, case) for case in (TWO, FLOAT32, INT32)]
+    waived = [status_and_kind(result, case) for case in (TWO, FLOAT32, INT32)]
     assert waived == [("waived", "waiver")] * 3
-    assert judged(result, REFUSED) == ("passed", None)
+    assert status_and_kind(result, REFUSED) == ("passed", None)
 
 
 def test_a_condition_leaves_other_cases_alone(tmp_path: Path) -> None:
     only = waiver(cases=None, operators=["TILE"], where="InputTensor.DataType == 'INT32'")
     result = run(tmp_path, SCALED, only)
-    assert judged(result, INT32) == ("waived", "waiver")
-    assert judged(result, FLOAT32) == ("failed", "wrong values")
+    assert status_and_kind(result, INT32) == ("waived", "waiver")
+    assert status_and_kind(result, FLOAT32) == ("failed", "wrong values")
     assert result["code"] == 1
 
 
 def test_a_case_that_passes_is_stale(tmp_path: Path) -> None:
     result = run(tmp_path, "numpy", waiver())
-    assert judged(result) == ("stale", "passes though waived")
+    assert status_and_kind(result) == ("stale", "passes though waived")
     assert "Remove the case from the waiver" in result[TWO]["reason"]["message"]
     assert "w.yaml:4" in result[TWO]["reason"]["message"]
     assert result["code"] == 1
 
 
 def test_an_intermittent_failure_may_pass(tmp_path: Path) -> None:
-    assert judged(run(tmp_path, "numpy", waiver(intermittent=True))) == ("passed", None)
-    assert judged(run(tmp_path, SCALED, waiver(intermittent=True))) == ("waived", "waiver")
+    assert status_and_kind(run(tmp_path, "numpy", waiver(intermittent=True))) == ("passed", None)
+    assert status_and_kind(run(tmp_path, SCALED, waiver(intermittent=True))) == ("waived", "waiver")
 
 
 @pytest.mark.parametrize("backend", ["faulty:zeros", "faulty:wrong-type", "faulty:crash"])
 def test_another_failure_is_stale(tmp_path: Path, backend: str) -> None:
     other = waiver(failure="hang", bound=None)
     result = run(tmp_path, f"{backend},on=two", other)
-    assert judged(result) == ("stale", "fails otherwise than waived")
+    assert status_and_kind(result) == ("stale", "fails otherwise than waived")
     assert "`hang`" in result[TWO]["reason"]["message"]
 
 
@@ -180,7 +180,7 @@ def test_another_failure_is_stale(tmp_path: Path, backend: str) -> None:
 )
 def test_a_worse_failure_is_stale(tmp_path: Path, bound: dict[str, float], excess: str) -> None:
     result = run(tmp_path, f"{SCALED},on=two", waiver(bound=bound))
-    assert judged(result) == ("stale", "fails worse than waived")
+    assert status_and_kind(result) == ("stale", "fails worse than waived")
     assert excess in result[TWO]["reason"]["message"]
     assert "widen the waiver's bound" in result[TWO]["reason"]["message"]
 
@@ -188,8 +188,8 @@ def test_a_worse_failure_is_stale(tmp_path: Path, bound: dict[str, float], exces
 def test_wrong_integers_are_within_no_bound_in_ulp(tmp_path: Path) -> None:
     bounded = waiver(cases=[FLOAT32, INT32], bound={"ulp": 1e9})
     result = run(tmp_path, SCALED, bounded)
-    assert judged(result, FLOAT32) == ("waived", "waiver")
-    assert judged(result, INT32) == ("stale", "fails worse than waived")
+    assert status_and_kind(result, FLOAT32) == ("waived", "waiver")
+    assert status_and_kind(result, INT32) == ("stale", "fails worse than waived")
     assert "OutputTensor has wrong integers" in result[INT32]["reason"]["message"]
 
 
@@ -198,10 +198,10 @@ def test_conditions_of_waivers_share_one_budget_of_steps(tmp_path: Path) -> None
     long = "any(i < 0 for i in range(4000)) or DataType == INT32"
     many = [waiver(name=f"w{i}", cases=None, where=long) for i in range(4)]
     result = run(tmp_path, SCALED, *many[:2])
-    assert judged(result, INT32) == ("waived", "waiver")
+    assert status_and_kind(result, INT32) == ("waived", "waiver")
     useful = waiver(cases=None, where="any(s == 2 for s in InputTensor.Sizes)")
     result = run(tmp_path, SCALED, *many, useful)
-    assert judged(result, FLOAT32) == ("failed", "wrong values")
+    assert status_and_kind(result, FLOAT32) == ("failed", "wrong values")
 
 
 def test_more_than_1000_patterns_are_refused(tmp_path: Path) -> None:
@@ -241,9 +241,9 @@ def test_an_expired_waiver_is_stale(tmp_path: Path, backend: str) -> None:
     result = run(
         tmp_path, f"{backend},on=two" if backend == SCALED else backend, waiver(until="2020-02-29")
     )
-    assert judged(result)[0] == "stale"
+    assert status_and_kind(result)[0] == "stale"
     if backend == SCALED:
-        assert judged(result)[1] == "waiver expired"
+        assert status_and_kind(result)[1] == "waiver expired"
         assert "2020-02-29" in result[TWO]["reason"]["message"]
 
 
@@ -263,34 +263,34 @@ def test_a_waiver_holds_on_its_last_day_and_expires_the_day_after(tmp_path: Path
 
 def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
     crash = waiver(name="a-crash", failure="crash", bound=None)
-    assert judged(run(tmp_path, SCALED, crash, waiver())) == ("waived", "waiver")
-    assert judged(run(tmp_path, "faulty:crash", crash, waiver())) == ("waived", "waiver")
+    assert status_and_kind(run(tmp_path, SCALED, crash, waiver())) == ("waived", "waiver")
+    assert status_and_kind(run(tmp_path, "faulty:crash", crash, waiver())) == ("waived", "waiver")
 
 
 @pytest.mark.breakdown
 def test_a_crash_a_refusal_and_a_wrong_type_can_be_waived(tmp_path: Path) -> None:
     crash = waiver(failure="crash", bound=None)
-    assert judged(run(tmp_path, "faulty:crash,on=two", crash))[0] == "waived"
+    assert status_and_kind(run(tmp_path, "faulty:crash,on=two", crash))[0] == "waived"
     refusal = waiver(failure="rejected what is supported", bound=None)
-    assert judged(run(tmp_path, "faulty:rejects,on=two", refusal))[0] == "waived"
+    assert status_and_kind(run(tmp_path, "faulty:rejects,on=two", refusal))[0] == "waived"
     other = refusal | {"rejection": "E_FAIL by Execute"}
     result = run(tmp_path, "faulty:rejects,on=two", other)
-    assert judged(result) == ("stale", "fails otherwise than waived")
+    assert status_and_kind(result) == ("stale", "fails otherwise than waived")
     wrong_type = waiver(failure="wrong data type", bound=None)
-    assert judged(run(tmp_path, "faulty:wrong-type,on=two", wrong_type))[0] == "waived"
+    assert status_and_kind(run(tmp_path, "faulty:wrong-type,on=two", wrong_type))[0] == "waived"
 
 
 def test_waivers_of_other_devices_do_not_apply(tmp_path: Path) -> None:
     # The backend `faulty` names the fault, here `scaled`, as its adapter.
     own = waiver(devices={"adapters": ["Scal*"]})
-    assert judged(run(tmp_path, f"{SCALED},on=two", own)) == ("waived", "waiver")
+    assert status_and_kind(run(tmp_path, f"{SCALED},on=two", own)) == ("waived", "waiver")
     for devices in (
         {"adapters": ["Contoso*"]},
         {"directml": {"first": "0.1"}},
         {"drivers": {"last": "99.0"}},
     ):
         result = run(tmp_path, f"{SCALED},on=two", waiver(devices=devices))
-        assert judged(result) == ("failed", "wrong values")
+        assert status_and_kind(result) == ("failed", "wrong values")
 
 
 DEVICE = Environment(
@@ -408,7 +408,7 @@ def test_text_that_is_no_version_is_not_parsed(text: str) -> None:
     assert parse_version(text) is None
 
 
-def explained(text: str) -> str:
+def with_reasons(text: str) -> str:
     """Return the text of a drafted file with a reason in place of each TODO."""
     return text.replace(UNEXPLAINED, "The driver scales.")
 
@@ -433,7 +433,7 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     assert unexplained.returncode == 3
     assert "in place of the TODO" in unexplained.stderr
     text = (tmp_path / "first.yaml").read_text("utf-8")
-    (tmp_path / "first.yaml").write_text(explained(text), "utf-8")
+    (tmp_path / "first.yaml").write_text(with_reasons(text), "utf-8")
     again = dmlconf_here(tmp_path, *command)
     assert again.returncode == 0
     # Three cases have outputs; some faults also fail the fourth, which must be rejected.
@@ -448,7 +448,7 @@ def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> Non
     (tmp_path / "first.yaml").write_text(done.stdout)
     with pytest.raises(InvalidFilesError, match="excuses failures for no reason yet"):
         read_waivers(tmp_path / "first.yaml")
-    (tmp_path / "first.yaml").write_text(explained(done.stdout))
+    (tmp_path / "first.yaml").write_text(with_reasons(done.stdout))
     [only] = read_waivers(tmp_path / "first.yaml").waivers
     assert only.devices.adapters == ("scaled",)
     assert only.link == "https://bugs.example.com/2"

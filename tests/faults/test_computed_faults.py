@@ -58,7 +58,7 @@ def outputs_of(case: Case, values: Mapping[str, list[Any]]) -> dict[str, np.ndar
     }
 
 
-def judged(
+def status_and_fault(
     case: Case,
     arrays: Mapping[str, np.ndarray[Any, Any]],
     version: str,
@@ -430,9 +430,9 @@ def test_a_fault_is_named_in_a_case_of_any_name_size_and_data(
 ) -> None:
     case = case_of(tmp_path, observed.operator, observed.desc)
     wrong = outputs_of(case, observed.wrong)
-    assert judged(case, wrong, observed.version) == (Status.WAIVED, observed.fault)
+    assert status_and_fault(case, wrong, observed.version) == (Status.WAIVED, observed.fault)
     newer = "1.16.0"
-    assert judged(case, wrong, newer) == (Status.FAILED, "")
+    assert status_and_fault(case, wrong, newer) == (Status.FAILED, "")
 
 
 @pytest.mark.parametrize("observed", OBSERVED, ids=lambda each: f"{each.operator}-{each.fault}")
@@ -444,7 +444,7 @@ def test_a_further_wrong_element_in_the_same_case_still_fails(
         wrong = outputs_of(case, observed.wrong)
         elements = wrong[name].reshape(-1)
         elements[-1] = 77 if elements[-1] != 77 else 78
-        assert judged(case, wrong, observed.version) == (Status.FAILED, "")
+        assert status_and_fault(case, wrong, observed.version) == (Status.FAILED, "")
 
 
 def test_without_known_faults_the_same_case_fails(tmp_path: Path) -> None:
@@ -463,7 +463,7 @@ def test_right_outputs_pass_although_a_fault_is_known(tmp_path: Path) -> None:
     observed = OBSERVED[0]
     case = case_of(tmp_path, observed.operator, observed.desc)
     right = outputs_of(case, {"OutputTensor": [6442450944, 8589934591]})
-    assert judged(case, right, "1.15.4") == (Status.PASSED, "")
+    assert status_and_fault(case, right, "1.15.4") == (Status.PASSED, "")
 
 
 GRAPH = """
@@ -556,11 +556,14 @@ def test_moments_written_in_place_under_a_circumstance_are_waived(
 def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
     case = graph_case(tmp_path, GRAPH)
     wrong = [2147483648 + 7, 2147483649 * 2, 4294967295 + 1]
-    assert judged(case, outputs_of(case, {"y": wrong}), "1.15.4") == (Status.WAIVED, LOW_WORDS)
+    assert status_and_fault(case, outputs_of(case, {"y": wrong}), "1.15.4") == (
+        Status.WAIVED,
+        LOW_WORDS,
+    )
     wrong[1] += 1
-    assert judged(case, outputs_of(case, {"y": wrong}), "1.15.4") == (Status.FAILED, "")
+    assert status_and_fault(case, outputs_of(case, {"y": wrong}), "1.15.4") == (Status.FAILED, "")
     right = [7 + 7, 5 + 2147483649, 1 + 1]
-    assert judged(case, outputs_of(case, {"y": right}), "1.15.4") == (Status.PASSED, "")
+    assert status_and_fault(case, outputs_of(case, {"y": right}), "1.15.4") == (Status.PASSED, "")
 
 
 SINGLE_ELEMENTS = """
@@ -592,7 +595,7 @@ def test_a_single_element_used_as_its_variance_is_recognised_in_a_graph(tmp_path
         ([nan, nan, -7, nan], (Status.FAILED, "")),
         ([-5, -6, -7, -8], (Status.PASSED, "")),
     ):
-        assert judged(case, outputs_of(case, {"y": values}), "1.15.4") == expected
+        assert status_and_fault(case, outputs_of(case, {"y": values}), "1.15.4") == expected
 
 
 TWO_FAULTS = """
@@ -620,10 +623,10 @@ outputs: {y: greatest}
 
 def test_two_faults_in_one_graph_are_named_together(tmp_path: Path) -> None:
     case = graph_case(tmp_path, TWO_FAULTS)
-    status, name = judged(case, outputs_of(case, {"y": [5]}), "1.15.4")
+    status, name = status_and_fault(case, outputs_of(case, {"y": [5]}), "1.15.4")
     assert status is Status.WAIVED
     assert set(name.split(" and ")) == {LOW_WORDS, "slice-of-a-window-that-is-the-whole-input"}
-    assert judged(case, outputs_of(case, {"y": [1]}), "1.15.4") == (Status.FAILED, "")
+    assert status_and_fault(case, outputs_of(case, {"y": [1]}), "1.15.4") == (Status.FAILED, "")
 
 
 SCATTERED = """
@@ -666,10 +669,10 @@ def test_bytes_that_one_hot_reads_between_elements_may_be_anything(
     case = case_of(tmp_path, "ONE_HOT", BETWEEN.replace("STEP", str(step)).replace("AT", str(at)))
     arrays = outputs_of(case, {"OutputTensor": [second, 5, 5, 5, 5, second]})
     fault = Fault(FaultKind.NOT_WRITTEN, "old values", "OutputTensor", np.array(unwritten))
-    status, name = judged(case, arrays, "1.15.4", (fault,) if unwritten else ())
+    status, name = status_and_fault(case, arrays, "1.15.4", (fault,) if unwritten else ())
     assert (name == "on-value-behind-the-last-dimension") is named
     assert status is (Status.WAIVED if named else Status.FAILED)
-    assert judged(case, {"OutputTensor": arrays["OutputTensor"] + 1}, "1.15.4")[1] == ""
+    assert status_and_fault(case, {"OutputTensor": arrays["OutputTensor"] + 1}, "1.15.4")[1] == ""
 
 
 def test_in_a_graph_all_updates_go_to_the_first_of_many_tuples(tmp_path: Path) -> None:
@@ -677,9 +680,9 @@ def test_in_a_graph_all_updates_go_to_the_first_of_many_tuples(tmp_path: Path) -
     wrong = np.zeros((5, 3, 2), np.int32)
     wrong[3] = np.arange(7, 13).reshape(3, 2)
     fault = "scattered-by-strides-of-0-in-a-graph"
-    assert judged(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
+    assert status_and_fault(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
     wrong[1, 0, 0] = 1
-    assert judged(case, {"y": wrong}, "1.13.1") == (Status.FAILED, "")
+    assert status_and_fault(case, {"y": wrong}, "1.13.1") == (Status.FAILED, "")
 
 
 TUPLES = """
@@ -700,7 +703,7 @@ def test_in_a_graph_an_index_along_one_element_counts_as_0(tmp_path: Path) -> No
     case = graph_case(tmp_path, TUPLES)
     wrong = np.array([[[0, 4], [0, 0], [0, 0], [3, 0]]], np.int32)
     fault = "scattered-by-strides-of-0-in-a-graph"
-    assert judged(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
+    assert status_and_fault(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
 
 
 BETWEEN_INDICES = (
@@ -720,7 +723,7 @@ def test_memory_between_two_indices_may_name_any_element(
     """The two indices lie 3 numbers apart: with a last stride of 2, neither is read second."""
     case = case_of(tmp_path, "SCATTER_ND", BETWEEN_INDICES.replace("LAST", str(last)))
     arrays = outputs_of(case, {"OutputTensor": [1, 2, 3, 4, 5, 77]})
-    assert judged(case, arrays, "1.15.4")[0] is status
+    assert status_and_fault(case, arrays, "1.15.4")[0] is status
 
 
 BEHIND_UPDATES = (
@@ -746,7 +749,9 @@ def test_memory_behind_the_updates_may_be_written(
 ) -> None:
     """The second update is read at 10 times 8 bytes, and not at 5 times 8."""
     case = case_of(tmp_path, "SCATTER_ND", BEHIND_UPDATES.replace("BYTES", str(size)))
-    assert judged(case, outputs_of(case, {"OutputTensor": [value]}), "1.15.4")[0] is status
+    assert (
+        status_and_fault(case, outputs_of(case, {"OutputTensor": [value]}), "1.15.4")[0] is status
+    )
 
 
 def test_in_a_graph_packed_updates_have_strides_of_0_too(tmp_path: Path) -> None:
@@ -758,7 +763,7 @@ def test_in_a_graph_packed_updates_have_strides_of_0_too(tmp_path: Path) -> None
     case = graph_case(tmp_path, text.replace("Count: 6", "Count: 5"))
     wrong = np.array([[1, 10], [3, 4]], np.float32)
     fault = "scattered-by-strides-of-0-in-a-graph"
-    assert judged(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
+    assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
 
 
 STRIDED = """
@@ -778,6 +783,6 @@ def test_in_a_graph_updates_with_strides_are_read_at_the_first_address(tmp_path:
     case = graph_case(tmp_path, STRIDED)
     wrong = np.array([[1, 10], [3, 4]], np.float32)
     fault = "scattered-by-strides-of-0-in-a-graph"
-    assert judged(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
+    assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
     wrong[0, 1] = 11
-    assert judged(case, {"y": wrong}, "1.15.4") == (Status.FAILED, "")
+    assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.FAILED, "")

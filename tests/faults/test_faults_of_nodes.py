@@ -40,7 +40,7 @@ INPUT = "inputs: {x: {Sizes: [5], DataType: FLOAT32, values: [1, 2, 3, 4, 5]}}\n
 JOINED = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
 
 
-def named(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -> str:
+def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -> str:
     """Return the name of the fault that waives the graph; an empty text if it fails."""
     case = graph_case(folder, graph)
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
@@ -87,9 +87,9 @@ def test_a_sequence_that_is_an_output_is_named(
     tmp_path: Path, graph: str, kind: BreakdownKind, name: str
 ) -> None:
     gone = Breakdown(kind, "it is gone")
-    assert named(tmp_path, graph, gone) == name
-    assert named(tmp_path, graph, gone, "1.8.0") == ""
-    assert named(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
+    assert waiving_fault(tmp_path, graph, gone) == name
+    assert waiving_fault(tmp_path, graph, gone, "1.8.0") == ""
+    assert waiving_fault(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
 
 
 def test_the_refusal_of_a_sequence_beside_a_split_is_named(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_the_refusal_of_a_sequence_beside_a_split_is_named(tmp_path: Path) -> No
     split = f"{{operator: SPLIT, desc: {{InputTensor: x, OutputTensors: {parts}, Axis: 0}}}}"
     outputs = "z: 's.OutputTensors[0]', w: 's.OutputTensors[1]'}\n"
     graph = f"{INPUT}nodes:\n  f: {SEQUENCE}\n  s: {split}\noutputs: {{y: f, {outputs}"
-    assert named(tmp_path, graph, refused) == "sequence-beside-a-split"
-    assert named(tmp_path, graph, refused, "1.14.1") == ""
+    assert waiving_fault(tmp_path, graph, refused) == "sequence-beside-a-split"
+    assert waiving_fault(tmp_path, graph, refused, "1.14.1") == ""
     alone = f"{INPUT}nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'x'}\noutputs: {{y: f, z: n}}\n"
-    assert named(tmp_path, alone, refused) == ""
+    assert waiving_fault(tmp_path, alone, refused) == ""
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_breakdowns_of_other_graphs_with_sequences_meet_no_known_fault(
     tmp_path: Path, graph: str
 ) -> None:
     for kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.CRASH):
-        assert named(tmp_path, graph, Breakdown(kind, "it is gone")) == ""
+        assert waiving_fault(tmp_path, graph, Breakdown(kind, "it is gone")) == ""
 
 
 GATHER = """
@@ -146,7 +146,7 @@ def test_elements_that_a_gather_left_unwritten_are_explained_after_the_next_node
 ) -> None:
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
     wrong = Outputs({"y": np.full((size, 7, 2, 3, 3, 3), 0.5, np.float32)})
-    assert named(tmp_path, graph, wrong) == name
+    assert waiving_fault(tmp_path, graph, wrong) == name
 
 
 PRODUCT = """
@@ -184,8 +184,8 @@ def test_a_sum_before_the_activation_of_a_product_is_recognised(
 ) -> None:
     # The product is [-2, 1], its RELU [0, 1], and the right sum [10, 21].
     wrong = Outputs({"y": np.array(values, np.float32).reshape(1, 1, 1, 2)})
-    assert named(tmp_path, PRODUCT, wrong, "1.13.1") == name
-    assert named(tmp_path, PRODUCT, wrong) == ""
+    assert waiving_fault(tmp_path, PRODUCT, wrong, "1.13.1") == name
+    assert waiving_fault(tmp_path, PRODUCT, wrong) == ""
 
 
 COUNTED = PRODUCT.replace("[10, 20]", "[-1, 20]").replace(
@@ -217,7 +217,7 @@ def test_rows_that_a_fault_leaves_unwritten_are_explained_by_the_fault(
     wrong = Outputs(
         {"count": np.full((1, 1, 1, 1), 1, np.uint32), "places": places}, faults=(fault,)
     )
-    assert named(tmp_path, COUNTED, wrong, "1.13.1") == name
+    assert waiving_fault(tmp_path, COUNTED, wrong, "1.13.1") == name
 
 
 SLICED = """\
@@ -259,8 +259,8 @@ def test_the_refusal_of_a_slice_that_begins_at_a_multiple_of_16_bytes_is_named(
     graph = sliced(data_type, offsets, sizes)
     outcome = Rejection("CompileGraph", "E_INVALIDARG")
     expected = "slice-of-adjacent-elements-between-nodes" if refused else ""
-    assert named(tmp_path, graph, outcome) == expected
-    assert named(tmp_path, graph, outcome, "1.12.1") == ""
+    assert waiving_fault(tmp_path, graph, outcome) == expected
+    assert waiving_fault(tmp_path, graph, outcome, "1.12.1") == ""
 
 
 def by_window(graph: str, sizes: str) -> str:
@@ -284,6 +284,6 @@ def test_a_stride_of_a_slice_of_one_row_does_not_matter(
     graph = sliced("FLOAT32", "[0, 0, 2, 0]", sizes, "[1, 1, 2, 1]")
     outcome = Rejection("CompileGraph", "E_INVALIDARG")
     expected = "slice-of-adjacent-elements-between-nodes" if refused else ""
-    assert named(tmp_path, graph, outcome) == expected
+    assert waiving_fault(tmp_path, graph, outcome) == expected
     expected = "slice-of-whole-rows-between-nodes" if refused else ""
-    assert named(tmp_path, by_window(graph, sizes), outcome) == expected
+    assert waiving_fault(tmp_path, by_window(graph, sizes), outcome) == expected

@@ -53,7 +53,7 @@ def pattern(tmp_path: Path) -> CaseTemplate:
     return template
 
 
-def planted(pattern: CaseTemplate, count: int) -> list[PlannedCase]:
+def planted_cases(pattern: CaseTemplate, count: int) -> list[PlannedCase]:
     return [planted_case(OPERATORS, 1, number, 3, [pattern]) for number in range(count)]
 
 
@@ -61,7 +61,7 @@ def test_a_planted_graph_has_the_pattern_other_nodes_and_the_rewrite(
     pattern: CaseTemplate,
 ) -> None:
     counts, copied, maxima = set(), set(), set()
-    for case in planted(pattern, 30):
+    for case in planted_cases(pattern, 30):
         graph = valid_case(case)
         assert isinstance(graph, GraphCase)
         assert not graph.violations()
@@ -82,7 +82,7 @@ def test_a_planted_graph_has_the_pattern_other_nodes_and_the_rewrite(
 
 def test_most_planted_graphs_compute_other_values_than_their_mutants(pattern: CaseTemplate) -> None:
     different = 0
-    for case in planted(pattern, 30):
+    for case in planted_cases(pattern, 30):
         with np.errstate(all="ignore"):
             right, wrong = evaluate(valid_case(case)), evaluate(rewritten(case))
         different += any(right[name].tobytes() != wrong[name].tobytes() for name in right)
@@ -90,7 +90,7 @@ def test_most_planted_graphs_compute_other_values_than_their_mutants(pattern: Ca
 
 
 def test_saved_graphs_keep_the_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
-    case = in_folder(planted(pattern, 1)[0], tmp_path / "saved")
+    case = in_folder(planted_cases(pattern, 1)[0], tmp_path / "saved")
     [path] = save_cases([case])
     [again] = load_suite([path]).plan()
     assert case_rewrite(again.template) == case_rewrite(case.template)
@@ -111,7 +111,7 @@ def test_about_every_third_graph_has_a_rewrite_and_the_others_are_unchanged(
 
 
 def test_seed_and_number_make_the_same_planted_graph_everywhere(pattern: CaseTemplate) -> None:
-    entries = [case.template.data for case in planted(pattern, 4)]
+    entries = [case.template.data for case in planted_cases(pattern, 4)]
     digest = sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
     assert digest[:16] == "6c3641779d3803cb"
 

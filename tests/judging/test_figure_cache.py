@@ -13,7 +13,7 @@ from dmlconf.judging.figure_cache import CachedRecord, FigureCache
 LONG = "x" * (LARGEST_ENTRY // 10)
 
 
-def saved(folder: Path, *keys: str) -> None:
+def save_records(folder: Path, *keys: str) -> None:
     """Save one long record for each key, all in the same group."""
     cache = FigureCache(Store(folder))
     cache.unsaved += [CachedRecord("tile/tile/boundary", "figures", key, LONG) for key in keys]
@@ -29,14 +29,14 @@ def keys_in(folder: Path) -> list[str]:
 
 
 def test_records_of_later_runs_are_added(tmp_path: Path) -> None:
-    saved(tmp_path / "cache", "a", "b")
-    saved(tmp_path / "cache", "c")
+    save_records(tmp_path / "cache", "a", "b")
+    save_records(tmp_path / "cache", "c")
     assert keys_in(tmp_path / "cache") == ["a", "b", "c"]
 
 
 def test_the_newest_records_are_kept_when_an_entry_is_full(tmp_path: Path) -> None:
-    saved(tmp_path / "cache", *map(str, range(8)))
-    saved(tmp_path / "cache", *map(str, range(8, 12)))
+    save_records(tmp_path / "cache", *map(str, range(8)))
+    save_records(tmp_path / "cache", *map(str, range(8, 12)))
     assert keys_in(tmp_path / "cache") == ["6", "7", "8", "9", "10", "11"]
 
 

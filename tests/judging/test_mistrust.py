@@ -41,7 +41,7 @@ def sums(directory: Path, row: Sequence[float]) -> Case:
     return build(planned)
 
 
-def judged(case: Case, output: Array) -> Verdict:
+def judge_outputs(case: Case, output: Array) -> Verdict:
     right = run_case(case)
     return judge(case, Outputs({"OutputTensor": output}), lambda _: right)
 
@@ -60,7 +60,7 @@ def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
     file = tmp_path / "sines.yaml"
     file.write_text(SINES, encoding="utf-8")
     [planned] = load_suite([file]).plan()
-    verdict = judged(build(planned), np.zeros(16, np.float32))
+    verdict = judge_outputs(build(planned), np.zeros(16, np.float32))
     assert verdict.figures["OutputTensor"].differing == 0
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
@@ -69,7 +69,7 @@ def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
 
 def test_zeros_pass_if_terms_of_a_sum_may_cancel_by_rounding(tmp_path: Path) -> None:
     case = sums(tmp_path, [100.5] * 500 + [-100.5] * 500 + [0.07])
-    assert judged(case, np.zeros((1, 1, 8, 1), np.float16)).status is Status.PASSED
+    assert judge_outputs(case, np.zeros((1, 1, 8, 1), np.float16)).status is Status.PASSED
 
 
 def test_a_copy_of_the_input_that_only_a_wide_tolerance_permits_fails(tmp_path: Path) -> None:
@@ -87,13 +87,13 @@ cases:
     )
     [planned] = load_suite([file]).plan()
     case = build(planned)
-    copied = judged(case, case.inputs()["InputTensor"])
+    copied = judge_outputs(case, case.inputs()["InputTensor"])
     assert copied.figures["OutputTensor"].differing == 0
     assert copied.reason is not None
     assert copied.reason.kind is ReasonKind.INPUT_COPIED
     right = run_case(case)
     assert isinstance(right, Outputs)
-    assert judged(case, right.arrays["OutputTensor"]).status is Status.PASSED
+    assert judge_outputs(case, right.arrays["OutputTensor"]).status is Status.PASSED
 
 
 def test_a_copy_of_an_input_does_not_fail_if_any_result_is_right(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ cases:
     )
     [planned] = load_suite([file]).plan()
     zeros = np.zeros(16, np.float32)
-    assert judged(build(planned), zeros).status is Status.PASSED
+    assert judge_outputs(build(planned), zeros).status is Status.PASSED
 
 
 CASTS = """
@@ -156,7 +156,7 @@ def test_zeros_pass_if_0_is_one_of_the_permitted_candidates(tmp_path: Path) -> N
         file = tmp_path / f"casts-{value}.yaml"
         file.write_text(CASTS.format(value=value), encoding="utf-8")
         [planned] = load_suite([file]).plan()
-        verdict = judged(build(planned), np.zeros(9, np.uint8))
+        verdict = judge_outputs(build(planned), np.zeros(9, np.uint8))
         assert (verdict.status is Status.PASSED) == right
 
 
@@ -176,7 +176,7 @@ def test_zeros_pass_if_a_product_underflows(tmp_path: Path) -> None:
     file = tmp_path / "products.yaml"
     file.write_text(PRODUCTS, encoding="utf-8")
     [planned] = load_suite([file]).plan()
-    assert judged(build(planned), np.zeros((13, 1, 1), np.float16)).status is Status.PASSED
+    assert judge_outputs(build(planned), np.zeros((13, 1, 1), np.float16)).status is Status.PASSED
 
 
 NORMS = """
@@ -197,7 +197,7 @@ def test_zeros_pass_if_another_permitted_output_is_zero(tmp_path: Path) -> None:
     file = tmp_path / "norms.yaml"
     file.write_text(NORMS, encoding="utf-8")
     [planned] = load_suite([file]).plan()
-    assert judged(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED
+    assert judge_outputs(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED
 
 
 def test_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
@@ -220,4 +220,4 @@ cases:
         encoding="utf-8",
     )
     [planned] = load_suite([file]).plan()
-    assert judged(build(planned), np.zeros((3, 3), np.uint8)).status is Status.PASSED
+    assert judge_outputs(build(planned), np.zeros((3, 3), np.uint8)).status is Status.PASSED

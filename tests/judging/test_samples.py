@@ -65,29 +65,29 @@ def near(case: Case) -> Array:
     )
 
 
-def kept(case: Case, output: Array) -> Recording:
+def recording_of(case: Case, output: Array) -> Recording:
     entry = entry_of(case, Outputs({"OutputTensor": output}))
     return replace(recording({}), entries={case.identifier: entry})
 
 
 def indices(case: Case) -> Array:
-    outcome = kept(case, right(case)).entries[case.identifier].outcome
+    outcome = recording_of(case, right(case)).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)
     return outcome.samples["OutputTensor"].indices
 
 
-def without(case: Case, at: int, array: Array) -> Array:
+def with_wrong_element(case: Case, at: int, array: Array) -> Array:
     """Return the output with one wrong element."""
     wrong = array.copy()
     wrong.reshape(-1)[at] = -1
     return wrong
 
 
-def given(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
+def expectations_with(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
     """Return the source of expected values of a run, with a recording next to the suite."""
     folder = directory / "element_wise_exp"
     folder.mkdir(exist_ok=True)
-    (folder / "x.dmlrec").write_bytes(recording_bytes(kept(case, recorded)))
+    (folder / "x.dmlrec").write_bytes(recording_bytes(recording_of(case, recorded)))
     suite = load_suite([case.about.location.path])
     with opened(backend) as tested:
         return expectations(AUTO, tested, suite, list(suite.plan()), [directory])
@@ -96,7 +96,7 @@ def given(directory: Path, case: Case, recorded: Array, backend: str) -> Expecta
 def verdict(
     directory: Path, case: Case, actual: Array, recorded: Array, backend: str = "numpy"
 ) -> Verdict:
-    against = given(directory, case, recorded, backend).against
+    against = expectations_with(directory, case, recorded, backend).against
     return judge(case, Outputs({"OutputTensor": actual}), against)
 
 
@@ -106,7 +106,7 @@ def figures(found: Verdict) -> Figures:
 
 def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> None:
     path = tmp_path / "x.dmlrec"
-    path.write_bytes(recording_bytes(kept(case, right(case))))
+    path.write_bytes(recording_bytes(recording_of(case, right(case))))
     assert path.stat().st_size < 5000 < right(case).nbytes
     outcome = read_recording(path).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)
@@ -120,7 +120,7 @@ def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> N
 
 def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
     small = built(tmp_path, EXP.replace(f"[2, {SIZE // 2}]", f"[1, {SIZE // 8 - 1}]"))
-    outcome = kept(small, right(small)).entries[small.identifier].outcome
+    outcome = recording_of(small, right(small)).entries[small.identifier].outcome
     assert isinstance(outcome, Outputs)
     assert not outcome.samples
 
@@ -137,7 +137,7 @@ def test_an_output_with_the_recorded_digest_is_compared_as_a_whole(
 def test_a_recorded_output_that_is_wrong_outside_of_the_sample_fails(
     tmp_path: Path, case: Case
 ) -> None:
-    recorded = without(case, elsewhere(case), right(case))
+    recorded = with_wrong_element(case, elsewhere(case), right(case))
     failed = verdict(tmp_path, case, recorded, recorded, "faulty:zeros")
     assert failed.status is Status.FAILED
     assert failed.reason is not None
@@ -156,7 +156,7 @@ def test_an_output_with_another_digest_is_compared_at_the_sample(
 
 def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case: Case) -> None:
     index = int(indices(case)[300])
-    failed = verdict(tmp_path, case, without(case, index, right(case)), near(case))
+    failed = verdict(tmp_path, case, with_wrong_element(case, index, right(case)), near(case))
     assert failed.status is Status.FAILED
     assert failed.reason is not None
     assert failed.reason.kind is ReasonKind.WRONG_VALUES
@@ -174,7 +174,7 @@ def elsewhere(case: Case) -> int:
 def test_outside_of_the_sample_other_backends_are_compared_with_the_reference(
     tmp_path: Path, case: Case
 ) -> None:
-    wrong = without(case, elsewhere(case), right(case))
+    wrong = with_wrong_element(case, elsewhere(case), right(case))
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")
     assert (failed.status, failed.expectation) == (Status.FAILED, Provenance.RECORDED)
@@ -202,7 +202,7 @@ def test_if_the_reference_has_the_recorded_digest_all_elements_are_compared(
 
 def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Case) -> None:
     recorded = right(case) * np.float32(2)
-    other = without(case, elsewhere(case), recorded)
+    other = with_wrong_element(case, elsewhere(case), recorded)
     for outcome in (recorded + np.float32(0), other, right(case)):
         actual = verdict(tmp_path, case, outcome, recorded, "faulty:zeros")
         assert actual.status is Status.FAILED
@@ -215,23 +215,28 @@ def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Cas
 
 
 def test_a_replayed_sample_is_judged_at_its_elements(tmp_path: Path, case: Case) -> None:
-    outcome = kept(case, near(case)).entries[case.identifier].outcome
+    outcome = recording_of(case, near(case)).entries[case.identifier].outcome
     passed = judge(case, outcome, run_case)
     assert passed.status is Status.PASSED
     assert figures(passed).elements == 512
     index = int(indices(case)[7])
-    wrong = kept(case, without(case, index, near(case))).entries[case.identifier].outcome
+    wrong = (
+        recording_of(case, with_wrong_element(case, index, near(case)))
+        .entries[case.identifier]
+        .outcome
+    )
     assert judge(case, wrong, run_case).status is Status.FAILED
-    same = kept(case, right(case)).entries[case.identifier].outcome
+    same = recording_of(case, right(case)).entries[case.identifier].outcome
     assert figures(judge(case, same, run_case)).elements == SIZE
 
 
 def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) -> None:
     one, two = (
-        kept(case, array).entries[case.identifier].outcome for array in (near(case), right(case))
+        recording_of(case, array).entries[case.identifier].outcome
+        for array in (near(case), right(case))
     )
     assert judge(case, one, lambda case: two).status is Status.PASSED
-    far = kept(case, right(case) * np.float32(2)).entries[case.identifier].outcome
+    far = recording_of(case, right(case) * np.float32(2)).entries[case.identifier].outcome
     assert judge(case, one, lambda case: far).status is Status.FAILED
 
 

@@ -50,14 +50,14 @@ def allowances(identifier: str) -> tuple[Case, CaseAllowances]:
     return case, CaseAllowances(case)
 
 
-def judged(identifier: str, output: str, actual: Array) -> Comparison:
+def comparison(identifier: str, output: str, actual: Array) -> Comparison:
     case, allowance = allowances(identifier)
     expected = allowance.right[output]
     shaped = actual.reshape(expected.shape).astype(np.float32)
     return compare(shaped, expected, case.rule(output), allowance.of(output))
 
 
-def computed(identifier: str, add_up: Sum) -> Mapping[str, Array]:
+def kernel_outputs(identifier: str, add_up: Sum) -> Mapping[str, Array]:
     """Return outputs as a FLOAT32 kernel computes them."""
     inputs = allowances(identifier)[0].inputs()
     rows = inputs["InputTensor"].reshape(-1, inputs["InputTensor"].shape[-1])
@@ -90,15 +90,15 @@ def computed(identifier: str, add_up: Sum) -> Mapping[str, Array]:
 @pytest.mark.parametrize("order", SUMS)
 @pytest.mark.parametrize("identifier", [SOFTMAX, EQUAL, TRAINING, GRADIENTS, AVERAGE])
 def test_every_order_of_additions_passes(identifier: str, order: str) -> None:
-    for output, actual in computed(identifier, SUMS[order]).items():
-        assert judged(identifier, output, actual).passed, output
+    for output, actual in kernel_outputs(identifier, SUMS[order]).items():
+        assert comparison(identifier, output, actual).passed, output
 
 
 @pytest.mark.parametrize("identifier", [SOFTMAX, EQUAL, TRAINING, GRADIENTS, AVERAGE])
 def test_an_element_1000_ulp_off_fails(identifier: str) -> None:
-    for output in computed(identifier, SUMS["forward"]):
+    for output in kernel_outputs(identifier, SUMS["forward"]):
         right = allowances(identifier)[1].right[output].ravel()
         place = int(np.abs(right).argmax())
         moved = right.copy()
         moved[place] = (moved[place : place + 1].view(np.int32) + 1000).view(np.float32)[0]
-        assert not judged(identifier, output, moved).passed, output
+        assert not comparison(identifier, output, moved).passed, output

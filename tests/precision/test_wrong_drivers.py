@@ -50,7 +50,7 @@ def case_of(identifier: str) -> Case:
     return replace(case, data=case.inputs())
 
 
-def judged(case: Case, output: str, actual: Array) -> Comparison:
+def comparison(case: Case, output: str, actual: Array) -> Comparison:
     expected = evaluate(case)[output]
     wrong = actual.reshape(expected.shape).astype(expected.dtype)
     return compare(wrong, expected, case.rule(output), CaseAllowances(case).of(output))
@@ -64,11 +64,11 @@ def matrices(case: Case) -> tuple[Array, Array]:
     return inputs[0], inputs[1]
 
 
-def rounded(dtype: type[np.floating[Any]]) -> Callable[[Array], Array]:
+def rounding_to(dtype: type[np.floating[Any]]) -> Callable[[Array], Array]:
     return lambda values: values.astype(dtype).astype(np.float64)
 
 
-half, single = rounded(np.float16), rounded(np.float32)
+half, single = rounding_to(np.float16), rounding_to(np.float32)
 
 
 def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
@@ -97,7 +97,7 @@ def tiled(
     return summed
 
 
-def whole(store: Callable[[Array], Array], *, backward: bool = False) -> Driver:
+def one_tile(store: Callable[[Array], Array], *, backward: bool = False) -> Driver:
     return lambda a, b: tiled(len(b), store, store, backward=backward)(a, b)
 
 
@@ -118,15 +118,15 @@ def slices_held_in_float16(a: Array, b: Array) -> Array:
 
 
 RIGHT: Final[dict[str, Driver]] = {
-    "forward": whole(single),
-    "backward": whole(single, backward=True),
+    "forward": one_tile(single),
+    "backward": one_tile(single, backward=True),
     "pairwise": pairwise,
     **{f"blocks of {n}": tiled(n, single, single, backward=False) for n in (8, 64, 256)},
 }
 
 HALF: Final[dict[str, Driver]] = {
-    "FLOAT16 forward": whole(half),
-    "FLOAT16 backward": whole(half, backward=True),
+    "FLOAT16 forward": one_tile(half),
+    "FLOAT16 backward": one_tile(half, backward=True),
     **{
         f"FLOAT16 in tiles of {n}": tiled(n, half, single, backward=backward)
         for n, backward in ((16, False), (16, True), (32, False), (64, True))
@@ -152,7 +152,7 @@ def one_off(a: Array, b: Array) -> Array:
 @pytest.mark.parametrize("identifier", SUMS.values(), ids=SUMS)
 def test_sums_of_float16_fail_where_terms_are_unequal(identifier: str, driver: str) -> None:
     case = case_of(identifier.format("FLOAT16"))
-    assert not judged(case, "OutputTensor", HALF[driver](*matrices(case))).passed
+    assert not comparison(case, "OutputTensor", HALF[driver](*matrices(case))).passed
 
 
 @pytest.mark.parametrize("driver", RIGHT)
@@ -162,13 +162,13 @@ def test_every_order_of_float32_additions_passes(
     identifier: str, data_type: str, driver: str
 ) -> None:
     case = case_of(identifier.format(data_type))
-    assert judged(case, "OutputTensor", RIGHT[driver](*matrices(case))).passed
+    assert comparison(case, "OutputTensor", RIGHT[driver](*matrices(case))).passed
 
 
 @pytest.mark.parametrize("identifier", [RANDOM[1], RANDOM[3], SUMS["GEMM"]])
 def test_sums_of_slices_may_be_float16(identifier: str) -> None:
     case = case_of(identifier.format("FLOAT16"))
-    assert judged(case, "OutputTensor", slices_held_in_float16(*matrices(case))).passed
+    assert comparison(case, "OutputTensor", slices_held_in_float16(*matrices(case))).passed
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_sums_of_slices_may_be_float16(identifier: str) -> None:
 def test_lost_terms_and_wrong_elements_fail(identifier: str, data_type: str, driver: str) -> None:
     case = case_of(identifier.format(data_type))
     wrong = {**TERMS, "one 1% off": one_off}[driver](*matrices(case))
-    assert not judged(case, "OutputTensor", wrong).passed
+    assert not comparison(case, "OutputTensor", wrong).passed
 
 
 @pytest.mark.parametrize("off", [1, -1])
@@ -202,8 +202,8 @@ def test_sums_of_integers_are_exact(identifier: str, off: int) -> None:
     right = evaluate(case)["OutputTensor"]
     wrong = right.copy()
     wrong.flat[-1] += off
-    assert judged(case, "OutputTensor", right).passed
-    assert not judged(case, "OutputTensor", wrong).passed
+    assert comparison(case, "OutputTensor", right).passed
+    assert not comparison(case, "OutputTensor", wrong).passed
 
 
 def normalized(case: Case, *, unbiased: bool = False, outside: bool = False) -> Array:
@@ -231,13 +231,13 @@ def normalized(case: Case, *, unbiased: bool = False, outside: bool = False) -> 
 )
 def test_a_variance_divided_by_n_minus_1_fails(options: str) -> None:
     case = case_of(NORMALIZATION.format(options.format("NormalizeVariance=True")))
-    assert judged(case, "OutputTensor", normalized(case)).passed
-    assert not judged(case, "OutputTensor", normalized(case, unbiased=True)).passed
+    assert comparison(case, "OutputTensor", normalized(case)).passed
+    assert not comparison(case, "OutputTensor", normalized(case, unbiased=True)).passed
 
 
 def test_an_epsilon_outside_the_root_fails() -> None:
     case = case_of(NORMALIZATION.format("FLOAT32,Axes=2,NormalizeVariance=True,Epsilon=0.1"))
-    assert not judged(case, "OutputTensor", normalized(case, outside=True)).passed
+    assert not comparison(case, "OutputTensor", normalized(case, outside=True)).passed
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ def test_a_row_of_nan_is_wrong_where_the_result_is_finite(identifier: str, outpu
     assert np.isfinite(right).all()
     wrong = right.copy()
     wrong[..., 0, :] = np.nan
-    assert judged(case, output, right).passed
-    assert judged(case, output, wrong).differing == np.isnan(wrong).sum()
+    assert comparison(case, output, right).passed
+    assert comparison(case, output, wrong).differing == np.isnan(wrong).sum()
 
 
 def test_a_result_between_those_of_two_known_kernels_fails() -> None:
@@ -265,4 +265,4 @@ def test_a_result_between_those_of_two_known_kernels_fails() -> None:
     for value, differing in ((-0.02531, 0), (-0.02514, 0), (-0.02523, 1)):
         actual = right.copy()
         actual.ravel()[0] = value
-        assert judged(case, "OutputSequenceTensor", actual).differing == differing
+        assert comparison(case, "OutputSequenceTensor", actual).differing == differing

@@ -26,7 +26,7 @@ from tests.reference.functions import OWN_FUNCTIONS, function_of
 INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
 
 
-def computed(name: str) -> Callable[..., Array]:
+def function_of_operator(name: str) -> Callable[..., Array]:
     """Return the function of an operator with one output."""
     return cast(Callable[..., Array], reference_function(name))
 
@@ -35,7 +35,7 @@ def coordinates(sizes: tuple[int, ...]) -> Any:
     return itertools.product(*map(range, sizes))
 
 
-def numbered(sizes: tuple[int, ...]) -> Array:
+def numbered_tensor(sizes: tuple[int, ...]) -> Array:
     return np.arange(1, int(np.prod(sizes)) + 1, dtype=np.int32).reshape(sizes)
 
 
@@ -107,11 +107,11 @@ def test_gather_reads_what_the_page_says(sizes: tuple[int, ...], data: st.DataOb
     index_type = data.draw(st.sampled_from(INDEX_TYPES))
     least = -sizes[axis] if np.issubdtype(index_type, np.signedinteger) else 0
     drawn = data.draw(st.lists(st.integers(least, sizes[axis] - 1), min_size=count, max_size=count))
-    source = numbered(sizes)
+    source = numbered_tensor(sizes)
     indices = np.array(drawn, index_type).reshape((1,) * (len(sizes) - 1) + (count,))
     out_sizes = (*sizes[:axis], count, *sizes[axis + 1 :])
     output = TensorDesc(DataType.INT32, out_sizes)
-    result = computed("GATHER")(source, indices, output, axis, 1)
+    result = function_of_operator("GATHER")(source, indices, output, axis, 1)
     for at in coordinates(out_sizes):
         index = drawn[at[axis]]
         read = (*at[:axis], index + sizes[axis] if index < 0 else index, *at[axis + 1 :])
@@ -126,11 +126,11 @@ def test_gather_bounds_the_offset_and_not_the_index(
     index_type = data.draw(st.sampled_from(INDEX_TYPES))
     limits = np.iinfo(index_type)
     index = data.draw(st.integers(int(limits.min), int(limits.max)) | st.integers(0, 20))
-    source = numbered(sizes)
+    source = numbered_tensor(sizes)
     indices = np.full((1,) * len(sizes), index, index_type)
     out_sizes = (*sizes[:axis], 1, *sizes[axis + 1 :])
     output = TensorDesc(DataType.INT32, out_sizes)
-    result = computed("GATHER")(source, indices, output, axis, 1)
+    result = function_of_operator("GATHER")(source, indices, output, axis, 1)
     negative = index < 0 or (index_type is np.uint64 and index >= 1 << 63)
     low = (index + (sizes[axis] if negative else 0)) % (1 << 32)
     strides = [int(np.prod(sizes[d + 1 :])) for d in range(len(sizes))]
@@ -148,14 +148,14 @@ def test_gather_by_several_index_dimensions(data: st.DataObject) -> None:
     leading = max(0, dimensions - 1)
     sizes = (1,) * leading + tuple(data.draw(st.integers(1, 3)) for _ in range(rank - leading))
     used = tuple(data.draw(st.integers(1, 3)) for _ in range(dimensions))
-    source = numbered(sizes)
+    source = numbered_tensor(sizes)
     indices = np.array(
         [data.draw(st.integers(0, sizes[axis] - 1)) for _ in range(int(np.prod(used)))], np.uint32
     ).reshape((1,) * (rank - dimensions) + used)
     full = sizes[:axis] + used + sizes[axis + 1 :]
     out_sizes = ((1,) * rank + full)[-rank:]
     output = TensorDesc(DataType.INT32, out_sizes)
-    result = computed("GATHER")(source, indices, output, axis, dimensions)
+    result = function_of_operator("GATHER")(source, indices, output, axis, dimensions)
     flat = result.reshape(full)
     for at in coordinates(full):
         index = indices.reshape(used)[at[axis : axis + dimensions]]
@@ -174,10 +174,10 @@ def test_gather_gives_each_leading_row_its_own_indices(
     indices = np.array(drawn, np.uint32).reshape(index_sizes)
     if len(sizes) == 3 and sizes[1] != 1:
         indices = indices[:, :, :].repeat(sizes[1], axis=1)
-    source = numbered(sizes)
+    source = numbered_tensor(sizes)
     out_sizes = (*sizes[:-1], count)
     output = TensorDesc(DataType.INT32, out_sizes)
-    result = computed("GATHER")(source, indices, output, axis, 1)
+    result = function_of_operator("GATHER")(source, indices, output, axis, 1)
     for at in coordinates(out_sizes):
         assert result[at] == source[(*at[:-1], indices[at])]
 
@@ -193,12 +193,12 @@ def test_scatter_writes_what_the_page_says(sizes: tuple[int, ...], data: st.Data
     for at in coordinates((*sizes[:axis], *sizes[axis + 1 :])):
         row = (*at[:axis], slice(None), *at[axis:])
         indices[row] = data.draw(order)[:count]
-    source, updates = numbered(sizes), -numbered(index_sizes)
+    source, updates = numbered_tensor(sizes), -numbered_tensor(index_sizes)
     expected = source.copy()
     for at in coordinates(index_sizes):
         expected[(*at[:axis], int(indices[at]), *at[axis + 1 :])] = updates[at]
     output = TensorDesc(DataType.INT32, sizes)
-    result = computed("SCATTER_ELEMENTS")(source, indices, updates, output, axis)
+    result = function_of_operator("SCATTER_ELEMENTS")(source, indices, updates, output, axis)
     assert result.reshape(sizes).tolist() == expected.tolist()
 
 
@@ -206,8 +206,8 @@ def test_scatter_writes_what_the_page_says(sizes: tuple[int, ...], data: st.Data
 def test_tile_repeats_every_dimension(sizes: tuple[int, ...], data: st.DataObject) -> None:
     repeats = tuple(data.draw(st.integers(1, 3)) for _ in sizes)
     out_sizes = tuple(s * r for s, r in zip(sizes, repeats, strict=True))
-    source = numbered(sizes)
-    result = computed("TILE")(source, TensorDesc(DataType.INT32, out_sizes), repeats)
+    source = numbered_tensor(sizes)
+    result = function_of_operator("TILE")(source, TensorDesc(DataType.INT32, out_sizes), repeats)
     for at in coordinates(out_sizes):
         assert result[at] == source[tuple(c % s for c, s in zip(at, sizes, strict=True))]
 
@@ -217,11 +217,11 @@ def test_join_puts_inputs_one_after_another(sizes: tuple[int, ...], data: st.Dat
     axis = data.draw(st.integers(0, len(sizes) - 1))
     lengths = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
     tensors = [
-        numbered((*sizes[:axis], length, *sizes[axis + 1 :])) + 100 * number
+        numbered_tensor((*sizes[:axis], length, *sizes[axis + 1 :])) + 100 * number
         for number, length in enumerate(lengths)
     ]
     out_sizes = (*sizes[:axis], sum(lengths), *sizes[axis + 1 :])
-    result = computed("JOIN")(tensors, TensorDesc(DataType.INT32, out_sizes), axis)
+    result = function_of_operator("JOIN")(tensors, TensorDesc(DataType.INT32, out_sizes), axis)
     for at in coordinates(out_sizes):
         start = at[axis]
         for tensor in tensors:
@@ -248,7 +248,7 @@ def test_argmin_scans_as_directml_does(sizes: tuple[int, ...], data: st.DataObje
     source = np.array([data.draw(values) for _ in range(count)], np.float32).reshape(sizes)
     out_sizes = tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
     output = TensorDesc(DataType.INT64, out_sizes)
-    result = computed("ARGMIN")(source, output, axes, direction)
+    result = function_of_operator("ARGMIN")(source, output, axes, direction)
     assert result.dtype == np.int64
     increasing = direction == "INCREASING"
     for at in coordinates(out_sizes):

@@ -27,14 +27,14 @@ few = settings(max_examples=examples(60), deadline=None)
 def desc(
     parameter: float, first: float, second: float, gradient: float, step: int, **rest: float
 ) -> dict[str, Any]:
-    def one(value: float) -> Array:
+    def one_element(value: float) -> Array:
         return np.array([value], np.float32)
 
     return {
-        "InputParametersTensor": one(parameter),
-        "InputFirstMomentTensor": one(first),
-        "InputSecondMomentTensor": one(second),
-        "GradientTensor": one(gradient),
+        "InputParametersTensor": one_element(parameter),
+        "InputFirstMomentTensor": one_element(first),
+        "InputSecondMomentTensor": one_element(second),
+        "GradientTensor": one_element(gradient),
         "TrainingStepTensor": np.array([step], np.uint32),
         "OutputParametersTensor": ONE,
         "OutputFirstMomentTensor": ONE,

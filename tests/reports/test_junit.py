@@ -20,12 +20,12 @@ from tests.reports import logs
 EXPLAINED = {"failure", "error", "skipped"}
 
 
-def parsed(log: RunLog) -> ElementTree.Element:
+def junit_xml(log: RunLog) -> ElementTree.Element:
     return ElementTree.fromstring(junit.render(log))
 
 
-def outcome(verdict: Verdict) -> str:
-    case = parsed(logs.run_log(verdict)).find("testsuite/testcase")
+def outcome_tag(verdict: Verdict) -> str:
+    case = junit_xml(logs.run_log(verdict)).find("testsuite/testcase")
     assert case is not None
     return next((child.tag for child in case if child.tag in EXPLAINED), "passed")
 
@@ -48,11 +48,11 @@ def outcome(verdict: Verdict) -> str:
 def test_only_passed_cases_are_shown_as_passed(
     verdict: Verdict, expected: str, with_reason: bool
 ) -> None:
-    assert outcome(verdict if with_reason else verdict.judged(reason=None)) == expected
+    assert outcome_tag(verdict if with_reason else verdict.judged(reason=None)) == expected
 
 
 def test_the_message_of_an_unchecked_case_says_that_it_is_unchecked() -> None:
-    skipped = parsed(logs.run_log(logs.UNCHECKED)).find(".//skipped")
+    skipped = junit_xml(logs.run_log(logs.UNCHECKED)).find(".//skipped")
     assert skipped is not None
     assert skipped.get("message", "").startswith("unchecked: no independent expectation: ")
 
@@ -63,7 +63,7 @@ def test_the_message_of_an_unchecked_case_says_that_it_is_unchecked() -> None:
     ids=["everything", "plain", "dead"],
 )
 def test_counts_equal_the_numbers_of_elements(log: RunLog) -> None:
-    root = parsed(log)
+    root = junit_xml(log)
     for element in (root, *root.iter("testsuite")):
         tags = Counter(child.tag for child in element.iter())
         assert element.get("tests") == str(tags["testcase"])
@@ -83,7 +83,7 @@ def test_the_element_of_a_passing_case_is_empty() -> None:
 
 
 def test_the_time_of_the_root_is_that_of_the_run() -> None:
-    assert parsed(logs.everything()).get("time") == "62.500"
+    assert junit_xml(logs.everything()).get("time") == "62.500"
 
 
 def test_a_large_passing_run_is_small_and_counts_its_cases() -> None:
@@ -105,7 +105,7 @@ def test_a_large_passing_run_is_small_and_counts_its_cases() -> None:
 
 
 def test_each_operator_is_a_suite() -> None:
-    root = parsed(logs.everything())
+    root = junit_xml(logs.everything())
     names = [suite.get("name") for suite in root.iter("testsuite")]
     assert names == ["ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"]
     case = root.find("testsuite[@name='JOIN']/testcase")
@@ -120,24 +120,24 @@ def test_each_operator_is_a_suite() -> None:
 
 
 def test_a_case_without_a_location_names_no_file() -> None:
-    case = parsed(logs.run_log(logs.NOT_RUN)).find("testsuite/testcase")
+    case = junit_xml(logs.run_log(logs.NOT_RUN)).find("testsuite/testcase")
     assert case is not None
     assert "file" not in case.attrib
 
 
 def test_a_log_without_its_end_is_an_error() -> None:
     for selected, missing in ((20, 10), (10, 0)):
-        error = parsed(logs.dead(logs.everything(), selected)).find(
+        error = junit_xml(logs.dead(logs.everything(), selected)).find(
             "testsuite[@name='not reached']/testcase/error"
         )
         assert error is not None
         actual = f"{missing} of {selected} selected cases have no verdict"
         assert error.get("message") == actual
-    assert parsed(logs.everything()).find("testsuite[@name='not reached']") is None
+    assert junit_xml(logs.everything()).find("testsuite[@name='not reached']") is None
 
 
 def test_a_failure_shows_elements_location_and_command() -> None:
-    failure = parsed(logs.run_log(logs.FAILED)).find(".//failure")
+    failure = junit_xml(logs.run_log(logs.FAILED)).find(".//failure")
     assert failure is not None
     text = failure.text or ""
     assert failure.get("type") == "wrong values"
@@ -147,14 +147,14 @@ def test_a_failure_shows_elements_location_and_command() -> None:
 
 
 def test_properties_have_the_environment_and_complete_digests() -> None:
-    suite = parsed(logs.plain()).find("testsuite")
+    suite = junit_xml(logs.plain()).find("testsuite")
     assert suite is not None
     actual = {p.get("name"): p.get("value") for p in suite.iter("property")}
     assert actual["suite"] == logs.HEADER.suite_digest
     assert actual["catalogue"] == logs.HEADER.catalogue_digest
     assert actual["platform"] == "Windows-11-10.0.26100-SP0"
     assert "adapter" not in actual
-    directml = parsed(logs.everything()).find("testsuite")
+    directml = junit_xml(logs.everything()).find("testsuite")
     assert directml is not None
     actual = {p.get("name"): p.get("value") for p in directml.iter("property")}
     assert (actual["adapter"], actual["driver"]) == ("Contoso Graphics 9000", "32.0.15.6094")
@@ -163,14 +163,14 @@ def test_properties_have_the_environment_and_complete_digests() -> None:
 def test_a_failure_has_the_facts_of_its_desc_and_a_pass_has_none() -> None:
     facts = {"InputTensor": "FLOAT16 2x3", "Axis": 1, "Repeats": [1, 2]}
     log = logs.run_log(logs.FAILED.of_case(facts=facts), logs.PASSED.of_case(facts=facts))
-    failed, passed = parsed(log).iter("testcase")
+    failed, passed = junit_xml(log).iter("testcase")
     actual = {p.get("name"): p.get("value") for p in failed.iter("property")}
     assert actual == {"InputTensor": "FLOAT16 2x3", "Axis": "1", "Repeats": "[1, 2]"}
     assert passed.find("properties") is None
 
 
 def test_timestamps_are_in_utc_and_say_so() -> None:
-    for suite in parsed(logs.dead(logs.everything(), 20)).iter("testsuite"):
+    for suite in junit_xml(logs.dead(logs.everything(), 20)).iter("testsuite"):
         when = datetime.fromisoformat(suite.get("timestamp", ""))
         assert when.utcoffset() == timedelta(0)
 

@@ -34,7 +34,7 @@ cases:
 """
 
 
-def measured(directory: Path) -> Strength:
+def measure_suite(directory: Path) -> Strength:
     file = directory / "suite.yaml"
     file.write_text(TILES, encoding="utf-8")
     method = Method(perturbations=False)
@@ -42,7 +42,7 @@ def measured(directory: Path) -> Strength:
 
 
 def test_a_case_of_equal_values_notices_less_than_one_of_different_ones(tmp_path: Path) -> None:
-    noticed = measured(tmp_path).noticed
+    noticed = measure_suite(tmp_path).noticed
     different, alike = noticed["tile/suite/all-different"], noticed["tile/suite/all-alike"]
     assert 0 < alike.caught < different.caught <= different.ran
     assert case_share({"a": alike}) < 70 < case_share({"a": different})

@@ -161,7 +161,7 @@ cases:
 """
 
 
-def wrong(directory: Path, text: str, defect: str) -> Mapping[str, list[float]]:
+def wrong_outputs(directory: Path, text: str, defect: str) -> Mapping[str, list[float]]:
     """Return the outputs that a defect changes in the one case of a suite."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
@@ -174,7 +174,7 @@ def wrong(directory: Path, text: str, defect: str) -> Mapping[str, list[float]]:
     return {name: array.ravel().tolist() for name, array in arrays.items()}
 
 
-def measured(directory: Path, text: str) -> dict[str, DefectResult]:
+def results_by_defect(directory: Path, text: str) -> dict[str, DefectResult]:
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     figure = figure_of(file)
@@ -208,7 +208,7 @@ def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
 
 
 def test_a_case_that_meets_the_condition_of_a_defect_catches_the_defect(tmp_path: Path) -> None:
-    actual = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
+    actual = results_by_defect(tmp_path, CUMULATION.replace("LENGTH", "300"))
     for name in (
         "cumulation ignores HasExclusiveSum",
         "cumulative sum beyond 64 elements starts anew",
@@ -276,7 +276,7 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
 def test_a_defect_of_two_conditions_gives_wrong_results(
     tmp_path: Path, text: str, defect: str, output: str, expected: list[float]
 ) -> None:
-    assert wrong(tmp_path, text, defect)[output] == expected
+    assert wrong_outputs(tmp_path, text, defect)[output] == expected
 
 
 def test_features_of_a_case_distinguish_layouts(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_sample_never_says_that_few_cases_notice_a_defect(tmp_path: Path) -> N
 
 
 def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
-    actual = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
+    actual = results_by_defect(tmp_path, CUMULATION.replace("LENGTH", "300"))
     survivor = actual["cumulative sum beyond 1024 elements starts anew"]
     assert survivor.fate is Fate.UNMET
     assert survivor.missing == (
@@ -324,7 +324,7 @@ def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
 def test_data_that_hides_a_defect_is_distinguished_from_a_rule_that_permits_it(
     tmp_path: Path,
 ) -> None:
-    actual = measured(tmp_path, ALL_ZERO)
+    actual = results_by_defect(tmp_path, ALL_ZERO)
     survivor = actual["cumulative sum beyond 256 elements starts anew"]
     assert survivor.fate is Fate.HIDDEN
     assert survivor.missing.startswith("the data of the one case that runs it hide it")
@@ -348,7 +348,7 @@ def test_a_defect_that_its_sample_hides_is_tried_on_all_cases(tmp_path: Path, se
 
 
 def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
-    actual = measured(tmp_path, SECOND_DISPATCH)
+    actual = results_by_defect(tmp_path, SECOND_DISPATCH)
     assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT
 
 

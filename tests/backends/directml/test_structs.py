@@ -36,12 +36,12 @@ def attribute(name: str, c_type: str, **more: Any) -> Field:
     return Field(name, FieldKind.ATTRIBUTE, c_type, **more)
 
 
-def invented(*fields: Field) -> Operator:
+def invented_operator(*fields: Field) -> Operator:
     """Return an invented operator, with fields of whatever kinds a test needs."""
     return replace(operator("TILE"), struct="DML_INVENTED_DESC", fields=fields)
 
 
-def members(native: NativeDesc, entry: Operator) -> Any:
+def structure_in_memory(native: NativeDesc, entry: Operator) -> Any:
     """Return the structure of the operator, read back from memory."""
     structure: Any = operator_structure(entry).from_address(native.structure.Desc)
     structure.kept = native  # Keeps alive the desc that owns the memory.
@@ -81,7 +81,7 @@ def test_tensors_are_written_with_sizes_strides_and_flags() -> None:
     desc = {"InputTensor": strided, "OutputTensor": FLOATS, "RepeatsCount": 2, "Repeats": (1, 5)}
     actual = NativeDesc(entry, desc)
     assert actual.structure.Type == entry.type_value
-    tile = members(actual, entry)
+    tile = structure_in_memory(actual, entry)
     tensor = tensor_at(tile.InputTensor)
     assert (tensor.DataType, tensor.Flags, tensor.DimensionCount) == (8, 1, 2)
     assert numbers(tensor.Sizes, 2) == [2, 3]
@@ -96,7 +96,7 @@ def test_tensors_are_written_with_sizes_strides_and_flags() -> None:
 def test_arrays_of_tensors_are_written() -> None:
     entry = operator("JOIN")
     inputs = tuple(TensorDesc(DataType.FLOAT16, (i,)) for i in range(1, 4))
-    join = members(
+    join = structure_in_memory(
         NativeDesc(entry, {"InputCount": 3, "InputTensors": inputs, "OutputTensor": FLOATS}), entry
     )
     step = ctypes.sizeof(DML_TENSOR_DESC)
@@ -107,24 +107,26 @@ def test_arrays_of_tensors_are_written() -> None:
 
 def test_absent_tensors_and_arrays_are_null() -> None:
     entry = operator("TILE")
-    tile = members(NativeDesc(entry, {"OutputTensor": FLOATS, "RepeatsCount": 3}), entry)
+    tile = structure_in_memory(
+        NativeDesc(entry, {"OutputTensor": FLOATS, "RepeatsCount": 3}), entry
+    )
     assert (tile.InputTensor, tile.Repeats, tile.RepeatsCount) == (None, None, 3)
 
 
 def test_empty_array_is_not_null() -> None:
     entry = operator("TILE")
-    assert members(NativeDesc(entry, {"Repeats": ()}), entry).Repeats
+    assert structure_in_memory(NativeDesc(entry, {"Repeats": ()}), entry).Repeats
 
 
 def test_an_enum_is_written_from_a_name_or_from_any_number() -> None:
     entry = operator("ARGMIN")
-    named = members(NativeDesc(entry, {"AxisDirection": "DECREASING"}), entry)
-    unnamed = members(NativeDesc(entry, {"AxisDirection": 0xFFFFFFFF}), entry)
+    named = structure_in_memory(NativeDesc(entry, {"AxisDirection": "DECREASING"}), entry)
+    unnamed = structure_in_memory(NativeDesc(entry, {"AxisDirection": 0xFFFFFFFF}), entry)
     assert (named.AxisDirection, unnamed.AxisDirection) == (1, -1)
 
 
 def test_numbers_and_structures_of_attributes_are_written() -> None:
-    entry = invented(
+    entry = invented_operator(
         attribute("Alpha", "FLOAT"),
         attribute("Offset", "INT"),
         attribute("Flag", "BOOL"),
@@ -143,7 +145,7 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
         "Scales": (0.25, 8),
     }
     actual = NativeDesc(entry, desc)
-    structure = members(actual, entry)
+    structure = structure_in_memory(actual, entry)
     assert (structure.Alpha, structure.Offset, structure.Flag, structure.Count) == (0.5, -3, 1, 2)
     assert (structure.Window.Width, structure.Window.Height) == (4, 5)
     scale_bias = DML_SCALE_BIAS.from_address(structure.ScaleBias)
@@ -167,24 +169,26 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
 def test_a_scalar_union_is_written_in_the_bytes_of_its_data_type(
     data_type: str, value: float, content: bytes
 ) -> None:
-    entry = invented(
+    entry = invented_operator(
         attribute("ValueDataType", "DML_TENSOR_DATA_TYPE"),
         attribute("Value", "DML_SCALAR_UNION", type_field="ValueDataType"),
     )
-    structure = members(NativeDesc(entry, {"ValueDataType": data_type, "Value": value}), entry)
+    structure = structure_in_memory(
+        NativeDesc(entry, {"ValueDataType": data_type, "Value": value}), entry
+    )
     assert bytes(structure.Value.Bytes) == content.ljust(8, b"\0")
     assert structure.ValueDataType == data_type_value(DataType(data_type))
 
 
 def test_nested_operators_are_written() -> None:
-    entry = invented(
+    entry = invented_operator(
         attribute("FusedActivation", "const DML_OPERATOR_DESC*", optional=True),
         attribute("Count", "UINT"),
         attribute("Activations", "const DML_OPERATOR_DESC*", count="Count"),
     )
     tile = {"operator": "TILE", "RepeatsCount": 9}
     desc = {"FusedActivation": tile, "Count": 2, "Activations": (tile, {"operator": "GATHER"})}
-    structure = members(actual := NativeDesc(entry, desc), entry)
+    structure = structure_in_memory(actual := NativeDesc(entry, desc), entry)
     nested = DML_OPERATOR_DESC.from_address(structure.FusedActivation)
     assert nested.Type == operator("TILE").type_value
     assert operator_structure(operator("TILE")).from_address(nested.Desc).RepeatsCount == 9

@@ -37,7 +37,7 @@ CONDITIONS = [
 ]
 
 
-def reduced(beginning: str, condition: str, tried: list[Case]) -> Reduced:
+def reduce_graph(beginning: str, condition: str, tried: list[Case]) -> Reduced:
     """Reduce a graph that "fails" where it meets a condition; add each candidate to `tried`."""
     expression = Expression(condition)
     case = graph_of(beginning)
@@ -55,7 +55,7 @@ def test_the_smallest_graph_meets_the_condition_with_few_elements(
     beginning: str, condition: str, elements: int
 ) -> None:
     tried: list[Case] = []
-    result = reduced(beginning, condition, tried)
+    result = reduce_graph(beginning, condition, tried)
     assert result.complete
     assert Expression(condition).evaluate(names_of(result.case))
     assert element_count(result.case) <= elements
@@ -70,7 +70,7 @@ def test_the_smallest_graph_meets_the_condition_with_few_elements(
 
 
 def test_a_reduced_graph_is_a_file_that_loads_as_the_same_graph(tmp_path: Path) -> None:
-    case = reduced("gemm-activation/", "NodeCount > 1", []).case
+    case = reduce_graph("gemm-activation/", "NodeCount > 1", []).case
     path = tmp_path / "reduced.yaml"
     export_case(path, case, None, case.inputs(), listed=64, note="Reduced.")
     [planned] = load_suite([path]).plan()
@@ -84,7 +84,7 @@ def test_a_reduced_graph_is_a_file_that_loads_as_the_same_graph(tmp_path: Path) 
 
 
 def test_data_of_inputs_and_constants_become_zeros_and_ones() -> None:
-    case = reduced("constants/constant-node", "ConstantCount > 0", []).case
+    case = reduce_graph("constants/constant-node", "ConstantCount > 0", []).case
     assert isinstance(case, GraphCase)
     arrays = [*case.inputs().values(), *(constant.data for constant in case.graph.constants)]
     assert set(np.concatenate([array.ravel() for array in arrays]).tolist()) <= {0.0, 1.0}

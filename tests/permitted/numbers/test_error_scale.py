@@ -37,7 +37,7 @@ def test_storing_an_exact_number_that_float16_has_loses_nothing() -> None:
     assert (store_sizes(values) > 0).all()
 
 
-def held(scale: float) -> Array:
+def store_error_scale(scale: float) -> Array:
     """Return the error scale of FLOAT16 stores, for products of small integers with a scale."""
     a, b = np.array([[3, 5]], np.int8), np.array([[2], [7]], np.int8)
     scales = np.full((1, 1), scale, np.float16)
@@ -50,5 +50,5 @@ def held(scale: float) -> Array:
 
 
 def test_dequantized_integers_that_float16_has_lose_nothing() -> None:
-    assert held(0.5) == 0
-    assert held(0.1) > 0
+    assert store_error_scale(0.5) == 0
+    assert store_error_scale(0.1) > 0

@@ -34,7 +34,7 @@ def store_error(error_scale: ErrorScale) -> float:
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
 
 
-def simulated(error_scale: ErrorScale) -> set[float]:
+def simulated_element(error_scale: ErrorScale) -> set[float]:
     """Return the first element as kernels with FLOAT16 intermediates compute it."""
     return {
         float(half((least.ravel()[0] + greatest.ravel()[0]) / 2)[0])
@@ -64,7 +64,7 @@ def gru_of_2049(linear_before_reset: bool) -> ErrorScale:
 @pytest.mark.parametrize("linear_before_reset", [False, True])
 def test_gru_may_store_a_product_before_it_adds_the_bias(linear_before_reset: bool) -> None:
     """2,048 + 1 - 2,048 is 0 on DirectML 1.15.4, which loses the 1 first."""
-    assert {0.0, 1.0} <= simulated(gru_of_2049(linear_before_reset))
+    assert {0.0, 1.0} <= simulated_element(gru_of_2049(linear_before_reset))
 
 
 def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
@@ -87,14 +87,14 @@ def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
 def test_storing_an_exact_sum_loses_nothing() -> None:
     actual = rnn_of(3, 0.25, 0.5)
     assert store_error(actual) == 0
-    assert simulated(actual) == {1.25}
+    assert simulated_element(actual) == {1.25}
 
 
 def test_a_store_may_cut_off_digits_that_float16_lacks() -> None:
     """2,047 * 1.5 is 3,070.5, and FLOAT16 has only even numbers there."""
     actual = rnn_of(2047, 1.5, 1)
     assert store_error(actual) == 0
-    assert {3070, 3072} <= simulated(actual) <= {3070, 3071, 3072}
+    assert {3070, 3072} <= simulated_element(actual) <= {3070, 3071, 3072}
 
 
 def test_an_error_too_small_to_change_the_stored_number_is_forgotten() -> None:

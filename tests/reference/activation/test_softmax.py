@@ -38,15 +38,15 @@ tensors = hnp.arrays(
 few = settings(max_examples=examples(40), deadline=None)
 
 
-def like(tensor: Array) -> TensorDesc:
+def output_like(tensor: Array) -> TensorDesc:
     return TensorDesc(DataType.FLOAT32, tensor.shape)
 
 
 @few
 @given(tensors)
 def test_the_exponential_of_log_softmax_is_softmax(tensor: Array) -> None:
-    shares = activation_softmax(tensor, like(tensor))
-    logarithms = activation_log_softmax(tensor, like(tensor))
+    shares = activation_softmax(tensor, output_like(tensor))
+    logarithms = activation_log_softmax(tensor, output_like(tensor))
     assert np.allclose(np.exp(logarithms), shares, rtol=1e-4)
 
 
@@ -55,18 +55,21 @@ def test_the_exponential_of_log_softmax_is_softmax(tensor: Array) -> None:
 def test_hardmax_chooses_one_of_the_largest_elements_of_each_row(
     tensor: Array, axes: set[int]
 ) -> None:
-    chosen = activation_hardmax1(tensor, like(tensor), sorted(axes))
+    chosen = activation_hardmax1(tensor, output_like(tensor), sorted(axes))
     over = tuple(axes)
     assert (chosen.sum(over) == 1).all()
     assert ((chosen * tensor).sum(over) == tensor.max(over)).all()
-    shares = activation_softmax1(tensor, like(tensor), sorted(axes))
+    shares = activation_softmax1(tensor, output_like(tensor), sorted(axes))
     assert ((chosen * shares).sum(over) == shares.max(over)).all()
 
 
 def test_hardmax_chooses_the_first_of_equal_elements_in_row_major_order() -> None:
     tensor = np.array([[[1, 3], [3, 3]], [[3, 0], [0, 0]]], np.float32)
-    assert activation_hardmax(tensor, like(tensor)).tolist() == [[[0, 1], [1, 0]], [[1, 0], [1, 0]]]
-    actual = activation_hardmax1(tensor, like(tensor), [2, 0])
+    assert activation_hardmax(tensor, output_like(tensor)).tolist() == [
+        [[0, 1], [1, 0]],
+        [[1, 0], [1, 0]],
+    ]
+    actual = activation_hardmax1(tensor, output_like(tensor), [2, 0])
     assert actual.tolist() == [[[0, 1], [1, 0]], [[0, 0], [0, 0]]]
 
 
@@ -75,7 +78,7 @@ def test_hardmax_chooses_the_first_of_equal_elements_in_row_major_order() -> Non
 def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
     below = tensor - tensor.max(-1, keepdims=True)
     logarithms = below - np.log(np.exp(below).sum(-1, keepdims=True))
-    [(lowest, highest)] = activation_log_softmax1_candidates(tensor, like(tensor), [2])
+    [(lowest, highest)] = activation_log_softmax1_candidates(tensor, output_like(tensor), [2])
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
 
@@ -115,8 +118,8 @@ def test_a_softmax_in_float16_may_differ_by_the_rounding_of_its_stored_sum() -> 
 
 def test_a_row_of_100000_elements_is_normalized_as_a_whole() -> None:
     tensor = np.zeros((1, 1, 100_000), np.float32)
-    assert (activation_softmax(tensor, like(tensor)) == np.float32(1e-5)).all()
-    assert np.allclose(activation_log_softmax(tensor, like(tensor)), np.log(1e-5))
+    assert (activation_softmax(tensor, output_like(tensor)) == np.float32(1e-5)).all()
+    assert np.allclose(activation_log_softmax(tensor, output_like(tensor)), np.log(1e-5))
 
 
 @few
@@ -143,7 +146,7 @@ def test_serial_sums_of_equal_powers_are_within_the_interval() -> None:
     tensor[0, 2048] = 0
     total = np.cumsum(np.exp(tensor), 1, dtype=np.float32)[:, -1:]
     logarithms = tensor - np.log(total)
-    [(lowest, highest)] = activation_log_softmax1_candidates(tensor, like(tensor), [1])
+    [(lowest, highest)] = activation_log_softmax1_candidates(tensor, output_like(tensor), [1])
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
 
 
@@ -154,8 +157,8 @@ def test_arguments_of_powers_of_two_may_be_truncated() -> None:
     argument = single(below * float(np.float32(np.log2(np.e))))
     powers = single(np.exp2(argument))
     actual = single(powers / powers.sum(1, keepdims=True)).astype(np.float32)
-    exact = activation_softmax1(tensor, like(tensor), [1])
-    scale = activation_softmax1_error_scale(tensor, like(tensor), [1])
+    exact = activation_softmax1(tensor, output_like(tensor), [1])
+    scale = activation_softmax1_error_scale(tensor, output_like(tensor), [1])
     error = np.abs(actual.astype(np.float64) - exact)
     limit = roundings(64) * 2.0**-24 * scale.sums
     assert (error <= np.maximum(limit, np.finfo(np.float32).tiny)).all()

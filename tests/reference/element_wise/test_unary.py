@@ -160,7 +160,7 @@ def test_exponentials_may_overflow_before_they_are_halved(name: str) -> None:
     assert highest[1] == np.inf
 
 
-def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
+def permits(name: str, number: float, actual: float, **fields: Any) -> bool:
     """Return whether an operator may give `actual` for a number."""
     right = evaluate(name, [number], DataType.FLOAT32, **fields)
     candidates = evaluate(name, [number], DataType.FLOAT32, "candidates", **fields)
@@ -171,9 +171,9 @@ def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
 def test_ceil_and_floor_permit_nothing_between_two_whole_numbers(name: str) -> None:
     # The scaled number 15 / 3 is 5, or next to 5 on either side.
     scaled: dict[str, Any] = {"ScaleBias": {"Scale": float(np.float32(1) / 3), "Bias": 0.0}}
-    actual = [permitted(name, 15, value, **scaled) for value in (4, 4.5, 5, 5.5, 6, 7)]
+    actual = [permits(name, 15, value, **scaled) for value in (4, 4.5, 5, 5.5, 6, 7)]
     assert actual == [name == "FLOOR", False, True, False, name == "CEIL", False]
-    assert [permitted(name, 2.5, value) for value in (2, 2.5, 3)] == [
+    assert [permits(name, 2.5, value) for value in (2, 2.5, 3)] == [
         name == "FLOOR",
         False,
         name == "CEIL",

@@ -89,7 +89,7 @@ def test_dynamic_quantization_is_off_by_at_most_one_scale(values: list[float]) -
         assert np.all(np.abs(near - numbers) <= 1.01 * scale.astype(np.float64) + rounding)
 
 
-def permitted(name: str, *inputs: Any, actual: Any, output: DataType) -> list[bool]:
+def permitted_elements(name: str, *inputs: Any, actual: Any, output: DataType) -> list[bool]:
     """Return which elements of an output are right."""
     right = evaluate(name, *inputs, output=output)
     candidates = evaluate(name, *inputs, output=output, part="candidates")
@@ -107,7 +107,11 @@ def test_right_results_are_among_the_candidates(seed: int) -> None:
     quotients = values / scale, values * (1 / scale)
     for quotient in quotients:
         driver = np.clip(np.rint(quotient) + zero_point, 0, 255)
-        assert all(permitted("ELEMENT_WISE_QUANTIZE_LINEAR", *inputs, actual=driver, output=output))
+        assert all(
+            permitted_elements(
+                "ELEMENT_WISE_QUANTIZE_LINEAR", *inputs, actual=driver, output=output
+            )
+        )
 
 
 @given(seed=st.integers(0, 999))
@@ -145,29 +149,29 @@ def test_halves_of_exact_quotients_are_rounded_to_even_only(rounding: str, scale
         ("QUANTIZE", ("SCALE", [scales])),
     ):
         inputs = HALVES * np.float32(scale), *tensors
-        actual = permitted(name, *inputs, actual=driver, output=DataType.INT8)
+        actual = permitted_elements(name, *inputs, actual=driver, output=DataType.INT8)
         assert actual == (driver == right).tolist()
-        assert all(permitted(name, *inputs, actual=right, output=DataType.INT8))
+        assert all(permitted_elements(name, *inputs, actual=right, output=DataType.INT8))
 
 
 def test_an_odd_zero_point_is_added_after_rounding() -> None:
     scales, zeros = np.ones(8, np.float32), np.ones(8, np.int8)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", HALVES, scales, zeros
-    assert all(permitted(*inputs, actual=np.rint(HALVES) + 1, output=DataType.INT8))
-    assert not any(permitted(*inputs, actual=np.rint(HALVES + 1), output=DataType.INT8))
+    assert all(permitted_elements(*inputs, actual=np.rint(HALVES) + 1, output=DataType.INT8))
+    assert not any(permitted_elements(*inputs, actual=np.rint(HALVES + 1), output=DataType.INT8))
 
 
 def test_a_half_of_an_inexact_quotient_may_be_rounded_either_way() -> None:
     values = np.array([7.5, 7.5, 7.4, 10.5, 10.5], np.float32)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, np.full(5, 3, np.float32), None
-    actual = permitted(*inputs, actual=[2, 3, 3, 3, 4], output=DataType.INT8)
+    actual = permitted_elements(*inputs, actual=[2, 3, 3, 3, 4], output=DataType.INT8)
     assert actual == [True, True, False, True, True]
 
 
 def test_nan_becomes_one_of_three_numbers_and_none_between() -> None:
     values, scale = np.full(5, np.nan, np.float32), np.ones(5, np.float32)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, scale, np.full(5, 7, np.int8)
-    actual = permitted(*inputs, actual=[-128, 0, 7, -50, 127], output=DataType.INT8)
+    actual = permitted_elements(*inputs, actual=[-128, 0, 7, -50, 127], output=DataType.INT8)
     assert actual == [True, True, True, False, False]
 
 

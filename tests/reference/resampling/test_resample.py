@@ -25,7 +25,7 @@ SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=3)
 SCALES = st.sampled_from([0.25, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 
 
-def resampled(
+def resample(
     operator: str, tensor: Array, sizes: list[int], mode: str, *, part: str = "", **more: Any
 ) -> Any:
     """Return the result for a tensor or, given a `part` such as `interval`, what is permitted."""
@@ -50,7 +50,7 @@ def centers(rank: int) -> dict[str, Any]:
 @given(SIZES, MODES, st.sampled_from([np.float32, np.float16, np.int8]), st.integers(0, 99))
 def test_a_scale_of_1_keeps_the_tensor(sizes: list[int], mode: str, dtype: Any, seed: int) -> None:
     tensor = random(sizes, seed, dtype)
-    actual = resampled("RESAMPLE", tensor, sizes, mode, Scales=[1.0] * len(sizes))
+    actual = resample("RESAMPLE", tensor, sizes, mode, Scales=[1.0] * len(sizes))
     np.testing.assert_array_equal(actual, tensor)
 
 
@@ -59,8 +59,8 @@ def test_resample_equals_resample1_with_offsets_of_centers(
     sizes: list[int], mode: str, scale: float, seed: int
 ) -> None:
     tensor, rank = random(sizes, seed), len(sizes)
-    outcome = resampled("RESAMPLE", tensor, sizes, mode, Scales=[scale] * rank)
-    same = resampled("RESAMPLE1", tensor, sizes, mode, Scales=[scale] * rank, **centers(rank))
+    outcome = resample("RESAMPLE", tensor, sizes, mode, Scales=[scale] * rank)
+    same = resample("RESAMPLE1", tensor, sizes, mode, Scales=[scale] * rank, **centers(rank))
     np.testing.assert_array_equal(outcome, same)
 
 
@@ -75,7 +75,7 @@ def test_interpolated_values_lie_between_their_neighbours(
         **centers(rank),
     }
     wanted = [max(1, int(size * scale)) for size in sizes]
-    actual = resampled("RESAMPLE3", tensor, wanted, "LINEAR", Scales=[scale] * rank, **more)
+    actual = resample("RESAMPLE3", tensor, wanted, "LINEAR", Scales=[scale] * rank, **more)
     assert tensor.min() <= actual.min() <= actual.max() <= tensor.max()
 
 
@@ -83,7 +83,7 @@ def test_interpolated_values_lie_between_their_neighbours(
 def test_antialiasing_averages_where_all_sizes_are_powers_of_two(size: int) -> None:
     tensor = random([size], 1)
     more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Antialiased": True, **centers(1)}
-    actual = resampled("RESAMPLE3", tensor, [2], "LINEAR", Scales=[2 / size], **more)
+    actual = resample("RESAMPLE3", tensor, [2], "LINEAR", Scales=[2 / size], **more)
     np.testing.assert_array_equal(actual, tensor.reshape(2, -1).mean(1))
 
 
@@ -95,20 +95,22 @@ def test_gradients_are_the_adjoints_with_exchanged_offsets(
     wanted = [max(1, int(size * scale)) for size in sizes]
     tensor, gradient = random(sizes, seed, np.float64), random(wanted, seed + 1, np.float64)
     more: dict[str, Any] = {"RoundingDirection": direction, "Scales": [scale] * rank}
-    there = resampled("RESAMPLE2", tensor, wanted, mode, **more, **centers(rank))
+    there = resample("RESAMPLE2", tensor, wanted, mode, **more, **centers(rank))
     offsets: dict[str, Any] = {
         "InputPixelOffsets": [-0.5] * rank,
         "OutputPixelOffsets": [0.5] * rank,
     }
-    back = resampled("RESAMPLE_GRAD1", gradient, sizes, mode, **more, **offsets)
+    back = resample("RESAMPLE_GRAD1", gradient, sizes, mode, **more, **offsets)
     assert np.vdot(there, gradient) == pytest.approx(np.vdot(tensor, back), abs=1e-6)
 
 
-def judged(operator: str, tensor: Array, actual: Array, mode: str, **more: Any) -> Array:
+def permitted_elements(
+    operator: str, tensor: Array, actual: Array, mode: str, **more: Any
+) -> Array:
     """Return which elements of an output are right."""
     sizes = list(actual.shape)
-    right = resampled(operator, tensor, sizes, mode, **more)
-    candidates = resampled(operator, tensor, sizes, mode, part="candidates", **more)
+    right = resample(operator, tensor, sizes, mode, **more)
+    candidates = resample(operator, tensor, sizes, mode, part="candidates", **more)
     return is_permitted(actual, right, *candidates)
 
 
@@ -122,7 +124,7 @@ def test_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> None:
     at = (np.arange(6) + 0.5) / scale - 0.5
     for rounding in (np.ceil(at - 0.5), np.floor(at + 0.5)):
         driver = tensor[np.clip(rounding, 0, 3).astype(int)]
-        right = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[scale])
+        right = permitted_elements("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[scale])
         # With 1.5 the coordinates of elements 1 and 4 are halves, but FLOAT32 rounds 1 / 1.5.
         assert right.all()
 
@@ -130,17 +132,21 @@ def test_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> None:
 def test_a_value_between_the_two_elements_of_a_tie_is_wrong() -> None:
     tensor = np.array([1, 2, 4, 8], np.float32)
     driver = interpolated(tensor, (np.arange(6) + 0.5) / 1.5 - 0.5)
-    nearest = resampled("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
+    nearest = resample("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
     driver = np.where(np.isin(np.arange(6), [1, 4]), driver, nearest)
-    right = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
+    right = permitted_elements("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
     assert right.tolist() == [True, False, True, True, False, True]
 
 
 def test_if_no_coordinate_is_near_a_boundary_only_one_element_is_right() -> None:
     tensor = np.array([1, 2, 4, 8], np.float32)
     more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [0.75], **centers(1)}
-    floor = judged("RESAMPLE2", tensor, np.array([1, 2, 4], np.float32), "NEAREST_NEIGHBOR", **more)
-    ceil = judged("RESAMPLE2", tensor, np.array([2, 4, 8], np.float32), "NEAREST_NEIGHBOR", **more)
+    floor = permitted_elements(
+        "RESAMPLE2", tensor, np.array([1, 2, 4], np.float32), "NEAREST_NEIGHBOR", **more
+    )
+    ceil = permitted_elements(
+        "RESAMPLE2", tensor, np.array([2, 4, 8], np.float32), "NEAREST_NEIGHBOR", **more
+    )
     assert floor.all()
     assert not ceil.any()
 
@@ -148,9 +154,9 @@ def test_if_no_coordinate_is_near_a_boundary_only_one_element_is_right() -> None
 def test_a_choice_of_elements_may_be_between_a_number_and_nan() -> None:
     tensor = np.array([np.nan, 2, 4, 8], np.float32)
     for value, right in ((np.nan, True), (2.0, True), (1.0, False), (np.inf, False)):
-        driver = resampled("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
+        driver = resample("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
         driver[1] = value
-        actual = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
+        actual = permitted_elements("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
         assert actual.tolist() == [True, right, True, True, True, True]
 
 
@@ -158,10 +164,10 @@ def test_a_choice_of_elements_may_be_between_a_number_and_nan() -> None:
 def test_small_integers_at_weights_of_powers_of_two_are_exact(scale: float, exact: bool) -> None:
     tensor = random([2, 5], 1)
     sizes = [2, int(5 * scale)]
-    right = resampled("RESAMPLE", tensor, sizes, "LINEAR", Scales=[1.0, scale])
+    right = resample("RESAMPLE", tensor, sizes, "LINEAR", Scales=[1.0, scale])
     driver = np.nextafter(right, np.float32(np.inf))
-    permitted = judged("RESAMPLE", tensor, driver, "LINEAR", Scales=[1.0, scale])
-    between = right != resampled("RESAMPLE", tensor, sizes, "NEAREST_NEIGHBOR", Scales=[1.0, scale])
+    permitted = permitted_elements("RESAMPLE", tensor, driver, "LINEAR", Scales=[1.0, scale])
+    between = right != resample("RESAMPLE", tensor, sizes, "NEAREST_NEIGHBOR", Scales=[1.0, scale])
     assert permitted[between].any() != exact
     assert not exact or not permitted.any()
 
@@ -169,9 +175,9 @@ def test_small_integers_at_weights_of_powers_of_two_are_exact(scale: float, exac
 def test_an_element_at_a_weight_of_0_is_exact_whatever_its_neighbours() -> None:
     tensor = np.random.default_rng(1).uniform(-1, 1, 4).astype(np.float32)
     offsets: dict[str, Any] = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
-    right = resampled("RESAMPLE1", tensor, [8], "LINEAR", Scales=[2.0], **offsets)
+    right = resample("RESAMPLE1", tensor, [8], "LINEAR", Scales=[2.0], **offsets)
     driver = np.nextafter(right, np.float32(np.inf))
-    permitted = judged("RESAMPLE1", tensor, driver, "LINEAR", Scales=[2.0], **offsets)
+    permitted = permitted_elements("RESAMPLE1", tensor, driver, "LINEAR", Scales=[2.0], **offsets)
     assert not permitted[::2].any()
     assert permitted[1:-1:2].all()
 
@@ -187,8 +193,8 @@ def test_values_are_among_their_candidates(
         **centers(rank),
     }
     for operator in ("RESAMPLE2", "RESAMPLE_GRAD1"):
-        actual = resampled(operator, tensor, sizes, mode, **more)
-        candidates = resampled(operator, tensor, sizes, mode, part="candidates", **more)
+        actual = resample(operator, tensor, sizes, mode, **more)
+        candidates = resample(operator, tensor, sizes, mode, part="candidates", **more)
         within = [(low <= actual) & (actual <= high) for low, high in candidates]
         assert np.logical_or.reduce(within).all()
 
@@ -207,14 +213,14 @@ def test_coordinates_of_float32_in_any_order_are_right(
         tensor[first] * (1 - weight) + tensor[second] * weight,
         tensor[first] + weight * (tensor[second] - tensor[first]),
     ):
-        assert judged("RESAMPLE", tensor, driver, "LINEAR", Scales=[scale]).all()
+        assert permitted_elements("RESAMPLE", tensor, driver, "LINEAR", Scales=[scale]).all()
 
 
 def test_elements_are_extrapolated_only_for_input_offsets_beyond_0_and_1() -> None:
     tensor = np.array([1, 2, 3, 7], np.float32)
     for offset, extrapolated in ((0.5, False), (0.0, False), (1.0, False), (-0.5, True)):
         offsets = {"InputPixelOffsets": [offset], "OutputPixelOffsets": [0.5]}
-        candidates = resampled(
+        candidates = resample(
             "RESAMPLE1", tensor, [8], "LINEAR", part="candidates", Scales=[2.0], **offsets
         )
         assert (len(candidates) > 1) == extrapolated
@@ -232,9 +238,9 @@ def test_a_value_between_those_of_two_extrapolated_lines_is_wrong() -> None:
         ([3.0, 10.0], False),
     ):
         driver = np.array([values[0], values[1], 80, 128], np.float32)
-        expected = resampled("RESAMPLE1", tensor, [4], "LINEAR", Scales=[1.0], **offsets)
+        expected = resample("RESAMPLE1", tensor, [4], "LINEAR", Scales=[1.0], **offsets)
         assert expected.tolist() == [3, 18, 80, 128]
-        actual = judged("RESAMPLE1", tensor, driver, "LINEAR", Scales=[1.0], **offsets)
+        actual = permitted_elements("RESAMPLE1", tensor, driver, "LINEAR", Scales=[1.0], **offsets)
         assert actual.all() == right
 
 
@@ -250,7 +256,9 @@ def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
         ([11.0, 1100.0], [False, False]),
     ):
         driver = np.array(values, np.float32)
-        actual = judged("RESAMPLE_GRAD1", gradient, driver, "NEAREST_NEIGHBOR", **more, **offsets)
+        actual = permitted_elements(
+            "RESAMPLE_GRAD1", gradient, driver, "NEAREST_NEIGHBOR", **more, **offsets
+        )
         assert actual.tolist() == right
 
 
@@ -260,8 +268,8 @@ def test_linear_gradients_off_by_more_than_their_coordinates_permit_are_refused(
     more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Scales": [2.4, 3.0]}
     offsets = {"InputPixelOffsets": [-0.5, -0.5], "OutputPixelOffsets": [0.5, 0.5]}
     fields: dict[str, Any] = {**more, **offsets}
-    right = resampled("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", **fields)
-    low, high = resampled("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", part="interval", **fields)
+    right = resample("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", **fields)
+    low, high = resample("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", part="interval", **fields)
     assert ((low <= right) & (right <= high)).all()
     step = float(np.finfo(dtype).eps)
     assert (np.subtract(high, low, dtype=np.float64) < 6e-4 + 3 * step * np.abs(right)).all()
@@ -283,13 +291,13 @@ def test_linear_gradients_of_float32_in_any_order_are_right(seed: int, scale: fl
         driver[min(first + 1, 4)] += gradient[index] * weight
     more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Scales": [scale]}
     offsets = {"InputPixelOffsets": [-0.5], "OutputPixelOffsets": [0.5]}
-    assert judged("RESAMPLE_GRAD1", gradient, driver, "LINEAR", **more, **offsets).all()
+    assert permitted_elements("RESAMPLE_GRAD1", gradient, driver, "LINEAR", **more, **offsets).all()
 
 
 def test_gradients_are_open_only_around_infinities_and_nan() -> None:
     gradient = np.array([1, 2, 3, 4, 5, 6, 7, np.nan], np.float32)
     offsets = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
-    low, high = resampled(
+    low, high = resample(
         "RESAMPLE_GRAD", gradient, [8], "LINEAR", part="interval", Scales=[1.0], **offsets
     )
     assert (low[:5] == high[:5]).all()

@@ -18,7 +18,7 @@ from tests.permitted.intervals import is_permitted
 from tests.reference.functions import function_of
 
 
-def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
+def pool(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
     """Return the result for a row or, given a `part` such as `interval`, what is permitted."""
     positions = len(values) - window + 1
     return function_of(operator, part)(
@@ -34,18 +34,18 @@ def pooled(operator: str, values: list[float], window: int, part: str = "", **mo
 
 @pytest.mark.parametrize("include", [True, False])
 def test_the_mean_of_an_empty_window_is_nan(include: bool) -> None:
-    actual = pooled("AVERAGE_POOLING", [1, 2], 0, IncludePadding=include)
+    actual = pool("AVERAGE_POOLING", [1, 2], 0, IncludePadding=include)
     assert np.isnan(actual).all()
     assert actual.shape == (1, 1, 1, 3)
 
 
 def test_the_norm_of_an_empty_window_is_zero() -> None:
-    assert pooled("LP_POOLING", [1, 2], 0, P=2).ravel().tolist() == [0, 0, 0]
+    assert pool("LP_POOLING", [1, 2], 0, P=2).ravel().tolist() == [0, 0, 0]
 
 
 def test_with_a_p_of_0_several_elements_give_infinity() -> None:
-    assert pooled("LP_POOLING", [3, -2, 7], 2, P=0).ravel().tolist() == [math.inf, math.inf]
-    ((low, high),) = pooled("LP_POOLING", [3, -2, 7], 2, "candidates", P=0)
+    assert pool("LP_POOLING", [3, -2, 7], 2, P=0).ravel().tolist() == [math.inf, math.inf]
+    ((low, high),) = pool("LP_POOLING", [3, -2, 7], 2, "candidates", P=0)
     assert low.ravel().tolist() == high.ravel().tolist() == [math.inf, math.inf]
 
 
@@ -53,13 +53,13 @@ def test_with_a_p_of_0_several_elements_give_infinity() -> None:
 def test_with_a_p_of_0_any_result_is_right_if_0_or_infinity_or_one_element_is_seen(
     values: list[float], window: int
 ) -> None:
-    ((low, high),) = pooled("LP_POOLING", values, window, "candidates", P=0)
+    ((low, high),) = pool("LP_POOLING", values, window, "candidates", P=0)
     assert (low.ravel() == -math.inf).all()
     assert (high.ravel() == math.inf).all()
 
 
 def test_if_the_sum_of_powers_overflows_the_norm_and_infinity_are_right() -> None:
     values, expected = [3e20, 4e20], np.full((1, 1, 1, 1), 5e20, np.float32)
-    intervals = pooled("LP_POOLING", values, 2, "candidates", P=2)
+    intervals = pool("LP_POOLING", values, 2, "candidates", P=2)
     for actual, right in ((5e20, True), (math.inf, True), (6e20, False), (3e38, False)):
         assert is_permitted(np.full_like(expected, actual), expected, *intervals) == right

@@ -43,7 +43,7 @@ class Window:
         }
         return {**result, "Dilations": self.dilations} if dilated else result
 
-    def seen(self, position: tuple[int, ...]) -> list[tuple[int, ...]]:
+    def seen_coordinates(self, position: tuple[int, ...]) -> list[tuple[int, ...]]:
         """Return the coordinates that the window sees, in order, without padding."""
         seen = (
             tuple(
@@ -93,7 +93,7 @@ def test_max_pooling_finds_the_first_greatest_number_of_each_window(
         **window.attributes(),
     )
     for position in np.ndindex(2, 3, *window.positions):
-        seen = [(*position[:2], *at) for at in window.seen(position[2:])]
+        seen = [(*position[:2], *at) for at in window.seen_coordinates(position[2:])]
         best = max(seen, key=lambda at: values[at], default=None)
         expected = (LOWEST, 0) if best is None else (values[best], indices[best])
         assert (actual[position], chosen[position]) == expected
@@ -111,7 +111,7 @@ def test_average_pooling_counts_padding_only_if_padding_is_included(
         **window.attributes(),
     )
     for position in np.ndindex(2, 3, *window.positions):
-        seen = [float(values[(*position[:2], *at)]) for at in window.seen(position[2:])]
+        seen = [float(values[(*position[:2], *at)]) for at in window.seen_coordinates(position[2:])]
         count = int(np.prod(window.window)) if included else len(seen)
         expected = sum(seen) / count if count else np.nan
         np.testing.assert_allclose(actual[position], expected, rtol=1e-15)
@@ -130,7 +130,8 @@ def test_lp_pooling_takes_the_root_of_the_sum_of_powers(
     )
     for position in np.ndindex(2, 3, *window.positions):
         total = sum(
-            abs(values[(*position[:2], *at)]) ** exponent for at in window.seen(position[2:])
+            abs(values[(*position[:2], *at)]) ** exponent
+            for at in window.seen_coordinates(position[2:])
         )
         np.testing.assert_allclose(actual[position] ** exponent, total, rtol=1e-12)
 
@@ -152,7 +153,7 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
         OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
         **window.attributes(),
     )
-    visible = np.array([bool(window.seen(at)) for at in np.ndindex(*window.positions)])
+    visible = np.array([bool(window.seen_coordinates(at)) for at in np.ndindex(*window.positions)])
     kept = np.where(visible.reshape(window.positions), gradients * maxima, 0)
     np.testing.assert_allclose((spread * values).sum(), kept.sum(), atol=1e-6)
     for included in (False, True):
@@ -166,7 +167,9 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
             # Padding for every window, since elements after the padding have no share.
             **single | {"EndPadding": (99, 99)},
         )
-        visible = np.array([bool(plain.seen(at)) for at in np.ndindex(*window.positions)])
+        visible = np.array(
+            [bool(plain.seen_coordinates(at)) for at in np.ndindex(*window.positions)]
+        )
         kept = np.where(visible.reshape(window.positions), gradients * means, 0)
         np.testing.assert_allclose((shares * values).sum(), kept.sum(), atol=1e-6)
 
