@@ -235,11 +235,11 @@ def test_an_undocumented_data_type_that_works_breaks_nothing() -> None:
 
 @pytest.mark.parametrize("data_type", ["INT16", "INT8", "UINT16", "UINT8"])
 @pytest.mark.parametrize(
-    ("function", "taken"),
+    ("function", "permitted"),
     [("L1", False), ("SUM", False), ("MULTIPLY", False), ("SUM_SQUARE", False), ("MAX", True)],
 )
 def test_reduce_permits_small_integers_only_for_functions_whose_table_lists_them(
-    function: str, taken: bool, data_type: str
+    function: str, permitted: bool, data_type: str
 ) -> None:
     desc = {
         "Function": function,
@@ -248,7 +248,7 @@ def test_reduce_permits_small_integers_only_for_functions_whose_table_lists_them
         "AxisCount": 1,
         "Axes": (1,),
     }
-    assert violations(operator("REDUCE"), desc) == (() if taken else ("supported-data-type",))
+    assert violations(operator("REDUCE"), desc) == (() if permitted else ("supported-data-type",))
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)

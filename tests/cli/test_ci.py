@@ -87,8 +87,8 @@ def test_outside_of_github_actions_there_are_no_annotations(tmp_path: Path) -> N
 def test_a_large_run_without_a_terminal_shows_each_quarter(tmp_path: Path) -> None:
     matrix = TILE.replace("    desc:", "    matrix: {N: '=range(1000)'}\n    desc:")
     done = dmlconf_here(tmp_path, "run", write(tmp_path, matrix), "-j", "1")
-    signs = [line for line in done.stderr.splitlines() if " of 1,000 cases" in line]
-    assert [line.split()[0] for line in signs] == ["250", "500", "750", "1,000"]
+    progress_lines = [line for line in done.stderr.splitlines() if " of 1,000 cases" in line]
+    assert [line.split()[0] for line in progress_lines] == ["250", "500", "750", "1,000"]
     quiet = dmlconf_here(tmp_path, "run", "tile.yaml", "-q", "-j", "1")
     assert "cases" not in quiet.stderr
 

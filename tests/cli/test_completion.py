@@ -17,7 +17,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 @pytest.mark.parametrize(
-    ("complete", "begun", "completed"),
+    ("complete", "beginning", "completions"),
     [
         (completion.complete_operator, "til", ["TILE"]),
         (completion.complete_level, "3", ["3_0", "3_1"]),
@@ -47,7 +47,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
     ],
 )
 def test_the_beginning_of_a_value_is_completed_with_all_that_fit(
-    complete: Complete, begun: str, completed: list[str]
+    complete: Complete, beginning: str, completions: list[str]
 ) -> None:
     parameter: Any = click.Option(["--any"])
-    assert complete(click.Context(click.Command("run")), parameter, begun) == completed
+    assert complete(click.Context(click.Command("run")), parameter, beginning) == completions

@@ -65,13 +65,15 @@ def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "has_hint"),
     [("LSTMCell", True), ("lstm", False), ("DML_LSTM_OPERATOR_DESC", False)],
 )
-def test_a_name_of_another_standard_is_translated(tmp_path: Path, name: str, told: bool) -> None:
+def test_a_name_of_another_standard_is_translated(
+    tmp_path: Path, name: str, has_hint: bool
+) -> None:
     done = dmlconf_here(tmp_path, "list", "-o", name, "--quick")
     assert done.returncode == 0
-    assert ("LSTM" in done.stdout.upper(), f"{name}: LSTM" in done.stderr) == (True, told)
+    assert ("LSTM" in done.stdout.upper(), f"{name}: LSTM" in done.stderr) == (True, has_hint)
 
 
 def test_a_scoreboard_names_logs_without_folders(tmp_path: Path) -> None:

@@ -35,15 +35,15 @@ def test_only_numpy_leaves_cases_of_models_out_by_default(tmp_path: Path, backen
     suite(tmp_path)
     reports = ["--report", "markdown:run.md", "--report", "html:run.html"]
     process = dmlconf_here(tmp_path, "run", "negate", "-b", backend, *reports)
-    taken = backend != "numpy"
-    assert ("of 2 cases" in process.stdout) is taken
+    included = backend != "numpy"
+    assert ("of 2 cases" in process.stdout) is included
     assert LEFT_OUT not in process.stdout + process.stderr
     verbose = dmlconf_here(tmp_path, "run", "negate", "-b", backend, "-v").stdout
     pages = [(tmp_path / name).read_text("utf-8") for name in ("run.md", "run.html")]
     for text in (verbose, *pages):
         plain = " ".join(text.replace("\\", "").replace("&#96;", "`").split())
-        assert (LEFT_OUT in plain) is not taken
-        assert ("select them with --tag model" in plain) is not taken
+        assert (LEFT_OUT in plain) is not included
+        assert ("select them with --tag model" in plain) is not included
 
 
 def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:

@@ -173,11 +173,11 @@ def test_cases_that_are_not_selected_keep_their_entries(suite: Path) -> None:
 
 def test_recording_one_file_keeps_the_entries_of_others(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
-    elsewhere = suite.parent / "mine.yaml"
-    elsewhere.write_text(TILE, encoding="utf-8")
+    other_file = suite.parent / "mine.yaml"
+    other_file.write_text(TILE, encoding="utf-8")
     record(suite, "suite/tile")
     record(suite, "suite/tile/y.yaml")
-    record(suite, elsewhere)
+    record(suite, other_file)
     names = [f"tile/{stem}/{name}" for stem in ("mine", "x", "y") for name in "ab"]
     assert cases(suite, "tile") == names
 

@@ -260,9 +260,9 @@ def _unfolded(whole: str, columns: str) -> Callable[[], Iterator[_Sized]]:
                 blocks = 1
                 for size, part in zip(inner, window, strict=True):
                     blocks *= max(1, size - part + 1)
-                product_ = 2 if 2 in window else 1
+                factor = 2 if 2 in window else 1
                 yield (
-                    {whole: full, columns: (batches, channels * product_, blocks)},
+                    {whole: full, columns: (batches, channels * factor, blocks)},
                     {
                         "DimensionCount": count,
                         "WindowSizes": window,

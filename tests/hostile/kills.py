@@ -81,7 +81,7 @@ def kill(seed: int, folder: Path) -> Kill:
         folder: the folder of the run, which this function makes.
     """
     random = Random(seed)
-    who, number = VICTIMS[list(VICTIMS)[seed % len(VICTIMS)]]
+    victim_kind, number = VICTIMS[list(VICTIMS)[seed % len(VICTIMS)]]
     early = random.random() < 0.2
     moment = random.uniform(0, _START_SECONDS if early else _RUN_SECONDS)
     temporary = folder / "temporary"
@@ -108,12 +108,12 @@ def kill(seed: int, folder: Path) -> Kill:
     while not early and not whole_lines(log) and process.poll() is None:
         time.sleep(0.01)
     time.sleep(moment)
-    victims = _workers(process.pid) if who == "worker" else [process.pid]
+    victims = _workers(process.pid) if victim_kind == "worker" else [process.pid]
     victim = random.choice(victims) if victims else None
     before = whole_lines(log)
     handed_over = set(notes.read_text("utf-8").split()) if notes.exists() else set()
     if victim is not None and process.poll() is None:
-        if who == "group":
+        if victim_kind == "group":
             os.killpg(victim, number)
         else:
             os.kill(victim, number)
@@ -124,16 +124,16 @@ def kill(seed: int, folder: Path) -> Kill:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        return Kill(f"{who} hang", (f"after {moment:.3f} s: the run hangs",))
+        return Kill(f"{victim_kind} hang", (f"after {moment:.3f} s: the run hangs",))
     problems = list(_problems(folder, process.pid, code, before))
-    if who == "worker" or victim is None:
+    if victim_kind == "worker" or victim is None:
         problems += _problems_of_a_whole_run(folder, code, killed=victim is not None)
     elif number != signal.SIGKILL:
         problems += _problems_of_an_interrupted_run(folder, code)
     lost = handed_over - _judged(log) if whole_lines(log) else set()
     if len(lost) > (_MOST_LOST if code == -signal.SIGKILL else 0):
         problems.append(f"{len(lost)} outcomes have no verdict: {sorted(lost)[:3]}")
-    name = f"{who} by {number.name}" if victim is not None else "nobody"
+    name = f"{victim_kind} by {number.name}" if victim is not None else "nobody"
     since = "the start" if early else "the log's"
     heading = f"seed {seed}, {name} at {since} + {moment:.3f} s, exit {code}"
     when = "" if before else " before its log"

@@ -214,15 +214,15 @@ def test_a_fault_under_a_circumstance_fails_though_the_values_are_right(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("stated", "taken"),
+    ("stated", "accepted"),
     [
         ({"OutputTensor": "BTensor"}, {"OutputTensor": "BTensor"}),
         ({"OutputTensor": "CTensor", "AnotherTensor": "ATensor"}, {}),
         (None, None),
     ],
 )
-def test_shared_buffers_that_a_backend_states_must_be_of_tensors_of_the_case(
-    stated: dict[str, str] | None, taken: dict[str, str] | None, tmp_path: Path
+def test_buffers_that_a_backend_calls_shared_count_only_for_tensors_of_the_case(
+    stated: dict[str, str] | None, accepted: dict[str, str] | None, tmp_path: Path
 ) -> None:
     class Sharing(Right):
         def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
@@ -234,10 +234,12 @@ def test_shared_buffers_that_a_backend_states_must_be_of_tensors_of_the_case(
     assert isinstance(result, Exercises)
     under = result.under[Circumstance.ALIASED]
     assert isinstance(under, Exercised)
-    assert [each.in_place for each in under.dispatches] == [taken]
+    assert [each.in_place for each in under.dispatches] == [accepted]
 
 
-def test_a_backend_that_raises_under_a_circumstance_is_broken_there(tmp_path: Path) -> None:
+def test_a_backend_that_raises_under_a_circumstance_breaks_that_circumstance(
+    tmp_path: Path,
+) -> None:
     verdict = run(tmp_path, RaisesWhenOwned())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
     assert verdict.judgement.circumstances["offset"] == "passed"

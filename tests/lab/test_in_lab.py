@@ -81,8 +81,8 @@ def test_runs_do_not_disturb_each_other(tmp_path: Path) -> None:
         )
         for _ in range(3)
     ]
-    said = [run.communicate()[0].strip() for run in runs]
-    assert said == [f"dmlconf, version {__version__}"] * 3
+    printed = [run.communicate()[0].strip() for run in runs]
+    assert printed == [f"dmlconf, version {__version__}"] * 3
 
 
 STUBBORN: Final = """
@@ -236,6 +236,6 @@ def test_a_process_that_is_importing_ignores_an_interrupt(tmp_path: Path) -> Non
         assert run.stdout is not None
         assert run.stdout.readline() == "importing\n"
         run.send_signal(signal.SIGINT)
-        said, errors = run.communicate()
-    assert (run.returncode, said) == (0, "interrupted\nsurvived\n"), errors
+        printed, errors = run.communicate()
+    assert (run.returncode, printed) == (0, "interrupted\nsurvived\n"), errors
     assert "KeyboardInterrupt" not in errors

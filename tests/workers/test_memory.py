@@ -149,14 +149,14 @@ def test_a_case_that_may_take_much_runs_in_another_process(tmp_path: Path) -> No
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
     done = dmlconf(tmp_path, "run", "relu.yaml", "--log", "run.jsonl", **{VARIABLE: "200"})
     assert "1 unchecked" in done.stdout
-    nowhere = {"TMPDIR": "/proc", VARIABLE: "200"}
+    without_folder = {"TMPDIR": "/proc", VARIABLE: "200"}
     probe = "import tempfile; tempfile.tempdir = '/proc/none'; from dmlconf.cli import main; main()"
     code = [sys.executable, "-c", probe, "run", "relu.yaml"]
-    env = environment(tmp_path, **nowhere)
+    env = environment(tmp_path, **without_folder)
     apart = subprocess.run(code, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert apart.returncode == 4
     assert "numpy needs a temporary folder for its processes" in apart.stderr
-    here = environment(tmp_path, **nowhere | {VARIABLE: "4000"})
+    here = environment(tmp_path, **without_folder | {VARIABLE: "4000"})
     together = subprocess.run(
         code, cwd=tmp_path, env=here, capture_output=True, text=True, check=False
     )

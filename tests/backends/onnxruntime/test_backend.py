@@ -97,9 +97,11 @@ def test_only_known_limits_of_operators_in_the_model_count_as_declined(
 
 
 def test_the_reason_quotes_the_line_of_the_message_that_names_the_limit() -> None:
-    said = "OpenVINOExecutionProvider says that it does not support it: Axis > 1 isn't supported"
+    refusal_message = (
+        "OpenVINOExecutionProvider says that it does not support it: Axis > 1 isn't supported"
+    )
     text = "FAIL : dequantize_linear.cpp:237:\nAxis > 1 isn't supported\n\n"
-    assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == said
+    assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == refusal_message
 
 
 def test_optimization_both_runs_each_case_at_both_levels(tmp_path: Path) -> None:

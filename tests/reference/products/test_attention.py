@@ -56,28 +56,28 @@ def inputs(seed: int, *, keys: int = 5, heads: int = 2) -> dict[str, Any]:
 def test_each_output_is_the_mean_of_values_weighted_by_shares_of_keys(
     seed: int, heads: int, keys: int
 ) -> None:
-    given_ = inputs(seed, keys=keys, heads=heads)
-    [actual] = attend((2, 3, heads * 3), heads, **given_)
+    tensors = inputs(seed, keys=keys, heads=heads)
+    [actual] = attend((2, 3, heads * 3), heads, **tensors)
     for head in range(heads):
-        query = given_["QueryTensor"][0, 1, head * 4 :][:4].astype(np.float64)
-        key = given_["KeyTensor"][0, :, head * 4 :][:, :4]
+        query = tensors["QueryTensor"][0, 1, head * 4 :][:4].astype(np.float64)
+        key = tensors["KeyTensor"][0, :, head * 4 :][:, :4]
         powers = np.exp(0.5 * key @ query)
-        value = powers / powers.sum() @ given_["ValueTensor"][0, :, head * 3 :][:, :3]
+        value = powers / powers.sum() @ tensors["ValueTensor"][0, :, head * 3 :][:, :3]
         np.testing.assert_allclose(actual[0, 1, head * 3 :][:3], value, atol=1e-5)
 
 
 @given(SEEDS, st.lists(st.integers(0, 5), min_size=2, max_size=2))
 def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
-    given_ = inputs(seed)
+    tensors = inputs(seed)
     mask = np.array([lengths], np.int32)
-    [actual] = attend((2, 3, 6), 2, **given_, MaskTensor=mask, MaskType="KEY_SEQUENCE_LENGTH")
+    [actual] = attend((2, 3, 6), 2, **tensors, MaskTensor=mask, MaskType="KEY_SEQUENCE_LENGTH")
     whole = np.arange(5) < np.array(lengths).reshape(2, 1, 1, 1)
     boolean = np.broadcast_to(whole, (2, 2, 3, 5)).astype(np.int32)
-    [same] = attend((2, 3, 6), 2, **given_, MaskTensor=boolean, MaskType="BOOLEAN")
+    [same] = attend((2, 3, 6), 2, **tensors, MaskTensor=boolean, MaskType="BOOLEAN")
     np.testing.assert_allclose(actual, same, atol=1e-6)
     for batch, length in enumerate(lengths):
         if length:
-            fewer = {name: array[batch : batch + 1] for name, array in given_.items()}
+            fewer = {name: array[batch : batch + 1] for name, array in tensors.items()}
             fewer["KeyTensor"] = fewer["KeyTensor"][:, :length]
             fewer["ValueTensor"] = fewer["ValueTensor"][:, :length]
             [short] = attend((1, 3, 6), 2, **fewer)
@@ -86,14 +86,14 @@ def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
 
 @given(SEEDS)
 def test_ranges_of_a_mask_number_queries_and_keys_across_batches(seed: int) -> None:
-    given_ = inputs(seed)
+    tensors = inputs(seed)
     ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
     kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
-    [actual] = attend((2, 3, 6), 2, **given_, MaskTensor=ranges, MaskType=kind)
+    [actual] = attend((2, 3, 6), 2, **tensors, MaskTensor=ranges, MaskType=kind)
     seen = np.zeros((2, 2, 3, 5), np.int32)
     seen[0, :, :, 1:3] = 1
     seen[1, :, 1, 1:4] = 1
-    [same] = attend((2, 3, 6), 2, **given_, MaskTensor=seen, MaskType="BOOLEAN")
+    [same] = attend((2, 3, 6), 2, **tensors, MaskTensor=seen, MaskType="BOOLEAN")
     np.testing.assert_allclose(actual, same, atol=1e-6)
 
 
@@ -159,35 +159,35 @@ def test_heads_that_share_keys_equal_heads_with_repeated_keys(seed: int) -> None
 
 @given(SEEDS)
 def test_after_past_keys_no_query_sees_a_later_key(seed: int) -> None:
-    given_ = inputs(seed)
+    tensors = inputs(seed)
     present: dict[str, Any] = {
         "OutputPresentKeyTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 4)),
         "OutputPresentValueTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 3)),
     }
     lengths = np.zeros(2, np.int32)
-    actual, _, _ = attend((2, 3, 6), 2, **given_, **present, PastSequenceLengthsTensor=lengths)
+    actual, _, _ = attend((2, 3, 6), 2, **tensors, **present, PastSequenceLengthsTensor=lengths)
     causal = np.broadcast_to(np.tri(3, 5, dtype=np.int32), (2, 2, 3, 5))
-    [same] = attend((2, 3, 6), 2, **given_, MaskTensor=causal, MaskType="BOOLEAN")
+    [same] = attend((2, 3, 6), 2, **tensors, MaskTensor=causal, MaskType="BOOLEAN")
     np.testing.assert_allclose(actual, same, atol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "filtered"), [("BOOLEAN", 2.0), ("KEY_SEQUENCE_LENGTH", 0.0)])
 def test_masks_also_scale_the_bias_of_positions(kind: str, filtered: float) -> None:
-    given_ = inputs(1)
+    tensors = inputs(1)
     position = uniform(4, 2, 2, 3, 5)
     mask = np.ones((2, 2, 3, 5), np.int32) if kind == "BOOLEAN" else np.array([[3, 5]], np.int32)
     fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": kind, "MaskFilterValue": filtered}
-    [actual] = attend((2, 3, 6), 2, **given_, **fields, RelativePositionBiasTensor=position)
+    [actual] = attend((2, 3, 6), 2, **tensors, **fields, RelativePositionBiasTensor=position)
     kept = position * (0.5 if kind == "BOOLEAN" else np.arange(5) < mask.reshape(2, 1, 1, 1))
-    [same] = attend((2, 3, 6), 2, **given_, RelativePositionBiasTensor=kept)
+    [same] = attend((2, 3, 6), 2, **tensors, RelativePositionBiasTensor=kept)
     np.testing.assert_allclose(actual, same, atol=1e-6)
 
 
 @given(SEEDS)
 def test_error_scales_are_at_least_as_great_as_results(seed: int) -> None:
-    given_ = inputs(seed)
+    tensors = inputs(seed)
     mask = np.array([[3, 5]], np.int32)
-    fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": "KEY_SEQUENCE_LENGTH", **given_}
+    fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": "KEY_SEQUENCE_LENGTH", **tensors}
     [actual] = attend((2, 3, 6), 2, **fields)
     [scale_of_output] = attend((2, 3, 6), 2, "error_scale", **fields)
     error_scale = ErrorScale.of(scale_of_output).sums

@@ -99,8 +99,8 @@ def test_sums_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: 
     right = np.rint((a.astype(float) + 3) / 2)
     assert (lowest == highest).all() == exact
     assert ((lowest <= right) & (right <= highest)).all()
-    away = np.floor((a.astype(float) + 3) / 2 + 0.5)
-    assert ((lowest <= away) & (away <= highest)).all() != exact
+    rounded_away = np.floor((a.astype(float) + 3) / 2 + 0.5)
+    assert ((lowest <= rounded_away) & (rounded_away <= highest)).all() != exact
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
@@ -116,8 +116,8 @@ def test_products_are_exact_with_scales_that_are_powers_of_two(scale: float, exa
     product = a.astype(float) * 3 / 2
     assert (lowest == highest).all() == exact
     assert ((lowest <= np.rint(product)) & (np.rint(product) <= highest)).all()
-    away = np.copysign(np.floor(np.abs(product) + 0.5), product)
-    assert ((lowest <= away) & (away <= highest)).all() != exact
+    rounded_away = np.copysign(np.floor(np.abs(product) + 0.5), product)
+    assert ((lowest <= rounded_away) & (rounded_away <= highest)).all() != exact
 
 
 @pytest.mark.parametrize(("value", "others"), [(2**31 - 1, [63.96875]), (65504, [])])

@@ -205,9 +205,9 @@ def test_a_scale_whose_range_overflows_is_the_number_or_infinity() -> None:
     values = np.array([-largest, largest], np.float32)
     _, scales, _ = dynamic(values, "candidates")
     _, right, _ = dynamic(values)
-    for value, permitted_ in ((largest / 255 * 2, True), (np.inf, True), (1e37, False)):
+    for value, is_right in ((largest / 255 * 2, True), (np.inf, True), (1e37, False)):
         driver = np.array([value], np.float32)
-        assert is_permitted(driver, right, *scales).all() == permitted_
+        assert is_permitted(driver, right, *scales).all() == is_right
 
 
 NORMAL = np.array([0, 1, 1 / 2, 1 / 3, 1 / 64], np.float32) * np.float32(2.0**-120)
