@@ -17,7 +17,7 @@ from dmlconf.backends.protocol import Environment, Outputs, Rejection
 from dmlconf.reference.evaluation import evaluate
 from tests.backends.finding_checks import defect
 from tests.excuses.test_deviations import case
-from tests.excuses.test_findings import explained
+from tests.excuses.test_findings import reason_of_failure
 
 OPENVINO: Final = Environment(
     "onnxruntime", "1.24.1", details={"target": "onnx", "provider": "OpenVINOExecutionProvider"}
@@ -33,7 +33,7 @@ QUICK_GELU: Final = (
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
-    return explained(OPENVINO, name, outcome)
+    return reason_of_failure(OPENVINO, name, outcome)
 
 
 def test_a_product_replaced_by_the_transposed_one_is_explained() -> None:
