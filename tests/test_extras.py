@@ -1,6 +1,6 @@
 """The command that installs an extra names dmlconf's checkout or wheel, or asks for a checkout.
 
-The tested code is `dmlconf/extras.py`.
+The tested code is in `dmlconf/extras.py`.
 """
 
 from __future__ import annotations

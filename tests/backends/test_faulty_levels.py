@@ -1,7 +1,8 @@
 """The backend `faulty:level=LEVEL` acts like a device of that feature level.
 
-It refuses what later levels introduced, and no case that the level supports fails. The tested code
-is `dmlconf/backends/faulty/levels.py`.
+It refuses what later levels introduced, and no case that the level supports fails.
+
+The tested code is in `dmlconf/backends/faulty/levels.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Comparisons and scoreboards work in a real browser: links, filters, colours, narrow windows.
 
-The tested code is `dmlconf/reports/comparisons` and `dmlconf/reports/templates`.
+The tested code is in `dmlconf/reports/comparisons` and `dmlconf/reports/templates`.
 """
 
 from __future__ import annotations

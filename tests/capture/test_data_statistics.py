@@ -1,7 +1,8 @@
 """Generated data of captured cases resembles the captured data.
 
-It has the same range and share of zeros, and whole numbers where the captured data had them. The
-tested code is `dmlconf/capture/data_statistics.py`.
+It has the same range and share of zeros, and whole numbers where the captured data had them.
+
+The tested code is in `dmlconf/capture/data_statistics.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`decoded_graph` reads back a graph that an application gave to IDMLDevice1::CompileGraph.
 
-The tested code is `dmlconf/capture/graph_decoding.py`.
+The tested code is in `dmlconf/capture/graph_decoding.py`.
 """
 
 from __future__ import annotations

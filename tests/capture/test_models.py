@@ -1,7 +1,8 @@
 """A case that was captured from several models is written once, and names the models.
 
-`dmlconf coverage` says which parts of operators only captured cases use. The tested code is
-`dmlconf/capture/models.py` and `dmlconf/coverage/captured.py`.
+`dmlconf coverage` says which parts of operators only captured cases use.
+
+The tested code is in `dmlconf/capture/models.py` and `dmlconf/coverage/captured.py`.
 """
 
 from __future__ import annotations

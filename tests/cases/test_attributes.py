@@ -1,6 +1,6 @@
 """Attributes in case files are read and checked, also nested operators such as FusedActivation.
 
-The tested code is `dmlconf/cases/building/attributes.py`.
+The tested code is in `dmlconf/cases/building/attributes.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`--challenge NUMBER` makes most fills generate other data.
 
-Cases that are documented or state their outputs keep their data. The tested code is
-`dmlconf/tensors/fills.py`.
+Cases that are documented or state their outputs keep their data.
+
+The tested code is in `dmlconf/tensors/fills.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Graphs in case files become cases; all problems of wrong graphs are reported at once.
 
-The tested code is `dmlconf/cases/building/graph_build.py` and
+The tested code is in `dmlconf/cases/building/graph_build.py` and
 `dmlconf/cases/loading/graph_problems.py`.
 """
 

@@ -1,6 +1,6 @@
 """Cases are found by identifier, by pattern, and by name without a folder.
 
-The tested code is `dmlconf/cases/identifiers.py`.
+The tested code is in `dmlconf/cases/identifiers.py`.
 """
 
 from __future__ import annotations

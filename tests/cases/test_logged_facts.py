@@ -1,6 +1,6 @@
 """A run log is refused if a fact, such as a tensor's type and sizes, does not suit its field.
 
-The tested code is `dmlconf/cases/logged_facts.py`.
+The tested code is in `dmlconf/cases/logged_facts.py`.
 """
 
 from __future__ import annotations

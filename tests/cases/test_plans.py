@@ -1,6 +1,6 @@
 """The plan of a case says what is compiled for it: an operator, or a graph with numbered edges.
 
-The tested code is `dmlconf/cases/plans.py`.
+The tested code is in `dmlconf/cases/plans.py`.
 """
 
 from __future__ import annotations

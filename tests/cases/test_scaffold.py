@@ -1,6 +1,6 @@
 """`dmlconf new case OPERATOR` writes a case file that is valid without any change.
 
-The tested code is `dmlconf/cases/writing/scaffold.py`.
+The tested code is in `dmlconf/cases/writing/scaffold.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A case file below `cases/shared` gives cases to each of the operators that it names.
 
-The tested code is `dmlconf/cases/loading/shared.py`.
+The tested code is in `dmlconf/cases/loading/shared.py`.
 """
 
 from __future__ import annotations

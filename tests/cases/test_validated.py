@@ -1,6 +1,6 @@
 """The cache of checked case files gives the same plans as the files themselves.
 
-The tested code is `dmlconf/cases/loading/validated.py`.
+The tested code is in `dmlconf/cases/loading/validated.py`.
 """
 
 from __future__ import annotations

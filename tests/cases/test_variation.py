@@ -1,7 +1,8 @@
 """`varied` gives a case other inputs, so that it can run several times under circumstances.
 
-With such inputs, outputs that the case states are not judged. The tested code is
-`dmlconf/cases/variation.py`.
+With such inputs, outputs that the case states are not judged.
+
+The tested code is in `dmlconf/cases/variation.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`work_of` estimates how much a case computes.
 
-The tested code is `dmlconf/cases/work.py`.
+The tested code is in `dmlconf/cases/work.py`.
 """
 
 from __future__ import annotations

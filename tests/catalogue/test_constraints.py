@@ -1,6 +1,6 @@
 """A desc that breaks a constraint of the catalogue is recognised, and a valid one passes.
 
-The tested code is `dmlconf/catalogue/constraints.py`.
+The tested code is in `dmlconf/catalogue/constraints.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The catalogue finds operators by name and alias, and its digest changes with its files.
 
-The tested code is `dmlconf/catalogue/loader.py`.
+The tested code is in `dmlconf/catalogue/loader.py`.
 """
 
 from __future__ import annotations

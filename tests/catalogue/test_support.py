@@ -1,6 +1,6 @@
 """The tables of support say which feature level has the data types and ranks of a desc.
 
-The tested code is `dmlconf/catalogue/support.py`.
+The tested code is in `dmlconf/catalogue/support.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Envelopes and statements of certificates follow DSSE and in-toto.
 
 The libraries securesystemslib and in-toto read what dmlconf writes, and dmlconf reads what they
-write. The tested code is `dmlconf/certification/envelope.py`.
+write.
+
+The tested code is in `dmlconf/certification/envelope.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A certificate's report states the number of verdicts that rest on known faults.
 
-The tested code is `dmlconf/reports/verification.py`.
+The tested code is in `dmlconf/reports/verification.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A vendor certifies an execution provider of ONNX Runtime, as docs/certification.md says.
 
-The tested code is `dmlconf/certification`.
+The tested code is in `dmlconf/certification`.
 """
 
 from __future__ import annotations

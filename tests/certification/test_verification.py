@@ -1,6 +1,6 @@
 """`dmlconf verify` finds what is wrong with a certificate, and what its result depends on.
 
-The tested code is `dmlconf/certification/verification.py`.
+The tested code is in `dmlconf/certification/verification.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`dmlconf capture` makes case files from its journal, in which it wrote the captured calls.
 
-The tested code is `dmlconf/capture`.
+The tested code is in `dmlconf/capture`.
 """
 
 from __future__ import annotations

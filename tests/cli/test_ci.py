@@ -1,6 +1,6 @@
 """What CI relies on in `dmlconf run`: exit codes, output files, progress, GitHub annotations.
 
-The tested code is `dmlconf/cli/options/run_exit_code.py`, `dmlconf/cli/output/preflight.py` and
+The tested code is in `dmlconf/cli/options/run_exit_code.py`, `dmlconf/cli/output/preflight.py` and
 `dmlconf/cli/output/progress.py`.
 """
 

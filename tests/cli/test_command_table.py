@@ -1,6 +1,6 @@
 """The table of commands agrees with the modules of commands, and `dmlconf --help` lists it.
 
-The tested code is `dmlconf/cli/common/command_table.py`.
+The tested code is in `dmlconf/cli/common/command_table.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The shell completes operators, levels, formats and other values of options.
 
-The tested code is `dmlconf/cli/common/completion.py`.
+The tested code is in `dmlconf/cli/common/completion.py`.
 """
 
 from __future__ import annotations

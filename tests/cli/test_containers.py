@@ -1,6 +1,6 @@
 """dmlconf works without a home folder, and on full and read-only file systems, as in containers.
 
-The tested code is `dmlconf/cli/common/logs.py` and `dmlconf/workers/scratch.py`.
+The tested code is in `dmlconf/cli/common/logs.py` and `dmlconf/workers/scratch.py`.
 """
 
 from __future__ import annotations

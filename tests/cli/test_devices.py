@@ -1,6 +1,6 @@
 """`dmlconf devices` shows all adapters in any terminal and as JSON, or says what it lacks.
 
-The tested code is `dmlconf/cli/commands/running/devices.py`.
+The tested code is in `dmlconf/cli/commands/running/devices.py`.
 """
 
 from __future__ import annotations

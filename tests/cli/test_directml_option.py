@@ -1,6 +1,6 @@
 """`--directml FILE` ends with a message and exit code 2 or 4 if FILE cannot be used.
 
-The tested code is `dmlconf/cli/options/backend.py`.
+The tested code is in `dmlconf/cli/options/backend.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`dmlconf faults` lists and explains the known faults of DirectML.
 
-The tested code is `dmlconf/cli/commands/running/faults.py`.
+The tested code is in `dmlconf/cli/commands/running/faults.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The first commands that a newcomer types, right or wrong, get answers that help.
 
-The tested code is `dmlconf/cli/output/hints.py` and `dmlconf/cli/commands/running/doctor.py`.
+The tested code is in `dmlconf/cli/output/hints.py` and `dmlconf/cli/commands/running/doctor.py`.
 """
 
 from __future__ import annotations

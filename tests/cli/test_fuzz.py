@@ -1,6 +1,6 @@
 """`dmlconf fuzz` runs, judges and reports generated cases as `run` does cases of files.
 
-The tested code is `dmlconf/cli/commands/running/fuzz.py`.
+The tested code is in `dmlconf/cli/commands/running/fuzz.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """dmlconf and its workers end properly after Ctrl-C, SIGTERM or SIGKILL.
 
-A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers. The tested code is
-`dmlconf/cli/entry_point.py` and `dmlconf/workers/interrupts.py`.
+A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers.
+
+The tested code is in `dmlconf/cli/entry_point.py` and `dmlconf/workers/interrupts.py`.
 """
 
 from __future__ import annotations

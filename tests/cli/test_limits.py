@@ -1,6 +1,6 @@
 """Hostile input takes neither gigabytes nor minutes, and causes no traceback.
 
-The tested code is `dmlconf/limits.py`.
+The tested code is in `dmlconf/limits.py`.
 """
 
 from __future__ import annotations

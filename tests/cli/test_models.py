@@ -1,6 +1,6 @@
 """Cases with the tag `model` are left out by default of runs on `numpy` and of recordings.
 
-The tested code is `dmlconf/cli/options/models.py`.
+The tested code is in `dmlconf/cli/options/models.py`.
 """
 
 from __future__ import annotations

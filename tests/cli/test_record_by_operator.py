@@ -1,6 +1,6 @@
 """`dmlconf record -o FOLDER` writes one recording for each operator, unless it would not change.
 
-The tested code is `dmlconf/cli/commands/writing/record.py`.
+The tested code is in `dmlconf/cli/commands/writing/record.py`.
 """
 
 from __future__ import annotations

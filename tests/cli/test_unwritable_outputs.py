@@ -1,6 +1,6 @@
 """A run keeps its verdicts if its output cannot be written, or if nobody reads its output.
 
-The tested code is `dmlconf/cli/output/files.py` and `dmlconf/cli/output/console.py`.
+The tested code is in `dmlconf/cli/output/files.py` and `dmlconf/cli/output/console.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Text of drivers and plugins is never a workflow command for the runner of GitHub Actions.
 
-The tested code is `dmlconf/cli/output/workflow_commands.py`.
+The tested code is in `dmlconf/cli/output/workflow_commands.py`.
 """
 
 from __future__ import annotations

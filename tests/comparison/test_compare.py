@@ -1,6 +1,6 @@
 """Runs are compared case by case, and the reports and the exit code say what changed.
 
-The tested code is `dmlconf/comparison/compare.py`.
+The tested code is in `dmlconf/comparison/compare.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Operators that are slower than in an earlier run, by more than noise allows, are named.
 
-The tested code is `dmlconf/comparison/timing.py`.
+The tested code is in `dmlconf/comparison/timing.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`dmlconf coverage --combinations` sorts pairs of parameter values.
 
-Each pair is covered by a case, missing, or impossible for a reason. The tested code is
-`dmlconf/coverage/combinations`.
+Each pair is covered by a case, missing, or impossible for a reason.
+
+The tested code is in `dmlconf/coverage/combinations`.
 """
 
 from __future__ import annotations

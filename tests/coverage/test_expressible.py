@@ -1,6 +1,6 @@
 """The cases that a target can express are counted without running anything.
 
-The tested code is `dmlconf/coverage/expressible.py`.
+The tested code is in `dmlconf/coverage/expressible.py`.
 """
 
 from __future__ import annotations

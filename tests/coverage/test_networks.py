@@ -1,6 +1,6 @@
 """Coverage counts each layer of published networks once if the suite has a case for it.
 
-The tested code is `dmlconf/coverage/networks.py`.
+The tested code is in `dmlconf/coverage/networks.py`.
 """
 
 from __future__ import annotations

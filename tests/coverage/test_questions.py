@@ -1,7 +1,8 @@
 """Coverage counts which questions a suite asks of each operator.
 
-A question is whether an operator makes a mistake that was found in another operator or runtime. The
-tested code is `dmlconf/coverage/questions.py`.
+A question is whether an operator makes a mistake that was found in another operator or runtime.
+
+The tested code is in `dmlconf/coverage/questions.py`.
 """
 
 from __future__ import annotations

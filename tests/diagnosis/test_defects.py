@@ -1,6 +1,6 @@
 """Reports name the condition of planted defects (`defects.yaml`), and `diagnose` the culprit.
 
-The tested code is `dmlconf/diagnosis`.
+The tested code is in `dmlconf/diagnosis`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`run --dump` writes failing cases as files that run again and fail in the same way.
 
-The tested code is `dmlconf/diagnosis/dump.py`.
+The tested code is in `dmlconf/diagnosis/dump.py`.
 """
 
 from __future__ import annotations

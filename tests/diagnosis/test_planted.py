@@ -1,6 +1,6 @@
 """The first ten lines of a report name the condition of a planted defect (`planted.yaml`).
 
-The tested code is `dmlconf/diagnosis/common_conditions.py` and
+The tested code is in `dmlconf/diagnosis/common_conditions.py` and
 `dmlconf/reports/runs/shared_properties.py`.
 """
 

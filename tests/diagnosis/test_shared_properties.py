@@ -1,6 +1,6 @@
 """Reports name the condition that failing cases meet and passing cases do not.
 
-The tested code is `dmlconf/diagnosis/shared_properties.py`.
+The tested code is in `dmlconf/diagnosis/shared_properties.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The documentation site has right links, navigation, lists, figures and no foreign resources.
 
-The tested code is `website`.
+The tested code is in `website`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Archive` gives back the values that it was made of, but none that are damaged.
 
-The tested code is `dmlconf/documents/archive.py`.
+The tested code is in `dmlconf/documents/archive.py`.
 """
 
 from __future__ import annotations

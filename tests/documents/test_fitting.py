@@ -1,6 +1,6 @@
 """The quick check of JSON Schemas (`fits`) agrees with jsonschema, or refuses if in doubt.
 
-The tested code is `dmlconf/documents/fitting.py`.
+The tested code is in `dmlconf/documents/fitting.py`.
 """
 
 from __future__ import annotations

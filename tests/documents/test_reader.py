@@ -1,6 +1,6 @@
 """YAML files are read by a part of YAML's core schema, within limits; all else is refused.
 
-The tested code is `dmlconf/documents/reader.py`.
+The tested code is in `dmlconf/documents/reader.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Documents are checked against JSON Schemas, and problems point at their line.
 
-The tested code is `dmlconf/documents/schema.py`.
+The tested code is in `dmlconf/documents/schema.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Members of zip archives are read within limits; damage raises at most DamagedArchiveError.
 
-The tested code is `dmlconf/documents/zip_members.py`.
+The tested code is in `dmlconf/documents/zip_members.py`.
 """
 
 from __future__ import annotations

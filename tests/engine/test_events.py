@@ -1,6 +1,6 @@
 """A run yields its events in order, and loses no verdict if a consumer of events raises.
 
-The tested code is `dmlconf/engine/events.py`.
+The tested code is in `dmlconf/engine/events.py`.
 """
 
 from __future__ import annotations

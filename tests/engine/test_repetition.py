@@ -1,6 +1,6 @@
 """`--repeat` gives one verdict for each case; `--shuffle` orders cases at random, by a seed.
 
-The tested code is `dmlconf/engine/repetition.py`.
+The tested code is in `dmlconf/engine/repetition.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every planned case of a run gets one verdict in its log; a file that is no log is refused.
 
-The tested code is `dmlconf/engine/session.py`.
+The tested code is in `dmlconf/engine/session.py`.
 """
 
 from __future__ import annotations

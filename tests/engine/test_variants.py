@@ -1,6 +1,6 @@
 """Each case runs in all variants of a backend, and its verdict says which variant is wrong.
 
-The tested code is `dmlconf/engine/variants.py`.
+The tested code is in `dmlconf/engine/variants.py`.
 """
 
 from __future__ import annotations

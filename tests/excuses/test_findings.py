@@ -1,6 +1,6 @@
 """Findings in other runtimes explain failures, and excuse none.
 
-The tested code is `dmlconf/excuses/findings.py`.
+The tested code is in `dmlconf/excuses/findings.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Findings in OpenVINO explain wrong outputs of its provider in ONNX Runtime 1.24.1, no others.
 
-The tested code is `dmlconf/faults/runtimes`.
+The tested code is in `dmlconf/faults/runtimes`.
 """
 
 from __future__ import annotations

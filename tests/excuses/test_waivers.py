@@ -1,6 +1,6 @@
 """Waivers excuse a known failure up to a bound; a case that fails worse, or passes, is stale.
 
-The tested code is `dmlconf/excuses/waivers.py`.
+The tested code is in `dmlconf/excuses/waivers.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A known fault is recognised by the wrong values that it computes, whatever the case's data.
 
 The waived outputs are those of DirectML 1.15.4, or of the release that a test names, in the Wine
-lab. The entries of known faults are in `schemas/known-faults.yaml`. The tested code is
-`dmlconf/faults`.
+lab. The entries of known faults are in `schemas/known-faults.yaml`.
+
+The tested code is in `dmlconf/faults`.
 """
 
 from __future__ import annotations

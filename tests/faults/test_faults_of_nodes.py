@@ -1,6 +1,6 @@
 """Known faults in graphs are recognised by a node's desc and its connections.
 
-The tested code is `dmlconf/faults/computed.py` and `dmlconf/excuses/known_faults.py`.
+The tested code is in `dmlconf/faults/computed.py` and `dmlconf/excuses/known_faults.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """No verdict is lost to a full disk, a clock that jumps, a slow share, or a process that dies.
 
-The tested code is `dmlconf/fleet` and `dmlconf/run_log`.
+The tested code is in `dmlconf/fleet` and `dmlconf/run_log`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`dmlconf merge` makes one log of those of shards, names missing ones, and refuses other logs.
 
-The tested code is `dmlconf/run_log/merging.py`.
+The tested code is in `dmlconf/run_log/merging.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A local cluster answers no process of another user, and cleans up after an interrupt.
 
-The tested code is `dmlconf/fleet/cluster.py`.
+The tested code is in `dmlconf/fleet/cluster.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated descs are valid and differ, and a seed gives the same ones on every machine.
 
-The tested code is `dmlconf/fuzzing/operators.py`.
+The tested code is in `dmlconf/fuzzing/operators.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`dmlconf fuzz --graphs` plants patterns in random graphs that a compiler might rewrite wrongly.
 
-The wrongly rewritten graph is the mutant: a good case tells it from the right graph. The tested
-code is `dmlconf/fuzzing/planted_rewrites.py`.
+The wrongly rewritten graph is the mutant: a good case tells it from the right graph.
+
+The tested code is in `dmlconf/fuzzing/planted_rewrites.py`.
 """
 
 from __future__ import annotations

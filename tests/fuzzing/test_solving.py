@@ -1,6 +1,6 @@
 """The solver of `fuzz` changes a desc so that a condition holds, or no longer holds.
 
-The tested code is `dmlconf/fuzzing/solving.py`.
+The tested code is in `dmlconf/fuzzing/solving.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Graphs know the order or a cycle of their nodes, sources of tensors, neighbours and constants.
 
-The tested code is `dmlconf/graphs/model.py`.
+The tested code is in `dmlconf/graphs/model.py`.
 """
 
 from __future__ import annotations

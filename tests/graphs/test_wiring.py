@@ -1,6 +1,6 @@
 """`graph_problems` names the rules that a graph's wiring breaks, and constraints of its nodes.
 
-The tested code is `dmlconf/graphs/wiring.py`.
+The tested code is in `dmlconf/graphs/wiring.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """In unusual environments dmlconf ends with a documented exit code and without a traceback.
 
-The tested code is `dmlconf/cli`.
+The tested code is in `dmlconf/cli`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A failure under circumstances is blamed on the right circumstance, or on none.
 
-Circumstances are ways to run a case again, such as with other buffers (docs/circumstances.md). The
-tested code is `dmlconf/judging/circumstances.py`.
+Circumstances are ways to run a case again, such as with other buffers (docs/circumstances.md).
+
+The tested code is in `dmlconf/judging/circumstances.py`.
 """
 
 from __future__ import annotations

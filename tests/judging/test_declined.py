@@ -1,6 +1,6 @@
 """A case that a backend cannot express (`Declined`) neither passes nor fails.
 
-The tested code is `dmlconf/judging/judge.py` and `dmlconf/workers/boundary.py`.
+The tested code is in `dmlconf/judging/judge.py` and `dmlconf/workers/boundary.py`.
 """
 
 from __future__ import annotations

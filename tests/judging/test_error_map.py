@@ -1,6 +1,6 @@
 """Error maps show where a failing output differs from what is expected, and how much.
 
-The tested code is `dmlconf/judging/error_map.py`.
+The tested code is in `dmlconf/judging/error_map.py`.
 """
 
 from __future__ import annotations

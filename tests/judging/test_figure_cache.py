@@ -1,6 +1,6 @@
 """`FigureCache` keeps the newest records that fit into the stored entry of a group of cases.
 
-The tested code is `dmlconf/judging/figure_cache.py`.
+The tested code is in `dmlconf/judging/figure_cache.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Each kind of outcome leads to its status and reason, and each output to its figures.
 
-The tested code is `dmlconf/judging/judge.py`.
+The tested code is in `dmlconf/judging/judge.py`.
 """
 
 from __future__ import annotations

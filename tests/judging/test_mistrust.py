@@ -1,6 +1,6 @@
 """Outputs of zeros, and copies of an input, fail if only a wide tolerance permits them.
 
-The tested code is `dmlconf/judging/mistrust.py`.
+The tested code is in `dmlconf/judging/mistrust.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A large output is recorded as a digest of all elements and a sample of some.
 
-An output with the same digest is compared as a whole; another one at the sample's elements. The
-tested code is `dmlconf/tensors/sample.py`, `dmlconf/backends/recording/samples.py` and
+An output with the same digest is compared as a whole; another one at the sample's elements.
+
+The tested code is in `dmlconf/tensors/sample.py`, `dmlconf/backends/recording/samples.py` and
 `dmlconf/judging/judge.py`.
 """
 

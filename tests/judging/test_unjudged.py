@@ -1,7 +1,8 @@
 """A case is unchecked if any value of all elements is right; one judged element is enough to pass.
 
-Elements for which any value is right are called open. The tested code is
-`dmlconf/judging/unjudged.py`.
+Elements for which any value is right are called open.
+
+The tested code is in `dmlconf/judging/unjudged.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A failure of a device, a process or DirectML in the lab is reported with its reason.
 
-During a run it breaks one case: all other cases pass, and the log is complete. The tested code is
-`dmlconf/workers` and `dmlconf/backends/directml`.
+During a run it breaks one case: all other cases pass, and the log is complete.
+
+The tested code is in `dmlconf/workers` and `dmlconf/backends/directml`.
 """
 
 from __future__ import annotations

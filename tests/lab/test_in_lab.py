@@ -1,6 +1,8 @@
 """The Wine lab runs the checkout's dmlconf on DirectML, and a run leaves no trace.
 
-Build the lab first: python3 lab/lab.py build. The tested code is `lab/lab.py` and `lab/winelab`.
+Build the lab first: python3 lab/lab.py build.
+
+The tested code is in `lab/lab.py` and `lab/winelab`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """In the lab, dmlconf finds the mistake of a faulty layer between itself and DirectML.
 
-CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others. The tested code is
-`dmlconf/backends/directml`.
+CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others.
+
+The tested code is in `dmlconf/backends/directml`.
 """
 
 from __future__ import annotations

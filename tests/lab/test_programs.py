@@ -1,7 +1,9 @@
 """Exported programs compile against DirectML.h, and find wrong elements on DirectML in the lab.
 
 Wine's Direct3D lacks a function that DirectML asks for; the lab's Python supplies it, so the
-program runs as a DLL in that process. The tested code is `dmlconf/diagnosis/export/cpp.py`.
+program runs as a DLL in that process.
+
+The tested code is in `dmlconf/diagnosis/export/cpp.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The memory of a case's allowances is freed as soon as nothing refers to them.
 
-The tested code is `dmlconf/permitted/allowance.py`.
+The tested code is in `dmlconf/permitted/allowance.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """MATRIX_MULTIPLY_INTEGER_TO_FLOAT of integers beyond what FLOAT16 holds.
 
-The tested code is `dmlconf/permitted/quantization/arithmetic.py`.
+The tested code is in `dmlconf/permitted/quantization/arithmetic.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Functions of NaN, subnormal and very large numbers, which devices may replace.
 
 Any result is right where Direct3D lets a device take the number for another, as for ATAN of NaN;
-elsewhere the usual limits hold. The tested code is `dmlconf/permitted/element_wise` and
-`dmlconf/permitted/activation`.
+elsewhere the usual limits hold.
+
+The tested code is in `dmlconf/permitted/element_wise` and `dmlconf/permitted/activation`.
 """
 
 from __future__ import annotations

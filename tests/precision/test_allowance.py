@@ -1,6 +1,8 @@
 """Judging an element alone gives the same result as judging it within its whole output.
 
-Therefore samples of outputs can be judged. The tested code is `dmlconf/precision/allowance.py`.
+Therefore samples of outputs can be judged.
+
+The tested code is in `dmlconf/precision/allowance.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Long rows of bundled cases: FLOAT32 kernels pass in every order of additions, 1,000 ULP fail.
 
-The tested code is `dmlconf/precision` and `dmlconf/permitted`.
+The tested code is in `dmlconf/precision` and `dmlconf/permitted`.
 """
 
 from __future__ import annotations

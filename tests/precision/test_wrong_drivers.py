@@ -1,7 +1,9 @@
 """Rules fail the mistakes of drivers in sums and normalisations, and pass every right order.
 
 Each test computes outputs of a bundled case as a right or a wrong driver would, and compares them
-under the case's own rule. The tested code is `dmlconf/precision` and `dmlconf/permitted`.
+under the case's own rule.
+
+The tested code is in `dmlconf/precision` and `dmlconf/permitted`.
 """
 
 from __future__ import annotations

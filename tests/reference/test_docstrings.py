@@ -1,6 +1,6 @@
 """Docstrings of the reference begin with shapes and data types that agree with the catalogue.
 
-The tested code is `dmlconf/reference`.
+The tested code is in `dmlconf/reference`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The outputs of a graph are computed node by node, and permitted by the rules of its nodes.
 
-The tested code is `dmlconf/reference/graph_evaluation.py` and `dmlconf/permitted/graphs`.
+The tested code is in `dmlconf/reference/graph_evaluation.py` and `dmlconf/permitted/graphs`.
 """
 
 from __future__ import annotations

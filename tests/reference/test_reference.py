@@ -1,6 +1,6 @@
 """Every operator has its functions; those of GATHER and others agree with loops from the pages.
 
-The tested code is `dmlconf/reference`.
+The tested code is in `dmlconf/reference`.
 """
 
 from __future__ import annotations

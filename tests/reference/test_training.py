@@ -1,6 +1,6 @@
 """ADAM_OPTIMIZER follows the formula of its page, and treats infinities as DirectML does.
 
-The tested code is `dmlconf/reference/training.py` and `dmlconf/permitted/training.py`.
+The tested code is in `dmlconf/reference/training.py` and `dmlconf/permitted/training.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pages of a history name what changed, link to pages that exist, and run no text as HTML.
 
-The tested code is `dmlconf/reports/history`.
+The tested code is in `dmlconf/reports/history`.
 """
 
 from __future__ import annotations

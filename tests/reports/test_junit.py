@@ -1,6 +1,6 @@
 """The report `junit` shows statuses, counts and times as CI systems read them.
 
-The tested code is `dmlconf/reports/runs/junit.py`.
+The tested code is in `dmlconf/reports/runs/junit.py`.
 """
 
 from __future__ import annotations

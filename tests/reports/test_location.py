@@ -1,6 +1,6 @@
 """Reports name a case's file and line so that the path can be opened.
 
-The tested code is `dmlconf/reports/runs/location.py`.
+The tested code is in `dmlconf/reports/runs/location.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The report `markdown` has a heading, a table, and failures that can be unfolded.
 
-The tested code is `dmlconf/reports/runs/markdown.py`.
+The tested code is in `dmlconf/reports/runs/markdown.py`.
 """
 
 from __future__ import annotations

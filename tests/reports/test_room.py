@@ -1,7 +1,8 @@
 """Reports say for how many elements the rules permit much or everything.
 
-An element is open if any value of it is right, and loose if it may be more than a tenth off. The
-tested code is `dmlconf/reports/runs`.
+An element is open if any value of it is right, and loose if it may be more than a tenth off.
+
+The tested code is in `dmlconf/reports/runs`.
 """
 
 from __future__ import annotations

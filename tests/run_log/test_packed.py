@@ -1,6 +1,6 @@
 """Verdicts of large logs are packed in memory, and unpacked as they were written.
 
-The tested code is `dmlconf/run_log/packed.py`.
+The tested code is in `dmlconf/run_log/packed.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The figure "by case" counts what each case notices; a sample has cases of each operator.
 
-The tested code is `dmlconf/strength/measure.py` and `dmlconf/reports/strength/cases.py`.
+The tested code is in `dmlconf/strength/measure.py` and `dmlconf/reports/strength/cases.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The figure "by driver defect" counts which defects of drivers the cases catch.
 
-For a defect that no case catches, the figure says why. The tested code is
-`dmlconf/strength/drivers`.
+For a defect that no case catches, the figure says why.
+
+The tested code is in `dmlconf/strength/drivers`.
 """
 
 from __future__ import annotations

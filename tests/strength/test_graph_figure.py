@@ -1,6 +1,6 @@
 """The figure "by graph" counts defects that are noticed, and legitimate differences that fail.
 
-The tested code is `dmlconf/strength/graph_figure.py`.
+The tested code is in `dmlconf/strength/graph_figure.py`.
 """
 
 from __future__ import annotations

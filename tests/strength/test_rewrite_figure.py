@@ -1,7 +1,8 @@
 """The figure "by rewrite" counts which rewrites and conditions the cases prove.
 
-A near miss is a graph that breaks one condition of a rewrite, so the rewritten graph must fail. The
-tested code is `dmlconf/strength/rewrite_figure.py`.
+A near miss is a graph that breaks one condition of a rewrite, so the rewritten graph must fail.
+
+The tested code is in `dmlconf/strength/rewrite_figure.py`.
 """
 
 from __future__ import annotations

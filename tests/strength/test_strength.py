@@ -1,6 +1,6 @@
 """A suite of different values catches every injected defect; one of equal values does not.
 
-The tested code is `dmlconf/strength/measure.py` and `dmlconf/reports/strength/defects.py`.
+The tested code is in `dmlconf/strength/measure.py` and `dmlconf/reports/strength/defects.py`.
 """
 
 from __future__ import annotations

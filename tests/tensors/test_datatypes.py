@@ -1,6 +1,6 @@
 """Data types have the sizes and ranges that DirectML.h and NumPy give them.
 
-The tested code is `dmlconf/tensors/datatypes.py`.
+The tested code is in `dmlconf/tensors/datatypes.py`.
 """
 
 from __future__ import annotations

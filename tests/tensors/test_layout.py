@@ -1,6 +1,6 @@
 """Strides say where elements are stored, which of them overlap, and how large a buffer is.
 
-The tested code is `dmlconf/tensors/layout.py`.
+The tested code is in `dmlconf/tensors/layout.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tables of translation are valid, and cases become the programs that they describe.
 
-The tested code is `dmlconf/translation/translate.py`.
+The tested code is in `dmlconf/translation/translate.py`.
 """
 
 from __future__ import annotations

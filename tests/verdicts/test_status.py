@@ -1,6 +1,6 @@
 """Everything that depends on a status, such as its color, is part of its one entry.
 
-The tested code is `dmlconf/verdicts/status.py`.
+The tested code is in `dmlconf/verdicts/status.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cases run and are judged in the right processes, by backend, number of jobs and memory.
 
-The tested code is `dmlconf/workers/execution.py`.
+The tested code is in `dmlconf/workers/execution.py`.
 """
 
 from __future__ import annotations

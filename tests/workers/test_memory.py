@@ -1,6 +1,6 @@
 """Cases that do not fit into memory are unsupported, and their tensors are never made.
 
-The tested code is `dmlconf/workers/memory.py`.
+The tested code is in `dmlconf/workers/memory.py`.
 """
 
 from __future__ import annotations

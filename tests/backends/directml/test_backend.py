@@ -1,6 +1,6 @@
 """The backend `directml`: its options, and which failures are rejections, breakdowns or errors.
 
-The tested code is `dmlconf/backends/directml/backend.py`.
+The tested code is in `dmlconf/backends/directml/backend.py`.
 """
 
 from __future__ import annotations

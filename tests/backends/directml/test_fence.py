@@ -1,6 +1,6 @@
 """Waiting for a device ends, even if the device hangs or is removed.
 
-The tested code is `dmlconf/backends/directml/devices/fence.py`.
+The tested code is in `dmlconf/backends/directml/devices/fence.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A batch of cases is one submission to Microsoft's DirectML, and each case gets its own outcome.
 
 The batches run in the Wine lab; build it first: python3 lab/lab.py build.
-The tested code is `dmlconf/backends/directml/backend.py` and its package `dispatch`.
+
+The tested code is in `dmlconf/backends/directml/backend.py` and its package `dispatch`.
 """
 
 from __future__ import annotations

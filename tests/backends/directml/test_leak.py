@@ -1,6 +1,6 @@
 """A leak: memory grows in every 100 dispatches after the first 400, on average by 4 KiB each.
 
-The tested code is `dmlconf/backends/directml/circumstances/long.py`.
+The tested code is in `dmlconf/backends/directml/circumstances/long.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Messages of debug layers become part of outcomes, verdicts and reports.
 
-The tested code is `dmlconf/backends/directml/devices/messages.py` and
+The tested code is in `dmlconf/backends/directml/devices/messages.py` and
 `dmlconf/reports/runs/remarks.py`.
 """
 

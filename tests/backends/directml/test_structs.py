@@ -1,6 +1,6 @@
 """`NativeDesc` writes descs as ctypes structures with the fields and sizes of DirectML.h.
 
-The tested code is `dmlconf/backends/directml/api/structs.py`.
+The tested code is in `dmlconf/backends/directml/api/structs.py`.
 """
 
 from __future__ import annotations

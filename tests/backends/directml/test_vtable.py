@@ -1,7 +1,8 @@
 """`ComObject` calls the methods of COM objects through their vtables.
 
-The objects come from a stand-in library written in C++. The tested code is
-`dmlconf/backends/directml/api/vtable.py`.
+The objects come from a stand-in library written in C++.
+
+The tested code is in `dmlconf/backends/directml/api/vtable.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The backend `onnxruntime` runs cases on the CPU provider, and says what it cannot express.
 
-The tested code is `dmlconf/backends/onnxruntime/backend.py`.
+The tested code is in `dmlconf/backends/onnxruntime/backend.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """ONNX's own node tests pass as cases on ONNX Runtime, or `node_results.yaml` says why not.
 
 These tests compare the translation, the reference and the precision rules with what ONNX expects.
-The tested code is `dmlconf/translation` and `dmlconf/backends/onnxruntime`.
+
+The tested code is in `dmlconf/translation` and `dmlconf/backends/onnxruntime`.
 """
 
 from __future__ import annotations

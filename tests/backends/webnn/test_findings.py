@@ -1,6 +1,6 @@
 """WebNN makes the mistakes that its findings describe, and these explain no other failure.
 
-The tested code is `dmlconf/excuses/findings.py` and `schemas/findings`.
+The tested code is in `dmlconf/excuses/findings.py` and `schemas/findings`.
 """
 
 from __future__ import annotations

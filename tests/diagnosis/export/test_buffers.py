@@ -1,6 +1,6 @@
 """`expected_of` gives exported programs the lowest and highest permitted value of each element.
 
-The tested code is `dmlconf/diagnosis/export/buffers.py`.
+The tested code is in `dmlconf/diagnosis/export/buffers.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A failing graph is reduced to few nodes and elements, and every candidate is a valid graph.
 
-The tested code is `dmlconf/diagnosis/reduction/graph_changes.py` and
+The tested code is in `dmlconf/diagnosis/reduction/graph_changes.py` and
 `dmlconf/diagnosis/reduction/graph_passes.py`.
 """
 

@@ -1,6 +1,6 @@
 """`dmlconf capture` captures in the lab what ONNX Runtime gives to DirectML, as cases.
 
-The tested code is `dmlconf/capture`.
+The tested code is in `dmlconf/capture`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """CLIP, CLIP_GRAD and THRESHOLD of integers may convert a NaN bound to an integer.
 
-Any integer is right that a processor makes of NaN. In UINT64 these are 0, 2^63 and 2^64 - 1. The
-tested code is `dmlconf/permitted/element_wise/clipping.py`.
+Any integer is right that a processor makes of NaN. In UINT64 these are 0, 2^63 and 2^64 - 1.
+
+The tested code is in `dmlconf/permitted/element_wise/clipping.py`.
 """
 
 from __future__ import annotations

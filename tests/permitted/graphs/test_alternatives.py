@@ -1,7 +1,8 @@
 """If a rule permits several results of a node, each leads to a right output of the graph.
 
-An element is called open if any value of it is right. The tested code is
-`dmlconf/permitted/graphs/alternatives.py`.
+An element is called open if any value of it is right.
+
+The tested code is in `dmlconf/permitted/graphs/alternatives.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Results that follow from open or inexact elements of a graph are right.
 
-An element is called open if any value of it is right. The tested code is
-`dmlconf/permitted/graphs/reach.py`.
+An element is called open if any value of it is right.
+
+The tested code is in `dmlconf/permitted/graphs/reach.py`.
 """
 
 from __future__ import annotations

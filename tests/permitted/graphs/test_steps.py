@@ -1,7 +1,8 @@
 """ROUND and other step functions of an inexact number may give several whole numbers.
 
-If only a few whole numbers are possible, a fraction between them is wrong. The tested code is
-`dmlconf/permitted/graphs/steps.py`.
+If only a few whole numbers are possible, a fraction between them is wrong.
+
+The tested code is in `dmlconf/permitted/graphs/steps.py`.
 """
 
 from __future__ import annotations

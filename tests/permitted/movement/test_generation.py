@@ -1,6 +1,6 @@
 """FILL_VALUE_SEQUENCE may round a product and a sum for each element, and be off by little more.
 
-The tested code is `dmlconf/permitted/movement/generation.py`.
+The tested code is in `dmlconf/permitted/movement/generation.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Kernels that store an intermediate in FLOAT16 pass; most errors of 4 ULP fail.
 
-The tested code is `dmlconf/permitted/normalization` and `dmlconf/permitted/activation/softmax.py`.
+The tested code is in `dmlconf/permitted/normalization` and
+`dmlconf/permitted/activation/softmax.py`.
 """
 
 from __future__ import annotations

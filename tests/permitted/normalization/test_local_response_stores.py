@@ -1,7 +1,8 @@
 """LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16 may store the base of its power in FLOAT16.
 
 Measured: DirectML stores it, truncated or rounded to nearest. Both pass; most errors of 4 ULP fail.
-The tested code is `dmlconf/permitted/normalization/local_response.py`.
+
+The tested code is in `dmlconf/permitted/normalization/local_response.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Normalizations that divide zero by zero, or multiply it by infinity, may give several results.
 
-The tested code is `dmlconf/permitted/normalization`.
+The tested code is in `dmlconf/permitted/normalization`.
 """
 
 from __future__ import annotations

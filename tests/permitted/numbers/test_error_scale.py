@@ -1,7 +1,8 @@
 """A store in FLOAT16 changes a number by at most 2^-10 of its size (`store_sizes`).
 
-It does not change exact numbers that FLOAT16 has. The tested code is
-`dmlconf/permitted/numbers/error_scale.py`.
+It does not change exact numbers that FLOAT16 has.
+
+The tested code is in `dmlconf/permitted/numbers/error_scale.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A `Span` holds what any store in FLOAT16 makes of its values, and the values themselves.
 
-The tested code is `dmlconf/permitted/numbers/span.py`.
+The tested code is in `dmlconf/permitted/numbers/span.py`.
 """
 
 from __future__ import annotations

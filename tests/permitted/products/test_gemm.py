@@ -1,6 +1,6 @@
 """What is right for GEMM if sums overflow, or if its fused activation has large errors.
 
-The tested code is `dmlconf/permitted/products/gemm.py`.
+The tested code is in `dmlconf/permitted/products/gemm.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is right for a recurrent layer whose values overflow, underflow, or are infinite.
 
-The tested code is `dmlconf/permitted/recurrent`.
+The tested code is in `dmlconf/permitted/recurrent`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """GRU and RNN pass with the stores in FLOAT16 that DirectML was measured to make.
 
-The tested code is `dmlconf/permitted/recurrent/gru.py` and `dmlconf/permitted/recurrent/rnn.py`.
+The tested code is in `dmlconf/permitted/recurrent/gru.py` and `dmlconf/permitted/recurrent/rnn.py`.
 """
 
 from __future__ import annotations

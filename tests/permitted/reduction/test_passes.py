@@ -1,7 +1,8 @@
 """REDUCE of FLOAT16 along two axes apart may take one axis after the other.
 
 DirectML 1.8.0 stores the sum along the first axis in FLOAT16, before it adds up along the second.
-The tested code is `dmlconf/permitted/numbers/passes.py`.
+
+The tested code is in `dmlconf/permitted/numbers/passes.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ACTIVATION_RELU_GRAD passes the gradients of positive elements on, and 0 for all others.
 
-The tested code is `dmlconf/reference/activation/gradients.py`.
+The tested code is in `dmlconf/reference/activation/gradients.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Softmax, log-softmax and hardmax agree; kernels that store the sum in FLOAT16 are right.
 
-The tested code is `dmlconf/reference/activation/softmax.py` and
+The tested code is in `dmlconf/reference/activation/softmax.py` and
 `dmlconf/permitted/activation/softmax.py`.
 """
 

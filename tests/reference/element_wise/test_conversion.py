@@ -1,6 +1,6 @@
 """CAST and QUANTIZE_LINEAR: what each number becomes, and what a device may make of it instead.
 
-The tested code is `dmlconf/reference/element_wise/conversion.py` and
+The tested code is in `dmlconf/reference/element_wise/conversion.py` and
 `dmlconf/permitted/element_wise/conversion.py`.
 """
 

@@ -1,6 +1,6 @@
 """Differences, products, remainders, means and extrema: the right results and those permitted.
 
-The tested code is `dmlconf/reference/element_wise` and `dmlconf/permitted/element_wise`.
+The tested code is in `dmlconf/reference/element_wise` and `dmlconf/permitted/element_wise`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions of one element agree with the C library, and permit formulas that kernels use.
 
-The tested code is `dmlconf/reference/element_wise/unary.py` and
+The tested code is in `dmlconf/reference/element_wise/unary.py` and
 `dmlconf/permitted/element_wise/unary.py`.
 """
 

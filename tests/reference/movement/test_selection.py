@@ -1,6 +1,6 @@
 """NONZERO_COORDINATES finds all nonzero elements; several results of TOP_K1 with NaN are right.
 
-The tested code is `dmlconf/reference/movement/selection.py` and
+The tested code is in `dmlconf/reference/movement/selection.py` and
 `dmlconf/permitted/movement/selection.py`.
 """
 

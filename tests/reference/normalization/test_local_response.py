@@ -1,7 +1,8 @@
 """Local response normalization divides by a power of the sum of squares in each window.
 
-For odd windows its gradient agrees with finite differences. The tested code is
-`dmlconf/reference/normalization/local_response.py` and
+For odd windows its gradient agrees with finite differences.
+
+The tested code is in `dmlconf/reference/normalization/local_response.py` and
 `dmlconf/permitted/normalization/local_response.py`.
 """
 

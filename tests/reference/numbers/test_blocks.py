@@ -1,6 +1,6 @@
 """The reference computes large tensors in blocks, with the same result as for the whole tensor.
 
-The tested code is `dmlconf/reference/numbers/blocks.py`.
+The tested code is in `dmlconf/reference/numbers/blocks.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Conversion of elements to FLOAT64 and of attributes to FLOAT32 gives no warning.
 
-The tested code is `dmlconf/reference/numbers/floats.py`.
+The tested code is in `dmlconf/reference/numbers/floats.py`.
 """
 
 from __future__ import annotations

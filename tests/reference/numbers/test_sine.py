@@ -1,6 +1,6 @@
 """Sine and cosine of the reference are far more accurate than FLOAT32.
 
-The tested code is `dmlconf/reference/numbers/sine.py`.
+The tested code is in `dmlconf/reference/numbers/sine.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """MULTIHEAD_ATTENTION averages values by the shares of their keys.
 
-Masks, past keys and shared heads act as documented. The tested code is
-`dmlconf/reference/products/attention.py` and `dmlconf/permitted/products/attention.py`.
+Masks, past keys and shared heads act as documented.
+
+The tested code is in `dmlconf/reference/products/attention.py` and
+`dmlconf/permitted/products/attention.py`.
 """
 
 from __future__ import annotations

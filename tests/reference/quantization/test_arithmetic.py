@@ -1,6 +1,6 @@
 """Quantized products and sums are those of dequantized numbers, quantized again.
 
-The tested code is `dmlconf/reference/quantization/arithmetic.py` and
+The tested code is in `dmlconf/reference/quantization/arithmetic.py` and
 `dmlconf/permitted/quantization/arithmetic.py`.
 """
 

@@ -1,6 +1,6 @@
 """Quantization undoes dequantization, uses each block's own scale, and permits right roundings.
 
-The tested code is `dmlconf/reference/quantization/linear.py` and
+The tested code is in `dmlconf/reference/quantization/linear.py` and
 `dmlconf/permitted/quantization/linear.py`.
 """
 

@@ -1,6 +1,6 @@
 """ROI_POOLING and ROI_ALIGN agree with loops; at a boundary they may read either element.
 
-The tested code is `dmlconf/reference/regions/outputs.py` and
+The tested code is in `dmlconf/reference/regions/outputs.py` and
 `dmlconf/permitted/regions/outputs.py`.
 """
 

@@ -1,6 +1,6 @@
 """RESAMPLE and its gradients: where samples are taken, and what rounded coordinates permit.
 
-The tested code is `dmlconf/reference/resampling/resample.py` and
+The tested code is in `dmlconf/reference/resampling/resample.py` and
 `dmlconf/permitted/resampling/resample.py`.
 """
 

@@ -1,6 +1,6 @@
 """Pooling of windows without elements, and LP_POOLING with a P of 0.
 
-The tested code is `dmlconf/reference/windows/pooling.py` and
+The tested code is in `dmlconf/reference/windows/pooling.py` and
 `dmlconf/permitted/windows/pooling.py`.
 """
 
