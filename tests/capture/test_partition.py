@@ -1,6 +1,8 @@
 """`dmlconf import` makes cases of graphs that ONNX Runtime wrote to files.
 
 ONNX Runtime wrote `partition.bin` for tests/lab/capture/net.onnx.
+
+The tested code is in `dmlconf/capture/partition.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """`python -m tests.combinations` makes valid cases that cover missing pairs of values.
 
 The cases load, cover the pairs for which they were made, and are the same each time.
+
+The tested code is in `tests/combinations`.
 """
 
 from __future__ import annotations

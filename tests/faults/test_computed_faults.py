@@ -518,9 +518,9 @@ outputs:
 def test_moments_written_in_place_under_a_circumstance_are_waived(
     where: str, is_graph: bool, tmp_path: Path
 ) -> None:
-    """The parameters are read as the first moment: [1, 2], half of 2 + 0 and of 3 + 1.
+    """The new first moment, [1, 2], overwrites the parameters before DirectML reads them.
 
-    A dispatch that does not state `in_place` shares the buffers that the case shares.
+    A dispatch whose `in_place` is None shares the buffers that the case shares.
     """
     if is_graph:
         case: Case = graph_case(tmp_path, ADAM_GRAPH)

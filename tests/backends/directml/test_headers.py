@@ -1,10 +1,10 @@
 """The declarations in `dmlconf/backends/directml/api` agree with Microsoft's headers.
 
-Compared are structures, constants, feature levels, slots of vtables and interface identifiers.
-
-This needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
-DMLCONF_DIRECTX_HEADERS can name another folder of them. Where MinGW's C compiler is installed,
-structures, slots and IIDs of Direct3D 12 and DXGI are also compared with MinGW's headers.
+The tests compare structures, constants, feature levels, slots of vtables and interface identifiers
+(IIDs). They need g++ and Microsoft's DirectX-Headers, which Debian 13 and later have as the package
+directx-headers-dev; the variable DMLCONF_DIRECTX_HEADERS can name another folder with the headers.
+Where MinGW's C compiler is installed, tests also compare structures, slots and IIDs of Direct3D 12
+and DXGI with MinGW's headers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Models for DxDispatch dispatch the nodes of graphs in order, on the right resources.
 
 `tests/diagnosis/test_diagnose.py` tests models of single operators.
+
+The tested code is in `dmlconf/diagnosis/export/dxdispatch.py`.
 """
 
 from __future__ import annotations

@@ -29,13 +29,13 @@ def half(*values: float) -> Array:
 
 
 def store_error(error_scale: ErrorScale) -> float:
-    """Return the error that stores may cause in the first element, beside simulated kernels."""
+    """Return the error that stores may cause in the first element, by the sizes in `stored`."""
     assert error_scale.stored is not None
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
 
 
 def simulated_element(error_scale: ErrorScale) -> set[float]:
-    """Return the first element as kernels with FLOAT16 intermediates compute it."""
+    """Return the first element as each simulated kernel with FLOAT16 intermediates computes it."""
     return {
         float(half((least.ravel()[0] + greatest.ravel()[0]) / 2)[0])
         for least, greatest in error_scale.spans
