@@ -337,7 +337,7 @@ HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}
 """Packages of others that take long to import."""
 
 
-def test_importing_dmlconf_imports_nothing_else() -> None:
+def test_importing_dmlconf_imports_no_module_of_dmlconf_and_no_heavy_package() -> None:
     actual = modules_after("import dmlconf")
     assert not HEAVY & actual
     assert {name for name in actual if name.startswith("dmlconf")} == {"dmlconf"}

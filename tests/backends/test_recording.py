@@ -282,7 +282,7 @@ def test_the_digest_of_a_known_case_never_changes(tmp_path: Path) -> None:
     )
 
 
-def test_the_environment_of_a_replay_is_the_recorded_one(tmp_path: Path) -> None:
+def test_the_environment_of_a_replay_is_the_recorded_environment(tmp_path: Path) -> None:
     path = recording_file(tmp_path, recording({}))
     backend = registry.create(registry.parse(f"recording:{path}"))
     environment = backend.environment()

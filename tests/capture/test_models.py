@@ -36,7 +36,7 @@ def test_a_case_that_models_share_is_written_once_with_their_names(tmp_path: Pat
         assert named_models(case.about.note) == ["one/net", "two/net"]
 
 
-def test_coverage_says_what_models_use_and_other_cases_lack(tmp_path: Path) -> None:
+def test_coverage_counts_the_other_cases_of_what_models_use(tmp_path: Path) -> None:
     write_models(tmp_path, {"one/net": captured_partitions([FILE])})
     (tmp_path / "own.yaml").write_text(
         "operator: MAX_POOLING\ncases:\n  - desc:\n"

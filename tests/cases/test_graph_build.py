@@ -206,7 +206,7 @@ def test_a_file_with_both_an_operator_and_a_graph_is_refused(tmp_path: Path) -> 
         load_suite([path])
 
 
-def test_a_stored_graph_equals_the_one_that_was_checked(tmp_path: Path) -> None:
+def test_a_stored_graph_equals_the_graph_that_was_checked(tmp_path: Path) -> None:
     from dmlconf.documents.store import Store
 
     path = graph_file(tmp_path, TWO_NODES)

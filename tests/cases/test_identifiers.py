@@ -74,7 +74,7 @@ def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:
     )
 
 
-def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
+def test_a_name_that_several_cases_have_is_refused_with_a_list_of_these_cases() -> None:
     with pytest.raises(AmbiguousNameError) as raised:
         resolved(["example-1"], CASES)
     actual = "several cases are called example-1: gather/documented/example-1, tile/documented"

@@ -58,7 +58,7 @@ def test_an_operator_is_compiled_alone_or_as_a_graph_of_one_node() -> None:
     assert actual.output_edges == ((0, 0, 0),)
 
 
-def test_tensors_after_an_absent_one_keep_their_number() -> None:
+def test_tensors_after_an_absent_tensor_keep_their_number() -> None:
     absent = case(
         "CONVOLUTION", InputTensor=ROW, FilterTensor=None, BiasTensor=ROW, OutputTensor=ROW
     )

@@ -273,7 +273,9 @@ def test_an_absent_required_field_is_named_first(name: str, field: str) -> None:
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_constraint_names_are_those_of_the_operator_of_tensors_and_general_ones(name: str) -> None:
+def test_constraint_names_are_those_of_the_operator_of_its_tensors_and_of_all_descs(
+    name: str,
+) -> None:
     entry = operator(name)
     own = {constraint.name for constraint in entry.constraints}
     assert constraint_names(entry) == own | BREAKS_A_TENSOR.keys() | GENERAL_CONSTRAINTS.keys()

@@ -300,7 +300,7 @@ def test_the_reason_names_the_data_type_or_rank_that_needs_the_level(
     assert spoken_level(level_needs(operator(name), desc)).endswith(f" for {part}")
 
 
-def test_tables_in_effect_are_that_of_the_needed_level_and_all_newer_ones() -> None:
+def test_tables_in_effect_are_those_of_the_needed_level_and_of_newer_levels() -> None:
     padding = operator("PADDING")
     levels = [str(table.since) for table in tables_in_effect(padding, PADDING)]
     assert levels == ["5_0", "3_1", "2_1", "1_0"]

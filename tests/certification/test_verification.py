@@ -262,7 +262,7 @@ def test_the_json_report_fits_its_schema_for_every_result(folder: Path, jobs: st
     assert data["summary"] == {"passed": 13, "failed": 1}
 
 
-def test_an_unreadable_file_and_one_that_is_no_certificate_get_different_errors(
+def test_an_unreadable_file_and_a_file_that_is_no_certificate_get_different_errors(
     folder: Path,
 ) -> None:
     done = verified(folder, "--report", "json:read.json", file="missing.dmlcert")

@@ -18,7 +18,7 @@ HEADER = run_log().header
 RECORDED = "recording:/suite/directml-1.15.4.dmlrec, else numpy"
 
 
-def test_a_run_says_what_it_tests_against_what_and_for_how_long() -> None:
+def test_the_announcement_names_the_backend_the_expectations_and_the_duration() -> None:
     header = replace(HEADER, backend="numpy", against=RECORDED)
     assert announcement(header, 52_800, 2) == (
         "Testing the NumPy reference, against recordings of DirectML 1.15.4: 52,800 cases, "

@@ -20,7 +20,9 @@ from tests.cli.process import TILE, dmlconf_here, write
 UNSTATED = TILE.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
 
 
-def test_new_case_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
+def test_the_command_new_case_names_the_file_that_it_wrote_and_the_next_step(
+    tmp_path: Path,
+) -> None:
     done = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "my tile.yaml")
     assert done.stdout.splitlines() == [
         "wrote my tile.yaml: one case of TILE, with comments on each field",

@@ -62,7 +62,7 @@ def test_a_backend_that_accepts_every_desc_fails_invalid_cases(tmp_path: Path) -
 
 
 @pytest.mark.fuzz
-def test_graphs_run_like_other_cases(tmp_path: Path) -> None:
+def test_generated_graphs_run_like_other_cases(tmp_path: Path) -> None:
     right = ("fuzz", "-b", "faulty:level=6_4", "--graphs", "--nodes", "3", "--cases", "8")
     operators = ("-o", "ACTIVATION_RELU", "-o", "ELEMENT_WISE_ADD", "--seed", "1")
     assert dmlconf_here(tmp_path, *right, *operators).returncode == 0

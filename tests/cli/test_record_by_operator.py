@@ -118,7 +118,7 @@ def test_recordings_are_named_after_the_backend_and_its_version(suite: Path) -> 
     assert path.stem == f"faulty-{environment['version']}"
 
 
-def test_a_run_uses_the_recordings_and_names_them_as_one(suite: Path) -> None:
+def test_a_run_is_judged_by_the_recordings_and_reports_name_them_together(suite: Path) -> None:
     record(suite, "suite")
     done = dmlconf_here(suite.parent, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)

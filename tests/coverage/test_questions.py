@@ -73,7 +73,7 @@ def test_each_class_of_data_recognises_its_parts() -> None:
     assert parts("ends_of_half_precision", -2048, 65503, dtype=np.float64) == {"2048"}
 
 
-def test_conditions_on_descs_count_the_cases_that_meet_them(tmp_path: Path) -> None:
+def test_a_question_about_descs_counts_the_cases_that_meet_its_condition(tmp_path: Path) -> None:
     row = asked_questions(tmp_path)
     assert row.asked["each-place-of-the-axis", "last"] == 1
     assert row.asked["each-place-of-the-axis", "first"] == 0

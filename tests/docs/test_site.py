@@ -133,7 +133,7 @@ def test_the_navigation_has_every_page(page: Path) -> None:
     assert re.search(rf"[-:] {re.escape(name)}$", navigation, re.M), "add it to mkdocs.yml"
 
 
-def test_the_section_on_coverage_names_what_no_case_has() -> None:
+def test_the_section_on_coverage_names_the_parts_that_no_case_has() -> None:
     cell, option = Part("support", "InputTensor FLOAT16"), Part("optional", "BiasTensor absent")
     row = OperatorCoverage("GEMM", total=1_200, recorded=7, parts={cell: 3, option: 0})
     section = coverage_section(row)

@@ -59,7 +59,7 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
     assert not events[-1].footer.complete
 
 
-def test_a_run_for_outcomes_yields_them_unjudged(tmp_path: Path) -> None:
+def test_a_run_for_outcomes_yields_outcomes_and_no_verdicts(tmp_path: Path) -> None:
     planned = many(tmp_path, 6)
     run = replace(run_of(tmp_path, planned), judged=False)
     with Engine(run) as engine:

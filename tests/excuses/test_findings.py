@@ -129,7 +129,7 @@ COMPUTED = [
 
 
 @pytest.mark.parametrize(("name", "finding", "given", "other"), COMPUTED)
-def test_a_finding_names_what_the_runtime_gives_and_no_other_wrong_result(
+def test_a_finding_explains_the_wrong_result_of_the_runtime_and_no_other(
     name: str, finding: str, given: list[float], other: list[float]
 ) -> None:
     output = right(case(name))

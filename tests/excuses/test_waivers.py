@@ -141,7 +141,7 @@ def test_cases_are_named_by_identifier_pattern_operator_and_condition(
     assert status_and_kind(result, REFUSED) == ("passed", None)
 
 
-def test_a_condition_leaves_other_cases_alone(tmp_path: Path) -> None:
+def test_a_condition_waives_no_other_cases(tmp_path: Path) -> None:
     only = waiver(cases=None, operators=["TILE"], where="InputTensor.DataType == 'INT32'")
     result = run(tmp_path, SCALED, only)
     assert status_and_kind(result, INT32) == ("waived", "waiver")

@@ -622,7 +622,7 @@ outputs: {y: greatest}
 """
 
 
-def test_two_faults_in_one_graph_are_named_together(tmp_path: Path) -> None:
+def test_two_faults_in_one_graph_are_both_named(tmp_path: Path) -> None:
     case = graph_case(tmp_path, TWO_FAULTS)
     status, name = status_and_fault(case, outputs_of(case, {"y": [5]}), "1.15.4")
     assert status is Status.WAIVED
@@ -755,7 +755,7 @@ def test_memory_behind_the_updates_may_be_written(
     )
 
 
-def test_in_a_graph_packed_updates_have_strides_of_0_too(tmp_path: Path) -> None:
+def test_in_a_graph_packed_updates_are_read_with_strides_of_0(tmp_path: Path) -> None:
     """All of three updates go to one element, and the first one is read three times."""
     indices = "i: {Sizes: [3, 1, 1, 1, 2], DataType: UINT32, values: [0, 1, 0, 1, 0, 1]}"
     updates = "u: {Sizes: [3, 1, 1, 1], DataType: FLOAT32, values: [10, 20, 30]}"

@@ -178,7 +178,7 @@ def test_no_circumstance_is_blamed_if_a_plain_run_with_other_inputs_is_wrong(
     assert verdict.reason.message.startswith("with other inputs (1), plainly too: ")
 
 
-def test_an_excuse_of_a_plain_run_with_other_inputs_is_not_one_of_the_circumstance(
+def test_an_excuse_of_a_plain_run_with_other_inputs_does_not_excuse_the_circumstance(
     tmp_path: Path,
 ) -> None:
     """The known fault negates the sum; under the circumstance the outputs are stale instead."""

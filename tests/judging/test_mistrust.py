@@ -123,7 +123,7 @@ cases:
     assert verdict.status is Status.UNCHECKED
 
 
-def test_zeros_pass_if_the_formula_loses_such_small_results(tmp_path: Path) -> None:
+def test_zeros_pass_if_the_formula_loses_small_results(tmp_path: Path) -> None:
     file = tmp_path / "tanh.yaml"
     file.write_text(
         """

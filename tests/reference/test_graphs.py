@@ -361,7 +361,7 @@ outputs: {y: negated}
 """
 
 
-def test_only_elements_computed_from_undefined_ones_are_undefined(tmp_path: Path) -> None:
+def test_only_elements_computed_from_undefined_elements_are_undefined(tmp_path: Path) -> None:
     case = graph_case(tmp_path, UNDEFINED)
     assert passes(case, {"y": np.array([7, -1], np.float32).reshape(1, 1, 2, 1)})
     assert not passes(case, {"y": np.array([7, 7], np.float32).reshape(1, 1, 2, 1)})

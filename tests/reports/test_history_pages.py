@@ -86,7 +86,7 @@ def pages(site: Site) -> dict[str, Page]:
     return found
 
 
-def test_the_first_page_says_first_what_the_latest_run_changed(tmp_path: Path) -> None:
+def test_the_front_page_begins_with_the_changes_of_the_latest_run(tmp_path: Path) -> None:
     text = pages(Site(overview(tmp_path, nights())))["index.html"].text
     assert "Run #8 of 2026-01-08 02:00: 2 cases began to fail, 1 case passes again" in text
     began, again = text.index("Began to fail (2)"), text.index("Pass again (1)")

@@ -175,7 +175,7 @@ def test_timestamps_are_in_utc_and_say_so() -> None:
         assert when.utcoffset() == timedelta(0)
 
 
-def test_characters_that_xml_forbids_are_stripped_and_odd_ones_escaped() -> None:
+def test_characters_that_xml_forbids_are_stripped_from_a_hostile_name() -> None:
     text = junit.render(logs.hostile())
     for forbidden in "\x1b\x07\ufffe\ud800":
         assert forbidden not in text, ascii(forbidden)

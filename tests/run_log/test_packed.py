@@ -28,7 +28,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Verdict, ...]:
     return read_log(write(path, log)).verdicts
 
 
-def test_packed_verdicts_equal_the_written_ones(verdicts: tuple[Verdict, ...]) -> None:
+def test_packed_verdicts_equal_the_written_verdicts(verdicts: tuple[Verdict, ...]) -> None:
     assert isinstance(verdicts[0].figures, Packed)
     for verdict, original in zip(verdicts, (*EVERY_STATUS, DETAILED), strict=False):
         assert verdict_data(verdict) == verdict_data(original)

@@ -41,7 +41,9 @@ def measure_suite(directory: Path) -> Strength:
     return measure(map(build, load_suite([file]).plan()), run_case, method=method)
 
 
-def test_a_case_of_equal_values_notices_less_than_one_of_different_ones(tmp_path: Path) -> None:
+def test_a_case_of_equal_values_notices_fewer_defects_than_a_case_of_different_values(
+    tmp_path: Path,
+) -> None:
     noticed = measure_suite(tmp_path).noticed
     different, alike = noticed["tile/suite/all-different"], noticed["tile/suite/all-alike"]
     assert 0 < alike.caught < different.caught <= different.ran
@@ -55,7 +57,7 @@ def test_cases_that_notice_nothing_are_named() -> None:
     assert case_share(noticed) == 100 / 7
 
 
-def test_a_sample_has_cases_of_each_operator_and_a_seed_gives_it_again() -> None:
+def test_a_sample_has_cases_of_each_operator_and_depends_only_on_the_seed() -> None:
     plan = list(bundled("tile", "join").plan())
     some = sampled(plan, 7, 1)
     operators = [planned.template.operator_name for planned in some]

@@ -119,7 +119,7 @@ def test_a_suite_of_equal_values_misses_defects_that_move_elements(tmp_path: Pat
     assert "last element wrong" not in actual
 
 
-def test_a_suite_of_different_values_misses_nothing(tmp_path: Path) -> None:
+def test_a_suite_of_different_values_catches_every_injected_defect(tmp_path: Path) -> None:
     strength = strength_of(tmp_path, STRONG)
     assert survivors(strength) == []
     [row] = operator_strengths(strength)

@@ -121,7 +121,9 @@ def test_a_buffer_ends_with_the_word_of_the_last_element(
 
 
 @given(SIZES, st.sampled_from(list(DataType)))
-def test_implicit_strides_need_the_bytes_of_packed_ones(sizes: Sizes, data_type: DataType) -> None:
+def test_implicit_strides_need_as_many_bytes_as_packed_strides(
+    sizes: Sizes, data_type: DataType
+) -> None:
     packed = minimum_buffer_bytes(data_type, sizes, packed_strides(sizes))
     assert minimum_buffer_bytes(data_type, sizes, None) == packed
 

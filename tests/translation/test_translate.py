@@ -34,7 +34,7 @@ def test_each_operator_has_an_entry(target: str) -> None:
 
 
 @pytest.mark.parametrize(("target", "most"), [("onnx", 155), ("webnn", 115)])
-def test_a_table_expresses_most_operators_and_says_why_not_the_others(
+def test_a_table_expresses_most_operators_and_has_a_reason_for_each_other_operator(
     target: str, most: int
 ) -> None:
     known = table(target)

@@ -43,7 +43,7 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
         ("nonsense", None),
     ],
 )
-def test_a_quota_of_control_groups_2_is_rounded_up_and_anything_else_is_none(
+def test_a_quota_of_control_groups_2_is_rounded_up_and_other_text_is_no_quota(
     tmp_path: Path, quota: str, processors: int | None
 ) -> None:
     assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == processors

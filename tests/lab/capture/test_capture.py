@@ -196,7 +196,7 @@ def wrong(folder: Path) -> Path:
     return wrong
 
 
-def test_only_the_wrong_dispatch_fails_and_its_followers_name_it(wrong: Path) -> None:
+def test_only_the_wrong_dispatch_fails_and_readers_of_its_output_name_it(wrong: Path) -> None:
     options = ("-o", "my-app", "--data", "all", "--", "three_models.py", "unfused")
     done = lab("run", "--", "capture", *options, cwd=wrong)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -164,7 +164,7 @@ def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
     assert [end.tolist() for end in ends] == [[-59], [-58]]
 
 
-def test_a_scale_of_0_permits_any_result_and_nan_permits_three() -> None:
+def test_a_scale_of_0_permits_any_result_and_an_input_of_nan_three_results() -> None:
     x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
     zeros = np.array([10, 10], np.int8)
     assert quantize(x, scales, zeros, DataType.INT8).tolist() == [-128, 0]

@@ -119,7 +119,7 @@ def test_past_keys_count_as_keys_but_get_no_bias(seed: int, past: int) -> None:
 
 
 @given(SEEDS)
-def test_stacked_tensors_give_the_same_result_as_separate_ones(seed: int) -> None:
+def test_stacked_tensors_give_the_same_result_as_separate_tensors(seed: int) -> None:
     stacked = uniform(seed, 2, 3, 2, 3, 4)
     query, key, value = (stacked[:, :, :, at].reshape(2, 3, 8) for at in range(3))
     apart = attend((2, 3, 8), 2, QueryTensor=query, KeyTensor=key, ValueTensor=value)[0]

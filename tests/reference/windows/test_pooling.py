@@ -194,7 +194,7 @@ def test_max_pooling_gives_at_least_the_lowest_finite_number(data_type: DataType
     assert len(function_of("MAX_POOLING", "candidates")(**arguments)[0]) == 1
 
 
-def test_a_window_of_nan_alone_may_give_nan() -> None:
+def test_a_window_with_only_nan_may_give_nan() -> None:
     values = np.array([np.nan, np.nan, 3], np.float32).reshape(1, 1, 1, 3)
     arguments = {
         "InputTensor": values,
