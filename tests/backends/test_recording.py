@@ -300,7 +300,7 @@ def refusal(path: Path) -> str:
     return message
 
 
-def test_refuses_a_path_that_is_no_regular_file(tmp_path: Path) -> None:
+def test_a_path_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     assert "No such file" in refusal(tmp_path / "nothing.dmlrec")
     assert "is a folder, not a regular file" in refusal(tmp_path)
     with pytest.raises(BackendError, match="name the recording to replay"):
@@ -308,13 +308,13 @@ def test_refuses_a_path_that_is_no_regular_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a recording", b"\x80\x04K\x01."])
-def test_refuses_a_file_that_is_no_archive(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(content)
     assert "not a recording" in refusal(path)
 
 
-def test_refuses_an_archive_with_other_members(tmp_path: Path) -> None:
+def test_an_archive_with_other_members_is_refused(tmp_path: Path) -> None:
     path = packed(tmp_path / "x.dmlrec", {"word/document.xml": b"<a/>"})
     assert "does not consist of recording.json, outputs.bin" in refusal(path)
     members = unpacked(recording_bytes(recording({})))
@@ -322,14 +322,14 @@ def test_refuses_an_archive_with_other_members(tmp_path: Path) -> None:
     assert "does not consist of" in refusal(path)
 
 
-def test_refuses_a_later_format_before_anything_else_is_checked(tmp_path: Path) -> None:
+def test_a_later_format_is_refused_before_anything_else_is_checked(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
     path = changed(tmp_path / "x.dmlrec", content, format=3, cases=None, new="")
     assert "a recording of format 3; this dmlconf reads formats 1 and 2" in refusal(path)
 
 
 @pytest.mark.parametrize("manifest", [b"[]", b"1", b"{}", b'{"format": true}', b'{"format": "1"}'])
-def test_refuses_a_manifest_without_a_format_number(tmp_path: Path, manifest: bytes) -> None:
+def test_a_manifest_without_a_format_number_is_refused(tmp_path: Path, manifest: bytes) -> None:
     path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert "without a format number" in refusal(path)
 
@@ -341,12 +341,12 @@ LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
     "manifest",
     [b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000, LONG_NUMBER],
 )
-def test_refuses_a_manifest_that_is_not_valid_json(tmp_path: Path, manifest: bytes) -> None:
+def test_a_manifest_that_is_not_valid_json_is_refused(tmp_path: Path, manifest: bytes) -> None:
     path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert len(refusal(path)) < 1000
 
 
-def test_refuses_members_that_would_fill_the_memory(
+def test_members_that_would_fill_the_memory_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = recording({"a": Outputs({"X": np.zeros(100_000)})})
@@ -405,7 +405,9 @@ SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
     ],
     ids=str,
 )
-def test_refuses_a_manifest_that_the_schema_refuses(tmp_path: Path, values: dict[str, Any]) -> None:
+def test_a_manifest_that_does_not_fit_the_schema_is_refused(
+    tmp_path: Path, values: dict[str, Any]
+) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     path = changed(tmp_path / "x.dmlrec", content)
     assert read_recording(path).entries.keys() == {"a"}
@@ -418,7 +420,9 @@ def test_refuses_a_manifest_that_the_schema_refuses(tmp_path: Path, values: dict
     "output",
     [{"at": 1}, {"at": 1 << 40}, {"sizes": [3]}, {"sizes": [1 << 40, 1 << 40]}],
 )
-def test_refuses_outputs_that_are_not_in_the_file(tmp_path: Path, output: dict[str, Any]) -> None:
+def test_outputs_that_are_not_in_the_file_are_refused(
+    tmp_path: Path, output: dict[str, Any]
+) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | output}}}
     path = changed(tmp_path / "x.dmlrec", content, cases=cases)
@@ -435,7 +439,7 @@ def test_refuses_outputs_that_are_not_in_the_file(tmp_path: Path, output: dict[s
         {"at": 1},
     ],
 )
-def test_refuses_samples_that_are_not_in_the_file_or_the_output(
+def test_samples_that_are_not_in_the_file_or_the_output_are_refused(
     tmp_path: Path, output: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
@@ -447,13 +451,13 @@ def test_refuses_samples_that_are_not_in_the_file_or_the_output(
 
 
 @pytest.mark.parametrize("sizes", [[1] * 99, [1 << 47, 0, 1 << 47], [1 << 62]])
-def test_refuses_sizes_that_no_array_has(tmp_path: Path, sizes: list[int]) -> None:
+def test_sizes_that_no_array_has_are_refused(tmp_path: Path, sizes: list[int]) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": sizes}}}}
     assert "the case a: " in refusal(changed(tmp_path / "x.dmlrec", content, cases=cases))
 
 
-def test_refuses_a_case_that_is_listed_twice(tmp_path: Path) -> None:
+def test_a_case_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
     members = unpacked(recording_bytes(recording({"a": Rejection("CreateOperator", "E_FAIL")})))
     text = members["recording.json"].decode()
     (line,) = (line for line in text.splitlines() if line.startswith('"a"'))
@@ -565,7 +569,7 @@ def recording_with(**changes: Any) -> Recording:
         ),
     ],
 )
-def test_refuses_a_recording_that_contradicts_itself(
+def test_a_recording_that_contradicts_itself_is_refused(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "x.dmlrec"
@@ -574,7 +578,7 @@ def test_refuses_a_recording_that_contradicts_itself(
         read_recording(path)
 
 
-def test_refuses_outputs_of_a_level_that_the_device_lacks(tmp_path: Path) -> None:
+def test_outputs_of_a_level_that_the_device_lacks_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     details = {**ENVIRONMENT["details"], "feature_level": "2_1"}
     actual = recording_with(
@@ -588,7 +592,7 @@ def test_refuses_outputs_of_a_level_that_the_device_lacks(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.dmlrec")
     for read in (read_recording, read_head):
         with pytest.raises(BackendError, match="is a named pipe, not a regular file"):
@@ -596,7 +600,7 @@ def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
-def test_refuses_unsupported_methods_of_compression(tmp_path: Path, method: int) -> None:
+def test_unsupported_methods_of_compression_are_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.dmlrec"
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in unpacked(recording_bytes(recording_with())).items():
@@ -605,7 +609,7 @@ def test_refuses_unsupported_methods_of_compression(tmp_path: Path, method: int)
         read_recording(path)
 
 
-def test_refuses_a_manifest_that_is_nested_too_deeply(tmp_path: Path) -> None:
+def test_a_manifest_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     members = unpacked(recording_bytes(recording_with()))
     deep = b'{"format": 2, "dmlconf": ' + b"[" * 99_999
     path = packed(tmp_path / "x.dmlrec", {**members, "recording.json": deep})

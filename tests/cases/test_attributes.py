@@ -112,7 +112,7 @@ def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
         ("ACTIVATION_RELU", "must be a mapping or nothing", None),
     ],
 )
-def test_refuses_a_wrong_nested_operator_with_a_hint(
+def test_a_wrong_nested_operator_is_refused_with_a_hint(
     tmp_path: Path, written: str, message: str, hint: str | None
 ) -> None:
     actual = problems_with(tmp_path, written)
@@ -120,7 +120,7 @@ def test_refuses_a_wrong_nested_operator_with_a_hint(
     assert hint is None or f"hint: {hint}" in actual
 
 
-def test_reports_every_problem_of_a_nested_operator(tmp_path: Path) -> None:
+def test_every_problem_of_a_nested_operator_is_reported(tmp_path: Path) -> None:
     written = "{operator: ACTIVATION_LINEAR, Slope: 1, Beta: much}"
     actual = problems_with(tmp_path, written)
     assert "`Alpha` is missing" in actual
@@ -199,7 +199,7 @@ cases:
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_refuses_a_scalar_that_does_not_fit_its_type_at_its_location(
+def test_a_scalar_that_does_not_fit_its_type_is_refused_at_its_location(
     tmp_path: Path, command: str, data_type: str, bound: str, message: str
 ) -> None:
     text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
@@ -219,7 +219,9 @@ def test_refuses_a_scalar_that_does_not_fit_its_type_at_its_location(
         ("UNKNOWN", "-9"),
     ],
 )
-def test_accepts_scalars_that_fit_their_type(tmp_path: Path, data_type: str, bound: str) -> None:
+def test_scalars_that_fit_their_type_are_accepted(
+    tmp_path: Path, data_type: str, bound: str
+) -> None:
     text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
     assert built(tmp_path, changed(text, "Min: 0", f"Min: {bound}")).desc["MinMaxDataType"]
 
@@ -242,14 +244,14 @@ cases:
 
 
 @pytest.mark.parametrize("scale", ["1.0e+39", "-1.0e+39"])
-def test_refuses_real_numbers_beyond_their_type(tmp_path: Path, scale: str) -> None:
+def test_real_numbers_beyond_their_type_are_refused(tmp_path: Path, scale: str) -> None:
     text = f"{CLIP}      ScaleBias: {{Scale: {scale}, Bias: 0}}\n"
     actual = refusal(lambda: plan(tmp_path, text), tmp_path)
     assert "does not fit FLOAT32" in actual
     assert "does not fit FLOAT32" in problems_with(tmp_path, ACTIVATION.replace("2", "1.0e+39"))
 
 
-def test_refuses_whole_numbers_of_a_matrix_beyond_their_type(tmp_path: Path) -> None:
+def test_whole_numbers_of_a_matrix_beyond_their_type_are_refused(tmp_path: Path) -> None:
     join = """\
 operator: JOIN
 cases:

@@ -170,7 +170,7 @@ def test_run_and_show_take_a_challenge_and_reports_name_it(suite: Path, tmp_path
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", str(2**64)])
-def test_refuses_a_challenge_that_is_no_positive_64_bit_number(
+def test_a_challenge_that_is_no_positive_64_bit_number_is_refused(
     suite: Path, tmp_path: Path, number: str
 ) -> None:
     done = dmlconf_here(tmp_path, "run", "add", "--challenge", number)

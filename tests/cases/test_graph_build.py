@@ -103,7 +103,7 @@ def test_a_graph_needs_the_feature_levels_of_its_nodes_and_of_graphs(tmp_path: P
     assert str(graph_case(tmp_path, text).required_level) == "6_2"
 
 
-def test_reports_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_all_graphs_are_reported_at_once(tmp_path: Path) -> None:
     reports = problems(
         tmp_path,
         two_nodes_with("BTensor: x", "BTensor: y"),
@@ -161,7 +161,7 @@ def test_reports_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> No
         ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
     ],
 )
-def test_refuses_a_wrong_graph(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_wrong_graph_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert any(
         problem.endswith(message) for problem in problems(tmp_path, two_nodes_with(old, new))
     )
@@ -193,7 +193,7 @@ def test_a_case_that_expects_a_rejection_may_be_wired_wrongly(tmp_path: Path) ->
         assert constraint in case.violations()
 
 
-def test_refuses_a_constraint_that_neither_graphs_nor_nodes_have(tmp_path: Path) -> None:
+def test_a_constraint_that_neither_graphs_nor_nodes_have_is_refused(tmp_path: Path) -> None:
     text = TWO_NODES + "expect: {rejected: E_INVALIDARG, constraint: edge-sizes}\n"
     [problem] = problems(tmp_path, text)
     assert problem.endswith("neither graphs nor their nodes have a constraint 'edge-sizes'")

@@ -132,7 +132,7 @@ def test_a_cached_shared_file_gives_the_same_entries(suite: Path) -> None:
         ("InputTensor:", "InputTenser:", "unknown field `InputTenser`"),
     ],
 )
-def test_refuses_a_wrong_shared_file_with_a_message(
+def test_a_wrong_shared_file_is_refused_with_a_message(
     suite: Path, old: str, new: str, message: str
 ) -> None:
     write(suite / "shared/unary", SHARED.replace(old, new), "invalid.yaml")

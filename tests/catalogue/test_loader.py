@@ -31,7 +31,7 @@ def test_every_operator_name_has_a_file_and_an_entry() -> None:
 
 
 @pytest.mark.parametrize("name", ["GATHER", "gather", "Gather", "DML_OPERATOR_GATHER"])
-def test_finds_an_operator_in_upper_or_lower_case_with_the_prefix_or_without(name: str) -> None:
+def test_an_operator_is_found_in_upper_or_lower_case_with_the_prefix_or_without(name: str) -> None:
     assert operator(name).name == "GATHER"
 
 
@@ -43,7 +43,7 @@ def test_graphs_have_an_entry_and_are_no_operator() -> None:
 
 
 @pytest.mark.parametrize("name", ["SCATTER", "scatter", "DML_OPERATOR_SCATTER"])
-def test_finds_an_operator_by_its_alias(name: str) -> None:
+def test_an_operator_is_found_by_its_alias(name: str) -> None:
     assert operator(name).name == "SCATTER_ELEMENTS"
     assert operator(name).type_value == operator("SCATTER_ELEMENTS").type_value
 

@@ -37,7 +37,7 @@ def test_members_in_another_order_give_the_same_bytes() -> None:
     assert archive_bytes(MEMBERS) == archive_bytes(dict(reversed(MEMBERS.items())))
 
 
-def test_refuses_an_archive_that_zipfile_wrote(tmp_path: Path) -> None:
+def test_an_archive_that_zipfile_wrote_is_refused(tmp_path: Path) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in MEMBERS.items():
@@ -47,7 +47,7 @@ def test_refuses_an_archive_that_zipfile_wrote(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 4, 6, 8, 10, 14, 18, 22, 26, 28, 30])
-def test_refuses_a_local_header_that_differs_from_the_directory(
+def test_a_local_header_that_differs_from_the_directory_is_refused(
     tmp_path: Path, offset: int
 ) -> None:
     content = bytearray(archive_bytes(MEMBERS))
@@ -56,7 +56,7 @@ def test_refuses_a_local_header_that_differs_from_the_directory(
         read(tmp_path, bytes(content))
 
 
-def test_notices_every_changed_byte_of_the_directory(tmp_path: Path) -> None:
+def test_every_changed_byte_of_the_directory_is_noticed(tmp_path: Path) -> None:
     content = archive_bytes(MEMBERS)
     start = content.index(b"PK\1\2")
     for offset in range(start, len(content)):
@@ -72,13 +72,15 @@ def test_notices_every_changed_byte_of_the_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda c: b"x" + c, lambda c: c + b"x", lambda c: c[:-1]])
-def test_refuses_an_archive_with_added_bytes_or_a_cut_end(tmp_path: Path, change: object) -> None:
+def test_an_archive_with_added_bytes_or_a_cut_end_is_refused(
+    tmp_path: Path, change: object
+) -> None:
     assert callable(change)
     with pytest.raises(RefusedError):
         read(tmp_path, change(archive_bytes(MEMBERS)))
 
 
-def test_reports_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
+def test_a_member_whose_checksum_is_wrong_is_reported(tmp_path: Path) -> None:
     right, other = (
         archive_bytes({**MEMBERS, "outputs.bin": bytes(100) + last + bytes(900)})
         for last in (b"\1", b"\2")
@@ -93,7 +95,7 @@ def test_reports_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     assert read_archive(path, ()).damaged == ("outputs.bin",)
 
 
-def test_decompresses_no_more_bytes_than_the_directory_says(tmp_path: Path) -> None:
+def test_no_more_bytes_are_decompressed_than_the_directory_says(tmp_path: Path) -> None:
     large = archive_bytes({"attestation.json": b"", "outputs.bin": bytes(50_000_000)})
     content = bytearray(large)
     local, central = large.index(b"outputs.bin") - 30, large.rindex(b"PK\1\2")
@@ -103,6 +105,6 @@ def test_decompresses_no_more_bytes_than_the_directory_says(tmp_path: Path) -> N
         read(tmp_path, bytes(content))
 
 
-def test_names_the_member_that_is_missing(tmp_path: Path) -> None:
+def test_the_error_names_the_member_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"lacks attestation\.json"):
         read(tmp_path, archive_bytes({"outputs.bin": b""}))

@@ -104,7 +104,7 @@ def test_dmlconf_reads_a_statement_that_in_toto_wrote(folder: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_reads_url_safe_base64_and_ignores_fields_that_it_does_not_know() -> None:
+def test_url_safe_base64_is_read_and_unknown_fields_are_ignored() -> None:
     payload = bytes(range(256))
     data = {
         "payload": base64.urlsafe_b64encode(payload).decode(),
@@ -128,13 +128,13 @@ def test_reads_url_safe_base64_and_ignores_fields_that_it_does_not_know() -> Non
         ({"signatures": [{"sig": ""}] * 33}, "more than 32 signatures"),
     ],
 )
-def test_refuses_json_that_is_no_envelope(change: dict[str, object], message: str) -> None:
+def test_json_that_is_no_envelope_is_refused(change: dict[str, object], message: str) -> None:
     data = {"payload": "", "payloadType": PAYLOAD_TYPE, "signatures": [], **change}
     with pytest.raises(RefusedError, match=message):
         read_envelope(json.dumps(data).encode())
 
 
-def test_refuses_an_envelope_with_a_duplicate_key() -> None:
+def test_an_envelope_with_a_duplicate_key_is_refused() -> None:
     text = b'{"payload": "", "payload": "AA==", "payloadType": "x", "signatures": []}'
     with pytest.raises(RefusedError, match="duplicate key"):
         read_envelope(text)

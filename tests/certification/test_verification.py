@@ -180,7 +180,7 @@ def test_a_line_of_a_log_beyond_one_mebibyte_is_refused(folder: Path) -> None:
     assert "run.jsonl:2: a line of more than 1,048,576 bytes" in spoken(done)
 
 
-def test_warns_about_a_challenge_that_the_verifier_did_not_choose(folder: Path) -> None:
+def test_the_report_warns_about_a_challenge_that_the_verifier_did_not_choose(folder: Path) -> None:
     certified(folder, "--challenge", "7", "-o", "challenged.dmlcert")
     done = verified(folder, file="challenged.dmlcert")
     assert done.returncode == 0
@@ -190,7 +190,7 @@ def test_warns_about_a_challenge_that_the_verifier_did_not_choose(folder: Path) 
     assert "chose" not in spoken(done)
 
 
-def test_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
+def test_the_report_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
     furnished(tmp_path)
     (tmp_path / "suite" / "gemm" / "matrix.yaml").unlink()
     (tmp_path / "suite" / "matrix.yaml").write_text(TILE, encoding="utf-8")

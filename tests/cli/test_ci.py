@@ -16,7 +16,7 @@ from tests.cli.process import TILE, dmlconf_here, write
 OPEN = TILE.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
 
 
-def test_exit_code_7_when_nothing_passed(tmp_path: Path) -> None:
+def test_the_exit_code_is_7_if_nothing_passed(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, OPEN))
     assert done.returncode == 7
     assert "NOTHING PASSED: 1 unchecked of 1 case" in done.stdout

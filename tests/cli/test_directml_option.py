@@ -49,7 +49,7 @@ def compile_library(source: str, path: Path) -> Path:
         (["run", "-b", "directml:path=other.dll"], "each directml backend has its own path="),
     ],
 )
-def test_exit_code_2_where_no_backend_can_use_the_file(
+def test_the_exit_code_is_2_if_no_backend_can_use_the_file(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments, "--directml", "DirectML.dll")
@@ -57,7 +57,7 @@ def test_exit_code_2_where_no_backend_can_use_the_file(
     assert f"--directml: {message}" in done.stderr
 
 
-def test_exit_code_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
+def test_the_exit_code_is_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "-b", "directml", "--directml", "a,b.dll")
     assert done.returncode == 2
     assert "DMLCONF_DIRECTML" in done.stderr
@@ -72,7 +72,7 @@ def test_exit_code_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
         ["devices"],
     ],
 )
-def test_exit_code_4_for_a_missing_file(tmp_path: Path, arguments: list[str]) -> None:
+def test_the_exit_code_is_4_for_a_missing_file(tmp_path: Path, arguments: list[str]) -> None:
     small = write(tmp_path)
     cases = [] if arguments == ["devices"] else [small]
     done = dmlconf_here(
@@ -84,7 +84,7 @@ def test_exit_code_4_for_a_missing_file(tmp_path: Path, arguments: list[str]) ->
     )
 
 
-def test_exit_code_4_for_a_folder(tmp_path: Path) -> None:
+def test_the_exit_code_is_4_for_a_folder(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", "directml", "--directml", tmp_path)
     assert done.returncode == 4
     assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
@@ -100,7 +100,9 @@ def test_the_option_path_of_a_backend_overrides_the_option_directml(tmp_path: Pa
 
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
-def test_exit_code_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, command: str) -> None:
+def test_the_exit_code_is_4_for_a_file_that_is_no_library(
+    tmp_path: Path, wsl: Path, command: str
+) -> None:
     file = tmp_path / "libdirectml.so"
     file.write_text("not a library\n" * 100, encoding="utf-8")
     check_refused(tmp_path, wsl, command, file, f"{file} cannot be loaded as DirectML")
@@ -108,7 +110,7 @@ def test_exit_code_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, co
 
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
-def test_exit_code_4_for_a_library_that_is_not_directml(
+def test_the_exit_code_is_4_for_a_library_that_is_not_directml(
     tmp_path: Path, wsl: Path, command: str
 ) -> None:
     file = compile_library(NOTHING, tmp_path / "libdirectml.so")
@@ -128,7 +130,7 @@ def check_refused(directory: Path, wsl: Path, command: str, file: Path, message:
 
 
 @on_linux
-def test_exit_code_4_for_a_library_below_directml_that_lacks_a_function(
+def test_the_exit_code_is_4_if_a_library_that_directml_needs_lacks_a_function(
     tmp_path: Path, wsl: Path
 ) -> None:
     file = compile_library(MAKE_DEVICE, tmp_path / "libdirectml.so")

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.cli.process import dmlconf_here
 
 
-def test_lists_the_faults_of_an_operator_in_a_version(tmp_path: Path) -> None:
+def test_the_faults_of_an_operator_in_a_version_are_listed(tmp_path: Path) -> None:
     report = "json:faults.json"
     done = dmlconf_here(
         tmp_path, "faults", "-o", "one_hot", "--directml", "1.9.0", "--report", report

@@ -111,7 +111,7 @@ def test_a_run_stops_after_max_failures(tmp_path: Path) -> None:
         (("--graphs", "--invalid"), "--graphs and --invalid exclude each other"),
     ],
 )
-def test_refuses_wrong_usage(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_usage_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     run = dmlconf_here(tmp_path, "fuzz", "-b", "numpy", *arguments)
     assert run.returncode == 2
     assert message in run.stderr

@@ -76,7 +76,7 @@ def test_rows_have_as_many_cells_as_their_tables_have_columns(name: str) -> None
             columns = 0
 
 
-def test_refuses_both_forms_at_once() -> None:
+def test_the_options_markdown_and_json_together_are_refused() -> None:
     result = CliRunner().invoke(cli, ["operators", "TILE", "--markdown", "--json"])
     assert result.exit_code == 2
     assert "not both" in result.output

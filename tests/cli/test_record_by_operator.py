@@ -74,7 +74,7 @@ def contents(suite: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def test_writes_a_file_beside_the_cases_of_each_operator(suite: Path) -> None:
+def test_a_recording_is_written_beside_the_cases_of_each_operator(suite: Path) -> None:
     actual = record(suite, "suite")
     named = Path("suite", "r.dmlrec")
     assert actual == f"{named}: recorded 3 of 3 cases in 2 files, 2 of them changed\n"

@@ -114,11 +114,11 @@ def test_every_operator_of_the_table_has_a_link_to_its_page() -> None:
         '<iframe src="https://example.com"></iframe>',
     ],
 )
-def test_reports_what_a_browser_would_load_from_another_host(element: str) -> None:
+def test_what_a_browser_would_load_from_another_host_is_reported(element: str) -> None:
     assert len(foreign_resources(f"<p>text</p>{element}")) == 1
 
 
-def test_permits_own_resources_and_links_to_other_hosts() -> None:
+def test_own_resources_and_links_to_other_hosts_are_permitted() -> None:
     page = (
         '<link rel="stylesheet" href="assets/a.css"><script src="../a.js"></script>'
         '<link rel="canonical" href="https://example.com/"><a href="https://example.com">x</a>'
@@ -179,7 +179,7 @@ def test_the_section_on_strength_lists_unnoticed_mistakes_of_the_operator() -> N
     assert "it notices all." in strength_section("RNN", lists, 7)
 
 
-def test_refuses_a_list_of_weaknesses_in_another_form() -> None:
+def test_a_list_of_weaknesses_in_another_form_is_refused() -> None:
     with pytest.raises(ValueError, match="not in the form of the list: - GEMM is weak"):
         weaknesses(STRENGTH.replace("- 4 ULP", "- GEMM is weak\n- 4 ULP"))
 

@@ -97,7 +97,9 @@ KNOWN_IN_FULL: Final = [
 
 
 @pytest.mark.parametrize("schema", SMALL, ids=json.dumps)
-def test_accepts_only_values_that_jsonschema_accepts(schema: dict[str, Any]) -> None:
+def test_the_quick_check_accepts_only_values_that_jsonschema_accepts(
+    schema: dict[str, Any],
+) -> None:
     if schema.get("$defs") == {}:
         assert not any(map(fits(schema), VALUES))
         return
@@ -106,7 +108,9 @@ def test_accepts_only_values_that_jsonschema_accepts(schema: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("schema", KNOWN_IN_FULL, ids=json.dumps)
-def test_refuses_only_values_that_jsonschema_refuses(schema: dict[str, Any]) -> None:
+def test_the_quick_check_refuses_only_values_that_jsonschema_refuses(
+    schema: dict[str, Any],
+) -> None:
     checker, check = Draft202012Validator(schema), fits(schema)
     assert [value for value in VALUES if checker.is_valid(value) and not check(value)] == []
 
@@ -141,7 +145,9 @@ SCHEMAS: Final = schemas()
 
 
 @given(st.data())
-def test_agrees_with_jsonschema_on_case_files_with_a_mistake(data: st.DataObject) -> None:
+def test_the_quick_check_agrees_with_jsonschema_on_case_files_with_a_mistake(
+    data: st.DataObject,
+) -> None:
     schema, sound = data.draw(st.sampled_from(SCHEMAS))
     assert fits(schema)(sound)
     mistaken = copy.deepcopy(sound)
@@ -154,7 +160,7 @@ def test_agrees_with_jsonschema_on_case_files_with_a_mistake(data: st.DataObject
 
 
 @pytest.mark.parametrize("definition", ["verdictLine", "attemptLine"])
-def test_accepts_the_lines_of_run_logs(definition: str) -> None:
+def test_the_quick_check_accepts_the_lines_of_run_logs(definition: str) -> None:
     schema = bundled_schema("run-log")
     quick = fits({"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"})
     record = definition.removesuffix("Line")

@@ -94,19 +94,19 @@ CORE_SCALARS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("text", "value"), CORE_SCALARS)
-def test_reads_scalars_of_the_core_schema(tmp_path: Path, text: str, value: Any) -> None:
+def test_scalars_of_the_core_schema_are_read(tmp_path: Path, text: str, value: Any) -> None:
     actual = read(tmp_path, f"a: {text}\n")["a"]
     assert actual == value
     assert type(actual) is type(value)
 
 
 @pytest.mark.parametrize("text", [".nan", ".NaN", ".NAN"])
-def test_reads_nan(tmp_path: Path, text: str) -> None:
+def test_nan_is_read(tmp_path: Path, text: str) -> None:
     assert math.isnan(read(tmp_path, f"a: {text}\n")["a"])
 
 
 @pytest.mark.parametrize("text", ["-0", "-00", "-0.0", "-0e5"])
-def test_reads_negative_zero_as_a_float_with_its_sign(tmp_path: Path, text: str) -> None:
+def test_negative_zero_is_read_as_a_float_with_its_sign(tmp_path: Path, text: str) -> None:
     actual = read(tmp_path, f"a: {text}\n")["a"]
     assert isinstance(actual, float)
     assert math.copysign(1, actual) == -1
@@ -162,24 +162,24 @@ def test_aliases_give_equal_values(tmp_path: Path) -> None:
     assert actual == {"a": {"b": [1, 2]}, "c": {"b": [1, 2]}, "d": [{"b": [1, 2]}] * 2}
 
 
-def test_reads_a_file_that_windows_wrote(tmp_path: Path) -> None:
+def test_a_file_that_windows_wrote_is_read(tmp_path: Path) -> None:
     document = read_document(write(tmp_path, b"\xef\xbb\xbfa: 1\r\nb:\r\n  - 2\r\n  - x y\r\n"))
     assert document.data == {"a": 1, "b": [2, "x y"]}
     assert document.item_lines == {"b": [3, 4]}
 
 
-def test_reports_the_line_of_each_item(tmp_path: Path) -> None:
+def test_the_line_of_each_item_is_known(tmp_path: Path) -> None:
     text = "# head\ntags: [a, b]\ncases:\n  - x: [1, 2]\n    y: 2\n\n  - x: 3\n  # more\n  - z\n"
     document = read_document(write(tmp_path, text))
     assert document.item_lines == {"tags": [2, 2], "cases": [4, 7, 9]}
 
 
-def test_reads_a_file_of_the_largest_size(tmp_path: Path) -> None:
+def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     text = "a: 1\n#".ljust(LARGEST_DOCUMENT, "x")
     assert read(tmp_path, text) == {"a": 1}
 
 
-def test_reads_the_deepest_nesting(tmp_path: Path) -> None:
+def test_the_deepest_nesting_is_read(tmp_path: Path) -> None:
     value = read(tmp_path, "[" * DEEPEST_DOCUMENT + "]" * DEEPEST_DOCUMENT)
     levels = 1
     while value:
@@ -515,13 +515,13 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_yaml_outside_the_core_schema_or_the_limits(tmp_path: Path, name: str) -> None:
+def test_yaml_outside_the_core_schema_or_the_limits_is_refused(tmp_path: Path, name: str) -> None:
     content, message = REFUSED[name]
     path = write(tmp_path, content)
     assert refusal(lambda: read_document(path), tmp_path) == shown(message)
 
 
-def test_refuses_a_file_that_is_too_large(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     with path.open("wb") as file:
         file.truncate(LARGEST_DOCUMENT + 1)
@@ -533,26 +533,26 @@ def test_refuses_a_file_that_is_too_large(tmp_path: Path) -> None:
     )
 
 
-def test_refuses_a_million_open_brackets_without_a_crash(tmp_path: Path) -> None:
+def test_a_million_open_brackets_are_refused_without_a_crash(tmp_path: Path) -> None:
     path = write(tmp_path, "[" * 1_000_000)
     message = refusal(lambda: read_document(path), tmp_path)
     # Some versions of PyYAML read ahead to a limit of their own.
     assert re.match(r"f\.yaml:1:(41|1001): nested deeper than 40 levels\n", message)
 
 
-def test_refuses_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
     message = refusal(lambda: read_document(path), tmp_path)
     assert message == "none.yaml: cannot be read: No such file or directory"
 
 
-def test_refuses_a_folder(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     message = "is a folder, not a regular file"
     assert message in refusal(lambda: read_document(tmp_path), tmp_path.parent)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path) -> None:
     path = tmp_path / "pipe.yaml"
     os.mkfifo(path)
     message = refusal(lambda: read_document(path), tmp_path)
@@ -590,7 +590,7 @@ again: *s
         (("top", "none", "at all"), False, (2, 6), "5"),
     ],
 )
-def test_points_at_a_value_or_its_key_or_the_nearest_enclosing_value(
+def test_a_problem_points_at_a_value_or_its_key_or_the_nearest_enclosing_value(
     tmp_path: Path,
     where: tuple[str | int, ...],
     key: bool,

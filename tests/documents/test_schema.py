@@ -284,7 +284,7 @@ def test_each_problem_is_reported_with_its_place_and_a_hint(tmp_path: Path, name
     assert problems(tmp_path, text) == shown(message)
 
 
-def test_points_within_a_part_of_the_document(tmp_path: Path) -> None:
+def test_a_problem_points_into_the_checked_part_of_the_document(tmp_path: Path) -> None:
     document = read_document(write(tmp_path, "a: 1\nparts:\n  - x: 1\n  - x: true\n"))
     checker = validator({"properties": {"x": {"type": "integer"}}})
     where = ("parts", 1)

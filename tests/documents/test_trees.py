@@ -24,7 +24,7 @@ from dmlconf.documents.trees import TreeError, parsed_json, parsed_toml
         (b"[" + b"[]," * 5000 + b"[]]", [[]] * 5001),
     ],
 )
-def test_reads_json_within_the_limits(content: bytes, value: Any) -> None:
+def test_json_within_the_limits_is_read(content: bytes, value: Any) -> None:
     actual = parsed_json(content)
     assert value is None or actual == value
 
@@ -48,12 +48,12 @@ def test_reads_json_within_the_limits(content: bytes, value: Any) -> None:
         (b"", "Expecting value"),
     ],
 )
-def test_refuses_json_that_is_invalid_or_beyond_the_limits(content: bytes, problem: str) -> None:
+def test_json_that_is_invalid_or_beyond_the_limits_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(TreeError, match=re.escape(problem)):
         parsed_json(content)
 
 
-def test_may_demand_unique_keys_and_whole_numbers() -> None:
+def test_readers_may_demand_unique_keys_and_whole_numbers() -> None:
     twice = b'{"a": 1, "a": 2.5}'
     assert parsed_json(twice) == {"a": 2.5}
     with pytest.raises(TreeError, match="duplicate key"):
@@ -73,12 +73,12 @@ def test_may_demand_unique_keys_and_whole_numbers() -> None:
         ("a = 0x" + "f" * 500, "a number of more than 400 characters"),
     ],
 )
-def test_refuses_toml_beyond_the_limits(text: str, problem: str) -> None:
+def test_toml_beyond_the_limits_is_refused(text: str, problem: str) -> None:
     with pytest.raises(TreeError, match=problem):
         parsed_toml(text)
 
 
-def test_points_at_the_line_of_a_mistake_in_toml() -> None:
+def test_the_error_names_the_line_of_a_mistake_in_toml() -> None:
     with pytest.raises(TreeError) as caught:
         parsed_toml("a = 1\nb = ?\n")
     assert (caught.value.line, caught.value.column) == (2, 5)

@@ -31,7 +31,7 @@ def read(path: Path, largest: int = 1 << 20) -> bytes:
 
 
 @pytest.mark.parametrize("method", METHODS[:2])
-def test_reads_a_whole_member_and_the_beginning_of_a_member(tmp_path: Path, method: int) -> None:
+def test_a_whole_member_and_the_beginning_of_a_member_are_read(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.zip"
     archive(path, method, a=b"abc" * 1000, b=b"")
     assert read(path) == b"abc" * 1000

@@ -193,7 +193,7 @@ def test_a_log_that_ends_early_keeps_its_verdicts(tmp_path: Path) -> None:
         ("x" * (1 << 24) + "y\n", "a line of more than 16,777,216 bytes"),
     ],
 )
-def test_refuses_a_file_that_is_no_log(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_no_log_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidLogError, match=message):
@@ -210,7 +210,7 @@ def test_refuses_a_file_that_is_no_log(tmp_path: Path, text: str, message: str) 
         ('"record":"verdict"', '"record":"verdicts"', "not a record of a run log"),
     ],
 )
-def test_refuses_a_line_that_does_not_fit_the_schema(
+def test_a_line_that_does_not_fit_the_schema_is_refused(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     run_and_read_log(tmp_path, plan(tmp_path))
@@ -223,7 +223,7 @@ def test_refuses_a_line_that_does_not_fit_the_schema(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "log.jsonl")
     with pytest.raises(InvalidLogError, match="is a named pipe, not a regular file"):
         read_log(tmp_path / "log.jsonl")

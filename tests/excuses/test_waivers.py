@@ -365,7 +365,7 @@ def test_devices_are_named_by_pattern_and_ranges(
         ({"severity": 1}, "severity", "unknown field `severity`"),
     ],
 )
-def test_refuses_a_wrong_file_at_its_location(
+def test_a_wrong_waiver_file_is_refused_with_the_line_of_the_mistake(
     tmp_path: Path, change: dict[str, Any], spot: str, message: str
 ) -> None:
     result = run(tmp_path, "numpy", waiver(**change))
@@ -377,7 +377,7 @@ def test_refuses_a_wrong_file_at_its_location(
     assert message in result["output"]
 
 
-def test_refuses_two_waivers_with_the_same_name(tmp_path: Path) -> None:
+def test_two_waivers_with_the_same_name_are_refused(tmp_path: Path) -> None:
     result = run(tmp_path, "numpy", waiver(), waiver())
     assert result["code"] == 3
     assert "a-tenth-off is listed twice" in result["output"]
@@ -389,7 +389,7 @@ def test_waivers_may_name_cases_of_the_bundled_suite_in_runs_of_others(tmp_path:
     assert result["code"] == 0
 
 
-def test_refuses_a_file_that_is_no_waiver_file(tmp_path: Path) -> None:
+def test_a_file_that_is_no_waiver_file_is_refused(tmp_path: Path) -> None:
     for text in ("", "[]", "format: 2\nwaivers: []", "format: 1\nwaivers: {}", "\x00"):
         (tmp_path / "w.yaml").write_text(text)
         with pytest.raises(InvalidFilesError):

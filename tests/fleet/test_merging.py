@@ -93,7 +93,7 @@ def eight_shards(tmp_path: Path) -> Path:
         ("12345678", "PASSED: 40 passed of 40 cases"),
     ],
 )
-def test_names_the_shards_that_are_missing(eight_shards: Path, present: str, text: str) -> None:
+def test_missing_shards_are_named(eight_shards: Path, present: str, text: str) -> None:
     logs = [f"{number}.jsonl" for number in present]
     done = dmlconf_here(eight_shards, "merge", *logs, "-o", "merged.jsonl")
     assert done.returncode == (0 if text.startswith("PASSED") else 6)
@@ -104,7 +104,7 @@ def test_names_the_shards_that_are_missing(eight_shards: Path, present: str, tex
     )
 
 
-def test_names_the_logs_that_ended_early(eight_shards: Path) -> None:
+def test_logs_that_ended_early_are_named(eight_shards: Path) -> None:
     last = eight_shards / "8.jsonl"
     last.write_text("\n".join(last.read_text("utf-8").splitlines()[:-2]) + "\n", encoding="utf-8")
     logs = [f"{number}.jsonl" for number in range(1, 9)]
@@ -114,7 +114,7 @@ def test_names_the_logs_that_ended_early(eight_shards: Path) -> None:
     assert "INCOMPLETE: the log ends early, after 39 of 40 cases" in done.stdout
 
 
-def test_refuses_logs_that_disagree_on_a_case(shards: Path) -> None:
+def test_logs_that_disagree_on_a_case_are_refused(shards: Path) -> None:
     whole = shards / "run.jsonl"
 
     def fail(record: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def test_a_case_with_the_same_verdict_in_two_logs_is_merged_once(shards: Path) -
         (lambda header: header["shard"].update(plan_digest="0" * 64), "planned cases (SHA-256)"),
     ],
 )
-def test_refuses_logs_of_different_runs(
+def test_logs_of_different_runs_are_refused(
     shards: Path, change: Callable[[dict[str, Any]], Any], difference: str
 ) -> None:
     edit(shards / "b.jsonl", change)
@@ -207,7 +207,7 @@ def test_a_verdict_replaces_not_run(shards: Path) -> None:
     assert Status.NOT_RUN not in statuses
 
 
-def test_refuses_to_write_over_one_of_the_logs(shards: Path) -> None:
+def test_writing_over_one_of_the_logs_is_refused(shards: Path) -> None:
     done = dmlconf_here(shards, "merge", *SHARDS, "-o", "a.jsonl")
     assert done.returncode == 2
     assert "-o a.jsonl is one of the logs to merge" in done.stderr

@@ -110,12 +110,12 @@ def solved(text: str, target: bool) -> bool:
 
 
 @pytest.mark.parametrize("text", FALSE)
-def test_finds_changes_by_which_a_condition_holds(text: str) -> None:
+def test_the_solver_finds_changes_by_which_a_condition_holds(text: str) -> None:
     assert solved(text, True)
 
 
 @pytest.mark.parametrize("text", TRUE)
-def test_finds_changes_by_which_a_condition_no_longer_holds(text: str) -> None:
+def test_the_solver_finds_changes_by_which_a_condition_no_longer_holds(text: str) -> None:
     assert solved(text, False)
 
 
@@ -134,7 +134,7 @@ def test_finds_changes_by_which_a_condition_no_longer_holds(text: str) -> None:
         (("DimensionCount",), 1000),
     ],
 )
-def test_refuses_changes_that_a_field_cannot_have(path: tuple[Any, ...], value: Any) -> None:
+def test_values_that_a_field_cannot_have_are_refused(path: tuple[Any, ...], value: Any) -> None:
     drafts = Drafts(CONVOLUTION, CONVOLUTION.support[0], Chance(1))
     with pytest.raises(UnfitError):
         drafts.changed(DESC, ((path, value),))

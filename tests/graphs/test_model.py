@@ -25,13 +25,13 @@ def link(first: str, second: str) -> IntermediateEdge:
     return IntermediateEdge(first, "OutputTensor", second, "InputTensor")
 
 
-def test_orders_nodes_after_those_that_feed_them() -> None:
+def test_nodes_are_ordered_after_the_nodes_that_feed_them() -> None:
     nodes = relu("c"), relu("b"), relu("a")
     graph = Graph({}, {}, nodes, intermediate_edges=(link("a", "b"), link("b", "c")))
     assert [node.name for node in graph.in_order()] == ["a", "b", "c"]
 
 
-def test_names_the_nodes_of_a_cycle() -> None:
+def test_the_nodes_of_a_cycle_are_named() -> None:
     edges = link("a", "b"), link("b", "c"), link("c", "b")
     graph = Graph({}, {}, (relu("a"), relu("b"), relu("c")), intermediate_edges=edges)
     with pytest.raises(CycleError) as error:
@@ -39,7 +39,7 @@ def test_names_the_nodes_of_a_cycle() -> None:
     assert set(error.value.nodes) == {"b", "c"}
 
 
-def test_reports_sources_outputs_and_neighbours(tmp_path: Path) -> None:
+def test_a_graph_knows_sources_outputs_and_neighbours(tmp_path: Path) -> None:
     graph = graph_case(tmp_path, TWO_NODES).graph
     assert graph.sources() == {
         ("double", "ATensor"): "x",

@@ -43,7 +43,7 @@ def test_a_right_graph_has_no_problems(right: Graph) -> None:
     assert rules(right) == []
 
 
-def test_finds_edges_whose_ends_do_not_exist(right: Graph) -> None:
+def test_edges_whose_ends_do_not_exist_are_found(right: Graph) -> None:
     for edges in (
         {"input_edges": (*right.input_edges, InputEdge("nothing", "relu", "InputTensor"))},
         {"output_edges": (OutputEdge("nothing", "OutputTensor", "y"),)},
@@ -55,20 +55,22 @@ def test_finds_edges_whose_ends_do_not_exist(right: Graph) -> None:
     assert fault.message == "the node relu has no input OtherTensor"
 
 
-def test_finds_an_input_that_nothing_feeds_and_one_that_two_edges_feed(right: Graph) -> None:
+def test_an_input_that_nothing_feeds_and_an_input_that_two_edges_feed_are_found(
+    right: Graph,
+) -> None:
     assert rules(replace(right, input_edges=right.input_edges[:1])) == ["required-input"]
     twice = (*right.input_edges, InputEdge("x", "relu", "InputTensor"))
     assert "single-source" in rules(replace(right, input_edges=twice))
 
 
-def test_finds_a_cycle(right: Graph) -> None:
+def test_a_cycle_is_found(right: Graph) -> None:
     link = IntermediateEdge("relu", "OutputTensor", "double", "BTensor")
     edges = tuple(edge for edge in right.input_edges if edge.tensor != "BTensor")
     cycle = replace(right, input_edges=edges, intermediate_edges=(*right.intermediate_edges, link))
     assert rules(cycle) == ["acyclic"]
 
 
-def test_finds_a_node_that_feeds_nothing(right: Graph) -> None:
+def test_a_node_that_feeds_nothing_is_found(right: Graph) -> None:
     idle = Node("idle", "ACTIVATION_RELU", {"InputTensor": ROW, "OutputTensor": ROW})
     edges = (*right.input_edges, InputEdge("x", "idle", "InputTensor"))
     graph = replace(right, nodes=(*right.nodes, idle), input_edges=edges)
@@ -99,7 +101,7 @@ def test_an_output_needs_one_source_and_a_graph_needs_an_output(right: Graph) ->
     assert "graph-has-output" in rules(none)
 
 
-def test_names_the_constraints_that_nodes_break(right: Graph) -> None:
+def test_constraints_that_nodes_break_are_named(right: Graph) -> None:
     wrong = with_input(right, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 3, 1)))
     broken = rules(wrong)
     assert broken

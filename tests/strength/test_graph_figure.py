@@ -83,7 +83,7 @@ def test_nearly_all_defects_are_noticed_and_no_legitimate_difference_fails(tmp_p
         assert Graphs(figure).share > 97
 
 
-def test_reports_a_defect_that_passes_and_a_legitimate_difference_that_fails() -> None:
+def test_a_defect_that_passes_and_a_legitimate_difference_that_fails_are_reported() -> None:
     figure = GraphFigure(
         cases=2,
         defects={"dropped": GraphTally(4, 3, ["graphs/a: relu"])},

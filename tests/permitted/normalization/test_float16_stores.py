@@ -221,7 +221,7 @@ def kernels(sites: str) -> Iterator[Kernel]:
 
 
 @pytest.mark.parametrize("identifier", OPERATORS)
-def test_accepts_kernels_that_store_any_intermediate_in_float16(identifier: str) -> None:
+def test_kernels_that_store_any_intermediate_in_float16_are_accepted(identifier: str) -> None:
     run, sites = OPERATORS[identifier]
     for seed in range(SEEDS):
         case = with_other_data(case_of(identifier), seed)
@@ -233,7 +233,7 @@ def test_accepts_kernels_that_store_any_intermediate_in_float16(identifier: str)
 
 
 @pytest.mark.parametrize("identifier", OPERATORS)
-def test_refuses_most_results_that_are_four_ulps_off(identifier: str) -> None:
+def test_most_results_that_are_four_ulps_off_are_refused(identifier: str) -> None:
     case = with_other_data(case_of(identifier), 0)
     name, values = next(iter(evaluate(case).items()))
     allowance = CaseAllowances(case).of(name)

@@ -61,7 +61,7 @@ def shares(actual: Array, given: dict[str, Any]) -> Array:
 
 
 @pytest.mark.parametrize("store", [toward_zero, to_nearest, lambda values: values])
-def test_accepts_kernels_that_store_the_base(store: Store) -> None:
+def test_kernels_that_store_the_base_are_accepted(store: Store) -> None:
     for seed in range(5):
         given = arguments(seed)
         assert shares(kernel(given, store), given).max() <= 1
