@@ -1,6 +1,6 @@
 """Rules judge intervals, candidates, flushed and signed zeros, with figures over all elements.
 
-The tested code is in `dmlconf/precision/rules.py`.
+The tested code is in `dmlconf/precision/rules.py` and `dmlconf/precision/compare.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How many processors and how much memory a process may use, by affinity and control groups.
 
-The tested code is in `dmlconf/workers/processors.py`.
+The tested code is in `dmlconf/workers/processors.py` and `dmlconf/workers/control_groups.py`.
 """
 
 from __future__ import annotations

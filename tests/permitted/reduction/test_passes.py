@@ -2,7 +2,8 @@
 
 DirectML 1.8.0 stores the sum along the first axis in FLOAT16, before it adds up along the second.
 
-The tested code is in `dmlconf/permitted/numbers/passes.py`.
+The tested code is in `dmlconf/permitted/reduction/reduce.py` and
+`dmlconf/permitted/numbers/passes.py`.
 """
 
 from __future__ import annotations

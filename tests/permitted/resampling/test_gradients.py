@@ -1,6 +1,7 @@
 """Gradients of RESAMPLE go to every element that the error of their coordinate permits.
 
-The tested code is in `dmlconf/permitted/resampling/gradients.py`.
+The tested code is in `dmlconf/permitted/resampling/gradient_candidates.py` and
+`dmlconf/permitted/resampling/gradients.py`.
 """
 
 from __future__ import annotations

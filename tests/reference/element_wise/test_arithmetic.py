@@ -1,7 +1,6 @@
 """Sums, quotients and exponentials of the reference, and results that rounding permits.
 
-The tested code is in `dmlconf/reference/element_wise/arithmetic.py` and
-`dmlconf/permitted/element_wise/arithmetic.py`.
+The tested code is in `dmlconf/reference/element_wise` and `dmlconf/permitted/element_wise`.
 """
 
 from __future__ import annotations

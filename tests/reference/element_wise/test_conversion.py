@@ -1,7 +1,8 @@
 """CAST and QUANTIZE_LINEAR: what each number becomes, and what a device may make of it instead.
 
-The tested code is in `dmlconf/reference/element_wise/conversion.py` and
-`dmlconf/permitted/element_wise/conversion.py`.
+The tested code of CAST is in `dmlconf/reference/element_wise/conversion.py` and
+`dmlconf/permitted/element_wise/conversion.py`, that of QUANTIZE_LINEAR in
+`dmlconf/reference/quantization/linear.py` and `dmlconf/permitted/quantization/linear.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Functions of one element agree with the C library, and permit formulas that kernels use.
 
-The tested code is in `dmlconf/reference/element_wise/unary.py` and
-`dmlconf/permitted/element_wise/unary.py`.
+The tested code is in `dmlconf/reference/element_wise` and `dmlconf/permitted/element_wise`.
 """
 
 from __future__ import annotations

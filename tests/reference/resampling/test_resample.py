@@ -1,7 +1,6 @@
 """RESAMPLE and its gradients: where samples are taken, and what rounded coordinates permit.
 
-The tested code is in `dmlconf/reference/resampling/resample.py` and
-`dmlconf/permitted/resampling/resample.py`.
+The tested code is in `dmlconf/reference/resampling` and `dmlconf/permitted/resampling`.
 """
 
 from __future__ import annotations
