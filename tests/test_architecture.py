@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -23,7 +22,6 @@ from tests.each import for_each
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
 CHECKOUT: Final = Path(__file__).parents[1]
-TEST_FILES: Final = sorted((CHECKOUT / "tests").rglob("test_*.py"))
 
 LAYERS: Final = (
     {"extras", "limits"},
@@ -278,13 +276,6 @@ def test_no_module_has_more_than_600_lines(path: Path) -> None:
 def has_definitions(path: Path) -> bool:
     body = tree_of(path).body
     return any(not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom) for node in body)
-
-
-@for_each(TEST_FILES)
-def test_paths_in_the_docstring_of_a_test_file_exist(path: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-    for named in re.findall(r"`((?:dmlconf|lab|schemas|tests|website)/[\w./-]+)`", docstring):
-        assert (CHECKOUT / named).exists(), named
 
 
 @for_each([p for p in MODULES if not p.name.startswith("_")], name=module_name)
