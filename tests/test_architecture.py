@@ -253,6 +253,16 @@ def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
     assert len(list(type_tests(ast.parse(each_form)))) == 7
 
 
+def test_verdicts_are_drawn_with_the_same_excuses_everywhere() -> None:
+    made = [
+        module_name(path)
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Conclusion"
+    ]
+    assert made == ["dmlconf.engine.session"], "use its function conclusion_for"
+
+
 @for_each(MODULES, name=module_name)
 def test_only_backends_and_capture_know_a_concrete_backend(path: Path) -> None:
     if part(path) in ("backends", "capture"):  # Capturing watches DirectML's own interfaces.

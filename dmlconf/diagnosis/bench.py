@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case
-from dmlconf.engine.session import OpenBackend, no_expectation, open_backend
+from dmlconf.engine.session import OpenBackend, conclusion_for, no_expectation, open_backend
 from dmlconf.graphs.relations import Relation
-from dmlconf.judging.conclusion import Conclusion, JudgeOptions, alone_on
+from dmlconf.judging.conclusion import JudgeOptions, alone_on
 from dmlconf.judging.judge import Against, not_asked, unsupported_reason
 from dmlconf.judging.needs_run import answered
 from dmlconf.judging.relations import Stopped, in_other_form
@@ -81,8 +81,8 @@ class Bench:
         tested = self.open()
         outputs = answered(in_other_form(case, form), alone_on(tested.execute))
         outcome = outputs.outcome if isinstance(outputs, Stopped) else Outputs(outputs)
-        half = tested.capabilities.half_precision
-        return Conclusion(self.against, tested.faults, half=half).judge(case, outcome)
+        conclusion = conclusion_for(tested, self.against, self._options)
+        return conclusion.excused(case, outcome, conclusion.judge(case, outcome))
 
     def outputs(self, case: Case) -> Mapping[str, Array] | None:
         """Return the outputs of a case that runs alone; None if it has none."""
@@ -109,8 +109,7 @@ class Bench:
         return self._backends[name]
 
     def _judged(self, tested: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
-        half = tested.capabilities.half_precision
-        conclusion = Conclusion(self.against, tested.faults, half, self._options)
+        conclusion = conclusion_for(tested, self.against, self._options)
         return answered(conclusion.of(case, outcome), alone_on(tested.execute))
 
 

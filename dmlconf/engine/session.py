@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OpenBackend",
+    "conclusion_for",
     "environment_record",
     "executed",
     "from_process",
@@ -320,6 +321,25 @@ def environment_record(environment: Environment) -> dict[str, Any]:
     }
 
 
+def conclusion_for(
+    backend: OpenBackend, against: Against, options: JudgeOptions = NO_OPTIONS
+) -> Conclusion:
+    """Return what draws verdicts on a backend's outcomes, with all that explains or excuses them.
+
+    Everything that judges one makes it here, so that a case has the same verdict everywhere.
+    """
+    return Conclusion(
+        against,
+        backend.faults,
+        backend.capabilities.half_precision,
+        options,
+        backend.is_reference,
+        deviations_of(backend.environment),
+        findings_of(backend.environment),
+        source_digest(against),
+    )
+
+
 def judged(
     plan: Iterable[PlannedCase],
     backend: OpenBackend,
@@ -340,17 +360,7 @@ def judged(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
-    half = backend.capabilities.half_precision
-    conclusion = Conclusion(
-        against,
-        backend.faults,
-        half,
-        options,
-        backend.is_reference,
-        deviations_of(backend.environment),
-        findings_of(backend.environment),
-        source_digest(against),
-    )
+    conclusion = conclusion_for(backend, against, options)
     for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
         yield from _judged_part(part, backend, conclusion, aside)
 

@@ -22,6 +22,7 @@ from dmlconf.backends.registry import parse
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.cases.variation import varied
+from dmlconf.diagnosis.bench import open_bench
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.engine.session import in_process, judged, no_expectation
 from dmlconf.judging.judge import Recorded, judge
@@ -236,6 +237,10 @@ def test_a_case_that_disputes_the_reference_is_judged_by_its_expectation(tmp_pat
     suite = load_suite([case.about.location.path])
     [own] = judged(suite.plan(), in_process(parse("numpy"), NumpyBackend()), no_expectation)
     assert status_and_kind(own) == (Status.WAIVED, ReasonKind.DISPUTED_REFERENCE)
+    with open_bench(parse("numpy"), 10) as bench:
+        assert status_and_kind(bench.verdict(case)) == status_and_kind(own)
+    shown = dmlconf_here(tmp_path, "show", case.identifier, "f.yaml", "-b", "numpy")
+    assert shown.stdout.splitlines()[-1].startswith("waived: the case says that the reference")
 
 
 def test_a_dispute_needs_a_note(tmp_path: Path) -> None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from dmlconf.backends import registry
-from dmlconf.backends.protocol import Breakdown, Outcome, Outputs, Rejection
+from dmlconf.backends.protocol import Breakdown, Declined, Outcome, Outputs, Rejection
 from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cli.pages.grid import grid
 from dmlconf.documents.problems import printable
 from dmlconf.engine.against import AUTO, expectations, suite_expectations
-from dmlconf.engine.session import open_backend, reference
-from dmlconf.judging.judge import Against, Recorded, expectation_of, judge
+from dmlconf.engine.session import conclusion_for, open_backend, reference
+from dmlconf.judging.conclusion import alone_on
+from dmlconf.judging.judge import (
+    Against,
+    Recorded,
+    expectation_of,
+    not_asked,
+    unsupported_reason,
+)
+from dmlconf.judging.needs_run import answered
 from dmlconf.workers.execution import Limits
 
 __all__ = ["outcome_lines", "with_expectation"]
@@ -67,18 +76,20 @@ def outcome_lines(
     Raises:
         BackendError: a backend cannot be used.
     """
-    backend = open_backend(name, Limits(timeout=timeout))
-    try:
+    with closing(open_backend(name, Limits(timeout=timeout))) as backend:
         expected = expectations(against, backend, suite, [planned], suite_paths)
-        [(_, outcome)] = backend.execute(iter([case]))
-        half = backend.capabilities.half_precision
-        verdict = judge(case, outcome, expected.against, half_precision=half)
-        verdict = backend.faults.waive(case, outcome, verdict)
-    finally:
-        backend.close()
+        unsupported = unsupported_reason(case, backend.capabilities)
+        if unsupported is None:
+            [(ran, outcome)] = backend.execute(iter([case]))
+            conclusion = conclusion_for(backend, expected.against)
+            verdict = answered(conclusion.of(ran, outcome), alone_on(backend.execute))
+        else:
+            outcome, verdict = Declined(unsupported.message), not_asked(case, unsupported)
     yield ""
     yield printable(f"Actual, by {name}")
-    if isinstance(outcome, Outputs):
+    if isinstance(outcome, Declined):
+        yield "  not run" if unsupported else "  not expressible"
+    elif isinstance(outcome, Outputs):
         for tensor, array in outcome.arrays.items():
             yield printable(tensor)
             yield from (f"  {line}" for line in grid(array).split("\n"))

@@ -13,8 +13,8 @@ from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.cases.writing.export import export_case, exported_name
 from dmlconf.cli.output.console import say
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
-from dmlconf.engine.session import OpenBackend
-from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
+from dmlconf.engine.session import OpenBackend, conclusion_for
+from dmlconf.judging.conclusion import JudgeOptions, verdict_of
 from dmlconf.judging.judge import Against
 from dmlconf.verdicts.verdict import Verdict
 
@@ -37,8 +37,7 @@ class Trial:
 
     def verdict(self, case: Case) -> Verdict:
         """Return the verdict on a case."""
-        half = self.backend.capabilities.half_precision
-        conclusion = Conclusion(self.against, self.backend.faults, half, self.options)
+        conclusion = conclusion_for(self.backend, self.against, self.options)
         return verdict_of(case, self.backend.execute, conclusion)
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:

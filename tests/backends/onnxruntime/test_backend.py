@@ -15,7 +15,9 @@ import pytest
 
 from dmlconf.backends.onnxruntime.backend import create, limit_of
 from dmlconf.backends.protocol import BackendError, Declined, Outputs, Rejection
+from dmlconf.backends.registry import parse
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.diagnosis.bench import open_bench
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.run_log.log import read_log
 from dmlconf.tensors.datatypes import Array
@@ -204,3 +206,22 @@ def test_a_crash_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     # The lowest integer divided by -1 ends the process in some releases (docs/findings.md).
     assert set(crashed) <= {"element_wise_divide/boundary/int32-smallest-by-minus-one"}
     assert sum(v.status is Status.PASSED for v in judged) > 10
+
+
+def test_what_onnx_leaves_open_is_waived_wherever_a_case_is_judged(tmp_path: Path) -> None:
+    name = "max_pooling2/boundary/nan-is-passed-over"
+    of = case(name)
+    with open_bench(parse("onnxruntime"), 60) as bench:
+        verdict = bench.verdict(of)
+    assert verdict.status is Status.WAIVED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.DEVIATION
+    shown = dmlconf_here(tmp_path, "show", name, "-b", "onnxruntime")
+    assert shown.stdout.splitlines()[-1] == f"waived: {verdict.reason.message}"
+
+
+def test_show_says_why_onnx_runtime_runs_no_case(tmp_path: Path) -> None:
+    name = "max_pooling2/boundary/int32-limits"
+    shown = dmlconf_here(tmp_path, "show", name, "-b", "onnxruntime")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.splitlines()[-1].startswith("unsupported: ")
