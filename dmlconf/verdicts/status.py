@@ -19,6 +19,8 @@ class StatusTraits:
         junit: the element of JUnit XML; None for a test that passed.
         style: the status's style in the terminal, as Rich takes it.
         colors: the status's colors on light pages and on dark ones.
+        checked: whether results were compared and are right or waived; a run of which no case is
+            checked, and none fails, shows nothing.
         always_shown: whether tables have a column for the status even if no case has it.
     """
 
@@ -29,6 +31,7 @@ class StatusTraits:
     junit: str | None
     style: str
     colors: tuple[str, str]
+    checked: bool = False
     always_shown: bool = False
 
 
@@ -56,6 +59,7 @@ class Status(StrEnum):
             junit=None,
             style="green",
             colors=("#1a7f37", "#3fb950"),
+            checked=True,
             always_shown=True,
         ),
     )
@@ -124,6 +128,7 @@ class Status(StrEnum):
             junit="skipped",
             style="yellow",
             colors=("#0969a8", "#79c0ff"),
+            checked=True,
         ),
     )
     STALE = (

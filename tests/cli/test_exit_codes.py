@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -18,16 +19,40 @@ import pytest
 
 import dmlconf as dmlconf_package
 from dmlconf.cli.common.exit_codes import ExitCode, exit_code_of
+from dmlconf.cli.options.run_exit_code import Demands, log_exit_code
 from dmlconf.documents.problems import ExpectedError
+from dmlconf.reports.runs.summary import closing_sentence
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from tests.cli.process import beginning, dmlconf, dmlconf_here, text_of, write
+from tests.reports import logs
 
 
 def test_exit_code_0_if_no_verdict_fails(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", write(tmp_path))
     assert done.returncode == 0
     assert "PASSED: 1 passed of 1 case" in done.stdout
+
+
+HEADINGS = {
+    "PASSED": ExitCode.SUCCESS,
+    "NOTHING FAILED": ExitCode.SUCCESS,
+    "FAILED": ExitCode.FAILED,
+    "INCOMPLETE": ExitCode.INCOMPLETE,
+    "NOTHING PASSED": ExitCode.NOTHING_CHECKED,
+}
+
+
+def test_the_closing_sentence_says_what_the_exit_code_says() -> None:
+    verdicts = {each.status: each for each in logs.EVERY_STATUS}
+    seen = set()
+    for count in (1, 2, 3):
+        for statuses in combinations(Status, count):
+            log = logs.run_log(*(verdicts[status] for status in statuses))
+            heading = closing_sentence(log).partition(":")[0]
+            assert log_exit_code(log, Demands())[0] is HEADINGS[heading], statuses
+            seen.add(heading)
+    assert seen == set(HEADINGS)
 
 
 def test_exit_code_0_for_documented_cases_of_the_bundled_suite(tmp_path: Path) -> None:

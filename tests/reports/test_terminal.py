@@ -259,6 +259,11 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
         (logs.plain(), "PASSED: 2 passed of 2 cases"),
         (logs.run_log(logs.PASSED, logs.WAIVED), "PASSED: 1 passed, 1 waived of 2 cases"),
         (logs.run_log(logs.UNCHECKED), "NOTHING PASSED: 1 unchecked of 1 case"),
+        (logs.run_log(logs.WAIVED), "NOTHING FAILED: 1 waived of 1 case"),
+        (
+            logs.run_log(logs.WAIVED, logs.UNCHECKED),
+            "NOTHING FAILED: 1 unchecked, 1 waived of 2 cases",
+        ),
         (logs.run_log(logs.FAILED), "FAILED: 1 of 1 case fails the run (1 failed)"),
         (
             logs.run_log(logs.FAILED, logs.BROKEN, logs.STALE, logs.PASSED, logs.UNCHECKED),

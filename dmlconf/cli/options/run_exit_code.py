@@ -39,9 +39,6 @@ WAIVERS_HELP: Final = "Accept the known failures that this file lists."
 FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
 """Statuses that fail a run only if the user names them with `--fail-on`."""
 
-_CHECKED: Final = (Status.PASSED, Status.WAIVED)
-"""Statuses of cases whose results were compared and are right or waived."""
-
 
 @dataclass(frozen=True, slots=True)
 class Demands:
@@ -124,7 +121,7 @@ def run_exit_code(
         return ExitCode.FAILED, complaints
     if not footer.complete:
         return ExitCode.INCOMPLETE, []
-    if not any(counts[status] for status in _CHECKED):
+    if not any(counts[status] for status in Status if status.traits.checked):
         return ExitCode.NOTHING_CHECKED, ["no case passed, so this run proves nothing"]
     return ExitCode.SUCCESS, []
 

@@ -155,7 +155,8 @@ def shown_statuses(total: OperatorTotals) -> list[Status]:
 def closing_sentence(log: RunLog) -> str:
     """Return one sentence on how the run ended.
 
-    If no case passed in a complete run without failures, the sentence begins `NOTHING PASSED`.
+    If no case passed in a complete run without failures, the sentence begins `NOTHING PASSED`; if
+    some are waived, which the exit code counts as success, `NOTHING FAILED`.
     """
     counts = {status: count for status, count in status_counts(log).items() if count}
     failing = {status: count for status, count in counts.items() if status.fails_run}
@@ -175,9 +176,11 @@ def closing_sentence(log: RunLog) -> str:
         verb = "was" if missing == 1 else "were"
         sentence = f"INCOMPLETE: {missing:,} of {total} {verb} not run"
         return "; ".join(filter(None, (sentence, _listed(others))))
-    if Status.PASSED not in counts:
-        return f"NOTHING PASSED: {_listed(others) or '0'} of {total}"
-    return f"PASSED: {_listed(others)} of {total}"
+    if Status.PASSED in counts:
+        heading = "PASSED"
+    else:
+        heading = f"NOTHING {'FAILED' if any(each.traits.checked for each in counts) else 'PASSED'}"
+    return f"{heading}: {_listed(others) or '0'} of {total}"
 
 
 def missing_shards_text(header: Header) -> str:

@@ -42,7 +42,11 @@ MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
 MOST_REASONS: Final = 50
 
-_CLOSING_STYLES: Final = {"PASSED": "bold green", "NOTHING PASSED": "bold yellow"}
+_CLOSING_STYLES: Final = {
+    "PASSED": "bold green",
+    "NOTHING FAILED": "bold yellow",
+    "NOTHING PASSED": "bold yellow",
+}
 
 
 def render(
