@@ -6,20 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dmlconf.run_log.log import RunLog
-from dmlconf.verdicts.verdict import Status, Verdict
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["FEWEST_RUNS", "Outlier", "outliers"]
 
 FEWEST_RUNS = 3
 """The fewest runs among which one can stand alone: if there are only two, either may be wrong."""
 
-_CONCLUSIVE = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
-"""Statuses that tell whether a run is right; the others do not."""
-
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A case in which, of the runs with a status of `_CONCLUSIVE`, one alone fails or passes.
+    """A case in which, of the runs that tell whether they are right, one alone fails or passes.
 
     Attributes:
         run: the index of the run that stands alone, from 0.
@@ -40,8 +37,8 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    A case counts if every run has a verdict on it, at least three verdicts have a status of
-    `_CONCLUSIVE`, and of these exactly one fails or exactly one passes.
+    A case counts if every run has a verdict on it, at least three verdicts tell whether
+    their run is right, and of these exactly one fails or exactly one passes.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []
@@ -50,7 +47,7 @@ def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
         judged = [
             (index, verdict)
             for index, verdict in enumerate(verdicts)
-            if verdict is not None and verdict.status in _CONCLUSIVE
+            if verdict is not None and verdict.status.traits.judged
         ]
         if len(judged) < FEWEST_RUNS:
             continue

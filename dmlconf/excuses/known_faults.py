@@ -401,7 +401,7 @@ class KnownFaults:
 
     def waive(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict; it is `waived` if a known fault explains the failure."""
-        if verdict.status not in (Status.FAILED, Status.BROKEN):
+        if not verdict.status.traits.excusable:
             return verdict
         fault = self.explaining(case, outcome, verdict.circumstance)
         before = verdict.reason

@@ -18,7 +18,7 @@ from dmlconf.excuses.scope import parse_version
 from dmlconf.excuses.waiver_file import NO_LINK, REJECTIONS, UNEXPLAINED
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
 __all__ = ["draft"]
 
@@ -57,7 +57,7 @@ def draft(
     for verdict in log.verdicts:
         if chosen is not None and verdict.case not in chosen:
             continue
-        if verdict.status in (Status.FAILED, Status.BROKEN) and verdict.reason is not None:
+        if verdict.status.traits.excusable and verdict.reason is not None:
             groups.setdefault(_key(verdict), []).append(verdict)
     if not groups:
         return None

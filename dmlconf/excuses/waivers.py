@@ -175,7 +175,7 @@ class Waivers:
 
         Only verdicts on cases that passed, failed or broke can change.
         """
-        if verdict.status not in (Status.PASSED, Status.FAILED, Status.BROKEN):
+        if not (verdict.status is Status.PASSED or verdict.status.traits.excusable):
             return verdict
         facts = Facts(case)
         covering = [waiver for waiver in self.waivers if waiver.covers(case, facts)]

@@ -125,7 +125,8 @@ def _status_style() -> str:
     texts = " ".join(f".{name} {{ color: var(--{name}); }}" for name in names)
     fills = " ".join(f"svg .{name} {{ fill: var(--{name}); }}" for name in names)
     themes = f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
-    return f"{themes}\n{texts}\n{fills}\n"
+    bold = ", ".join(f"td.{status.css_class}" for status in Status if status.fails_run)
+    return f"{themes}\n{texts}\n{fills}\n{bold} {{ font-weight: 600; }}\n"
 
 
 def _read(name: str) -> str:

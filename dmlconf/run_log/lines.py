@@ -14,6 +14,7 @@ from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.documents.trees import parsed_json
 from dmlconf.limits import LONGEST_LOG_LINE
+from dmlconf.verdicts.schema import with_statuses
 
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log"]
 
@@ -121,7 +122,7 @@ _DEFINITIONS: Final = {
 @cache
 def _checker(definition: str) -> Checker:
     """Return a checker for records of a kind, or for any record if the kind has no definition."""
-    schema = bundled_schema("run-log")
+    schema = with_statuses(bundled_schema("run-log"))
     if definition:
         schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}
     return Checker(schema)

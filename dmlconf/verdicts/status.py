@@ -17,10 +17,14 @@ class StatusTraits:
         judged: whether such a verdict says that the backend was right or wrong.
         gravity: the higher, the more severe; of a case's variants the most severe status counts.
         junit: the element of JUnit XML; None for a test that passed.
+        junit_of_run: the element of JUnit XML for a run that ended before cases which then have the
+            status, although no verdict says so; None if there are no such cases.
         style: the status's style in the terminal, as Rich takes it.
         colors: the status's colors on light pages and on dark ones.
         checked: whether results were compared and are right or waived; a run of which no case is
             checked, and none fails, shows nothing.
+        excusable: whether a known fault or a waiver may excuse the failure.
+        fails_on_demand: whether `--fail-on` may name the status, which fails no run otherwise.
         always_shown: whether tables have a column for the status even if no case has it.
     """
 
@@ -32,6 +36,9 @@ class StatusTraits:
     style: str
     colors: tuple[str, str]
     checked: bool = False
+    excusable: bool = False
+    fails_on_demand: bool = False
+    junit_of_run: str | None = None
     always_shown: bool = False
 
 
@@ -74,6 +81,7 @@ class Status(StrEnum):
             junit="failure",
             style="bold red",
             colors=("#b3261e", "#ff7b72"),
+            excusable=True,
             always_shown=True,
         ),
     )
@@ -88,6 +96,7 @@ class Status(StrEnum):
             junit="error",
             style="bold magenta",
             colors=("#8e24aa", "#d2a8ff"),
+            excusable=True,
             always_shown=True,
         ),
     )
@@ -102,6 +111,7 @@ class Status(StrEnum):
             junit="skipped",
             style="yellow",
             colors=("#6e7781", "#9ba5b0"),
+            fails_on_demand=True,
         ),
     )
     UNCHECKED = (
@@ -115,6 +125,7 @@ class Status(StrEnum):
             junit="skipped",
             style="cyan",
             colors=("#8a6100", "#e3b341"),
+            fails_on_demand=True,
         ),
     )
     WAIVED = (
@@ -129,6 +140,7 @@ class Status(StrEnum):
             style="yellow",
             colors=("#0969a8", "#79c0ff"),
             checked=True,
+            fails_on_demand=True,
         ),
     )
     STALE = (
@@ -154,6 +166,7 @@ class Status(StrEnum):
             junit="skipped",
             style="yellow",
             colors=("#57606a", "#9ba5b0"),
+            junit_of_run="error",
         ),
     )
 

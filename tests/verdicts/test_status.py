@@ -9,13 +9,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 import dmlconf
 from dmlconf.documents.schema import bundled_schema
+from dmlconf.reports.formats import COMPARISON_FORMATS, RUN_FORMATS, SCOREBOARD_FORMATS
+from dmlconf.verdicts.schema import with_statuses
 from dmlconf.verdicts.status import Status
+from tests.cli.process import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,26 +40,42 @@ ENTRY = """
     @property
     def fails_run"""
 
-REPORTS = """
+LOGS = """
 import sys
 from dataclasses import replace
+from pathlib import Path
 from dmlconf.cases.model import Provenance
-from dmlconf.reports.formats import RUN_FORMATS
-from dmlconf.run_log.log import Footer, Header, RunLog
-from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
+from dmlconf.run_log.log import Footer, Header, LogWriter, RunLog, rewrite
+from dmlconf.verdicts.verdict import Execution, Identity, Judgement, Reason, ReasonKind, Status
+from dmlconf.verdicts.verdict import Verdict
+
 reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs")
-judgement = Judgement(Status("suspect"), Provenance.STATED, reason)
-verdict = Verdict(Identity("gather/a/b", "GATHER", ("a",)), judgement)
+suspect = Judgement(Status("suspect"), Provenance.STATED, reason, attempts=(Status("suspect"),) * 2)
+passed = Judgement(Status.PASSED, Provenance.STATED)
+under = replace(passed, circumstances={"repeated": "suspect"})
+digest = "0" * 64
 environment = {"backend": "x", "version": "1", "adapter": None, "driver": None, "details": {},
                "platform": "p", "python": "3", "numpy": "2"}
-header = Header("0", "2026-01-01T00:00:00+00:00", "x", "numpy", environment, (), "0", "0", 1, {})
-footer = Footer("2026-01-01T00:00:01+00:00", 1.0, True, {"suspect": 1})
-log = RunLog(header, (verdict,), footer)
-for name in sys.argv[1:]:
-    text = RUN_FORMATS[name].text(log)
-    assert "suspect" in text, name
-    assert name != "junit" or 'failures="1"' in text, text
-    assert name != "html" or "#123456" in text, name
+for number, judgement in enumerate((suspect, passed, under)):
+    verdict = Verdict(Identity("gather/a/b", "GATHER", ("a",)), judgement, Execution(0.1))
+    time = f"2026-01-0{number + 1}T00:00:0{{}}+00:00"
+    header = Header("0", time.format(0), "x", "numpy", environment, (), digest, digest, 1, {})
+    counts = {str(each): int(each == judgement.status) for each in Status}
+    log = RunLog(header, (verdict,), Footer(time.format(1), 1.0, True, counts))
+    with Path(f"{number}.jsonl").open("w", encoding="utf-8") as stream:
+        rewrite(log, LogWriter(stream))
+"""
+
+SCHEMA = """
+import json
+import sys
+from pathlib import Path
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.verdicts.schema import with_statuses
+
+for name, file in zip(sys.argv[1::2], sys.argv[2::2]):
+    schema = with_statuses(bundled_schema(name))
+    validator(schema).validate(json.loads(Path(file).read_text("utf-8")))
 """
 
 
@@ -69,25 +89,26 @@ def test_every_failing_status_fails_in_junit_and_no_other() -> None:
     assert [status for status in Status if status.traits.junit is None] == [Status.PASSED]
 
 
-def enums(node: object) -> list[list[object]]:
-    """Return the lists of statuses in a schema."""
-    found: list[list[object]] = []
+def lists_of_statuses(node: object) -> Iterator[list[object]]:
+    """Yield the lists in a schema that name several statuses."""
     if isinstance(node, dict):
-        values = node.get("enum")
-        if isinstance(values, list) and "stale" in values:
-            found.append([value for value in values if value is not None])
-        found += [each for value in node.values() for each in enums(value)]
+        for value in node.values():
+            yield from lists_of_statuses(value)
     elif isinstance(node, list):
-        found += [each for value in node for each in enums(value)]
-    return found
+        texts = {each for each in node if isinstance(each, str)}
+        if len(texts & set(Status)) > 1:
+            yield node
+        for value in node:
+            yield from lists_of_statuses(value)
 
 
 @pytest.mark.parametrize("name", ["run-log", "report", "comparison"])
 def test_schemas_list_all_statuses(name: str) -> None:
-    lists = enums(bundled_schema(name))
+    schema = bundled_schema(name)
+    lists = list(lists_of_statuses(schema))
     assert lists
-    for each in lists:
-        assert each == list(Status)
+    assert schema == with_statuses(schema), "the file lacks a status"
+    assert all(each == list(Status) for each in lists)
 
 
 def test_the_documentation_lists_all_statuses() -> None:
@@ -108,12 +129,50 @@ def test_one_entry_makes_a_new_status_known_to_all_reports(tmp_path: Path) -> No
     assert text.count(head) == 1
     module.write_text(text.replace(head, ENTRY), encoding="utf-8")
     shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
-    names = ["html", "json", "junit", "markdown", "svg", "text"]
-    done = subprocess.run(
-        [sys.executable, "-c", REPORTS, *names],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    (tmp_path / "cases").mkdir()
+
+    def python(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(tmp_path, GITHUB_ACTIONS="true"),
+        )
+        assert done.returncode in (0, 1), done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stdout + done.stderr
+
+    def reports(formats: Iterable[str], prefix: str) -> list[str]:
+        return [word for name in formats for word in ("--report", f"{name}:{prefix}.{name}")]
+
+    def written(prefix: str) -> dict[str, str]:
+        files = sorted(tmp_path.glob(f"{prefix}.*"))
+        return {file.suffix[1:]: file.read_text("utf-8") for file in files}
+
+    python("-c", LOGS)
+    run_formats = [name for name, each in RUN_FORMATS.items() if each.takes_file]
+    command = ("-m", "dmlconf")
+    shown = python(*command, "report", "0.jsonl", *reports(run_formats, "run"))
+    assert "FAILED: 1 of 1 case fails the run (1 suspect)" in shown
+    assert "::error" in python(*command, "report", "0.jsonl", "--report", "github")
+    python(*command, "report", "0.jsonl", "1.jsonl", *reports(SCOREBOARD_FORMATS, "scores"))
+    compared = ("compare", "1.jsonl", "0.jsonl", "2.jsonl")
+    python(*command, *compared, *reports(COMPARISON_FORMATS, "changes"))
+    of_run, scores, changes = written("run"), written("scores"), written("changes")
+    assert set(of_run) == set(run_formats)
+    assert set(scores) == set(SCOREBOARD_FORMATS)
+    assert set(changes) == set(COMPARISON_FORMATS)
+    for name, text in {**of_run, **{f"changes as {k}": v for k, v in changes.items()}}.items():
+        assert "suspect" in text, name
+    assert 'failures="1"' in of_run["junit"]
+    for page in (of_run["html"], scores["html"], changes["html"]):
+        assert "--suspect: #123456" in page
+        assert re.search(r"td\.suspect[^}]*{ font-weight: 600; }", page)
+    python("-c", SCHEMA, "report", "run.json", "comparison", "changes.json")
+    history = ("--database", "history.sqlite")
+    python(*command, "history", "add", *history, "0.jsonl", "1.jsonl", "2.jsonl")
+    assert "suspect" in python(*command, "history", "case", *history, "gather/a/b")
+    python(*command, "history", "site", *history, "-o", "site")
+    assert any("suspect" in page.read_text("utf-8") for page in tmp_path.glob("site/**/*.html"))

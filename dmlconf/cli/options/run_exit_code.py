@@ -36,7 +36,7 @@ NO_KNOWN_FAULTS_HELP: Final = "Judge as if no fault of DirectML were known (docs
 
 WAIVERS_HELP: Final = "Accept the known failures that this file lists."
 
-FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
+FAIL_ON: Final = tuple(sorted(each for each in Status if each.traits.fails_on_demand))
 """Statuses that fail a run only if the user names them with `--fail-on`."""
 
 

@@ -34,6 +34,9 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 _LAYOUT: Final = frozenset("\t\n\r")
 
+_UNREACHED: Final = str(Status.NOT_RUN.traits.junit_of_run)
+"""The element for the cases that a run never reached."""
+
 MOST_SINGLE_CASES: Final = 10_000
 """In larger runs, cases of one matrix with the same result share an element."""
 
@@ -58,7 +61,8 @@ def render(log: RunLog) -> str:
     unreached = _unreached(log)
     if unreached is not None:
         root.append(unreached)
-    _count(root, [entry for suite in entries for entry in suite], unreached is not None)
+    every = [entry for suite in entries for entry in suite]
+    _count(root, every, _UNREACHED if unreached is not None else None)
     if log.footer is not None:
         root.set("time", f"{log.footer.seconds:.3f}")
     ElementTree.indent(root, space="")
@@ -115,12 +119,13 @@ def _clean(text: str) -> str:
 
 
 def _count(
-    element: ElementTree.Element, entries: Sequence[_Entry], more_errors: bool = False
+    element: ElementTree.Element, entries: Sequence[_Entry], more: str | None = None
 ) -> None:
-    kinds = [entry.element for entry in entries]
-    element.set("tests", str(len(entries) + more_errors))
+    """Set the numbers of tests; `more` is the element of one further test, if there is one."""
+    kinds = [entry.element for entry in entries] + ([more] if more is not None else [])
+    element.set("tests", str(len(kinds)))
     element.set("failures", str(kinds.count("failure")))
-    element.set("errors", str(kinds.count("error") + more_errors))
+    element.set("errors", str(kinds.count("error")))
     element.set("skipped", str(kinds.count("skipped")))
     element.set("time", f"{sum(entry.seconds for entry in entries):.4f}")
 
@@ -201,12 +206,12 @@ def _unreached(log: RunLog) -> ElementTree.Element | None:
     if log.footer is not None and missing <= 0:
         return None
     suite = ElementTree.Element("testsuite", name="not reached", timestamp=log.header.started)
-    _count(suite, (), more_errors=True)
+    _count(suite, (), _UNREACHED)
     case = ElementTree.SubElement(
         suite, "testcase", classname="dmlconf", name="the run ended early", time="0.0000"
     )
     message = f"{max(missing, 0)} of {log.header.selected} selected cases have no verdict"
-    ElementTree.SubElement(case, "error", message=message, type=Status.NOT_RUN)
+    ElementTree.SubElement(case, _UNREACHED, message=message, type=Status.NOT_RUN)
     return suite
 
 

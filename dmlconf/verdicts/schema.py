@@ -1,0 +1,25 @@
+"""The statuses in JSON Schemas, so that a new status is an entry of `Status` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from dmlconf.verdicts.status import Status
+
+__all__ = ["with_statuses"]
+
+
+def with_statuses(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema of run logs or of reports whose lists of statuses are those of `Status`.
+
+    The files under `schemas/` have the same lists, for readers other than dmlconf.
+    """
+    filled = deepcopy(dict(schema))
+    names = [str(status) for status in Status]
+    filled["$defs"]["status"]["enum"] = names
+    summary = filled.get("properties", {}).get("summary")
+    if summary is not None:
+        summary["required"] = names
+    return filled
