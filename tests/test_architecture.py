@@ -253,14 +253,23 @@ def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
     assert len(list(type_tests(ast.parse(each_form)))) == 7
 
 
-def test_verdicts_are_drawn_with_the_same_excuses_everywhere() -> None:
-    made = [
+def calling(name: str) -> list[str]:
+    """Return the modules that call a function or a class of this name, as often as they do."""
+    return [
         module_name(path)
         for path in MODULES
         for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Conclusion"
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name
     ]
-    assert made == ["dmlconf.engine.session"], "use its function conclusion_for"
+
+
+def test_verdicts_are_drawn_with_the_same_excuses_everywhere() -> None:
+    assert calling("Conclusion") == ["dmlconf.engine.session"], "use its function conclusion_for"
+
+
+def test_plans_run_in_processes_by_one_loop() -> None:
+    # The session has the loop of backends that may break down, parallel that of trusted ones.
+    assert calling("WorkerPool") == ["dmlconf.engine.parallel", "dmlconf.engine.session"]
 
 
 @for_each(MODULES, name=module_name)

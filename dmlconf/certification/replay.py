@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import (
@@ -17,17 +17,19 @@ from dmlconf.backends.protocol import (
     Outcome,
 )
 from dmlconf.backends.subject import REFERENCE
-from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.certification.outcomes import StoredOutcomes, read_outcomes
 from dmlconf.engine.against import AUTO, Expectations, expectations
-from dmlconf.engine.session import OpenBackend, in_process, judged, no_expectation
+from dmlconf.engine.session import OpenBackend, in_process, judged
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
 from dmlconf.judging.conclusion import JudgeOptions
-from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Execution, Limits, execution_of
+
+if TYPE_CHECKING:
+    from dmlconf.workers.worker import Raised
 
 __all__ = ["OUTCOMES", "OUTPUTS", "Evidence", "judge_again"]
 
@@ -115,17 +117,11 @@ def judge_again(
         yield from task.verdicts(_open(evidence), plan)
         return
     # Processes and pipes are slow to import, and a small plan needs none of them.
-    from dmlconf.workers.pool import WorkerPool
+    from dmlconf.engine.parallel import in_processes
 
-    with WorkerPool(judge_backend, limits.jobs, limits.timeout, task) as pool:
-        pool.start()
-        for planned, result in pool.run(iter(plan)):
-            if isinstance(result, Breakdown):
-                yield judge(
-                    valid_case(planned), result, no_expectation
-                )  # Waivers are for the certified device, not for this machine.
-            else:
-                yield result
+    # Waivers are for the certified device, so they excuse no breakdown of this machine.
+    for verdict, _ in in_processes(plan, judge_backend, task, limits, lambda verdict: verdict):
+        yield verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,9 @@ class _ReplayTask:
     evidence: Evidence
     expected: Expectations
 
-    def __call__(self, backend: Backend) -> Callable[[Sequence[PlannedCase]], Iterator[Any]]:
+    def __call__(
+        self, backend: Backend
+    ) -> Callable[[Sequence[PlannedCase]], Iterator[Verdict | Raised]]:
         from dmlconf.workers.worker import with_errors
 
         ready = _open(self.evidence)

@@ -7,23 +7,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from dmlconf.backends.protocol import Backend, Breakdown
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import Expectations
-from dmlconf.engine.session import from_process, in_process, judged, no_expectation
-from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
+from dmlconf.engine.session import from_process, in_process, judged
+from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
+from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions, broken_down
 from dmlconf.judging.figure_cache import CachedRecord
-from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
 from dmlconf.workers.pool import BATCH, WorkerPool
+from dmlconf.workers.process import Ran
 from dmlconf.workers.worker import Raised, with_errors
 
-__all__ = ["judged_in_processes"]
+__all__ = ["in_processes", "judged_in_processes"]
+
+_Result = TypeVar("_Result")
+
+
+def in_processes(
+    plan: Sequence[PlannedCase],
+    backend: BackendName,
+    task: Callable[[Backend], Callable[[Sequence[PlannedCase]], Iterator[_Result | Raised]]],
+    limits: Limits,
+    verdict_of: Callable[[_Result], Verdict],
+    waivers: Waivers = NO_WAIVERS,
+) -> Generator[tuple[Verdict, Ran | None], None, None]:
+    """Run a task on the cases of a plan, and yield each verdict, with the process that reached it.
+
+    Args:
+        backend: the backend that each process creates for the task.
+        verdict_of: returns the verdict that a result of the task holds.
+        waivers: what may excuse the loss of a process.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a process could not be started, or a recording cannot be read.
+    """
+    jobs = min(limits.jobs, -(-len(plan) // BATCH))
+    with WorkerPool(backend, jobs, limits.timeout, task) as pool:
+        pool.start()
+        for planned, result in pool.run(iter(plan)):
+            if isinstance(result, Breakdown):
+                yield broken_down(valid_case(planned), result, waivers), pool.latest
+            else:
+                yield verdict_of(result), pool.latest
 
 
 def judged_in_processes(
@@ -43,22 +75,17 @@ def judged_in_processes(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording cannot be read.
     """
-    jobs = min(limits.jobs, -(-len(plan) // BATCH))
+
+    def verdict_of(result: _Judged) -> Verdict:
+        for recording, stale in zip(expected.recordings, result.stale, strict=True):
+            recording.stale += stale
+        if options.cache is not None:
+            options.cache.unsaved += result.found
+        return result.verdict
+
     task = _JudgeTask(backend, expected, options)
-    with WorkerPool(backend, jobs, limits.timeout, task) as pool:
-        pool.start()
-        for planned, result in pool.run(iter(plan)):
-            ran = pool.latest
-            if isinstance(result, Breakdown):
-                case = valid_case(planned)
-                verdict = judge(case, result, no_expectation)
-                yield from_process(options.waivers.applied(case, result, verdict), ran)
-                continue
-            for recording, stale in zip(expected.recordings, result.stale, strict=True):
-                recording.stale += stale
-            if options.cache is not None:
-                options.cache.unsaved += result.found
-            yield from_process(result.verdict, ran)
+    for verdict, ran in in_processes(plan, backend, task, limits, verdict_of, options.waivers):
+        yield from_process(verdict, ran)
 
 
 class _Judged(NamedTuple):

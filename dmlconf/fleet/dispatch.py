@@ -11,12 +11,11 @@ from typing import Any, Final
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
-from dmlconf.engine.session import no_expectation
 from dmlconf.excuses.waivers import Waivers
 from dmlconf.fleet.assignments import Assignments, Loss
 from dmlconf.fleet.cluster import Answer, Cluster, WorkerInfo
 from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
-from dmlconf.judging.judge import judge
+from dmlconf.judging.conclusion import broken_down
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.interrupts import discarded_interrupts, grace
 
@@ -306,5 +305,5 @@ def _broken(loss: Loss, waivers: Waivers) -> Verdict:
     names = ", ".join(loss.workers)
     message = f"{len(loss.workers)} workers were lost while running it: {names}"
     breakdown = Breakdown(BreakdownKind.CRASH, message)
-    verdict = waivers.applied(case, breakdown, judge(case, breakdown, no_expectation))
+    verdict = broken_down(case, breakdown, waivers)
     return verdict.ran(worker=loss.workers[-1])

@@ -24,7 +24,15 @@ from dmlconf.judging.needs_run import RunOne, Steps, answered
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
-__all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "alone_on", "verdict_of"]
+__all__ = [
+    "NO_OPTIONS",
+    "Conclusion",
+    "Execute",
+    "JudgeOptions",
+    "alone_on",
+    "broken_down",
+    "verdict_of",
+]
 
 Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
 """Runs cases and exercises, and yields each with its result."""
@@ -166,6 +174,14 @@ def _disputed(verdict: Verdict) -> Verdict:
     message = f"the case says that the reference is wrong: {verdict.reason.message}"
     reason = replace(verdict.reason, kind=ReasonKind.DISPUTED_REFERENCE, message=message)
     return verdict.judged(status=Status.WAIVED, reason=reason)
+
+
+def broken_down(case: Case, breakdown: Breakdown, waivers: Waivers = NO_WAIVERS) -> Verdict:
+    """Return the verdict on a case with which a process that runs and judges cases was lost.
+
+    Nothing is known of the backend in it, so waivers alone may excuse the breakdown.
+    """
+    return waivers.applied(case, breakdown, judge(case, breakdown, lambda case: None))
 
 
 def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) -> Verdict:
