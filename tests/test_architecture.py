@@ -213,8 +213,8 @@ CONCRETE_BACKENDS: Final = ("directml", "faulty", "numpy", "onnxruntime", "webnn
 """
 
 
-MOST_TYPE_TESTS: Final = 14
-"""How many lines of dmlconf may ask whether a case is a graph."""
+MOST_TYPE_TESTS: Final = 16
+"""How many lines of dmlconf may ask whether a case is a graph, also by a key of its entry."""
 
 
 def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
@@ -231,6 +231,8 @@ def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
             ):
                 yield node
             case ast.Attribute(attr="is_graph", ctx=ast.Load()):
+                yield node
+            case ast.Compare(left=ast.Constant(value="nodes" | "relation" | "graph")):
                 yield node
             case ast.Compare(left=left, comparators=others):
                 if any(isinstance(e, ast.Name) and e.id == "GRAPHS" for e in (left, *others)):
@@ -249,8 +251,9 @@ def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
         "isinstance(case, GraphCase)\nisinstance(a, Case | GraphPlan)\nname == GRAPHS\n"
         "GRAPHS in names\nis_graphs(name)\ntemplate.is_graph\n"
         "match case:\n    case GraphCase(): pass\n"
+        "'nodes' in data\n'relation' not in template.data\n"
     )
-    assert len(list(type_tests(ast.parse(each_form)))) == 7
+    assert len(list(type_tests(ast.parse(each_form)))) == 9
 
 
 def calling(name: str) -> list[str]:

@@ -439,6 +439,11 @@ class CaseTemplate:
         return "nodes" in self.data
 
     @property
+    def has_relation(self) -> bool:
+        """Whether its cases are graphs that must give the same outputs in another form."""
+        return "relation" in self.data
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """The outputs that the case may state: the operator's fields, or the graph's outputs."""
         if "outputs" in self.data:

@@ -87,7 +87,7 @@ class Profile:
         template = planned.template
         if self.operators is not None and template.operator_name not in self.operators:
             return False
-        if "relation" in template.data:
+        if template.has_relation:
             return False  # Outputs alone do not prove a relation, so nobody could verify it.
         named = not self.left_out.isdisjoint(template.tags)
         if named:

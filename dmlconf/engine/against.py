@@ -180,7 +180,7 @@ def states_all(planned: PlannedCase) -> bool:
     """Return whether a case states all that it expects, so that it needs no other source."""
     template = planned.template
     expect = template.data.get("expect", {})
-    alone = "rejected" in expect or "relation" in template.data
+    alone = "rejected" in expect or template.has_relation
     return alone or all(name in expect for name in template.output_names)
 
 

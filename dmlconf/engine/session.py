@@ -439,10 +439,9 @@ def _parts(
 ) -> Iterator[list[PlannedCase]]:
     """Yield the plan in parts, in its order; graphs with other forms have parts of their own."""
 
-    part = "nodes" if compare_unfused else "relation"  # Only entries of graphs have these keys.
-
     def apart(planned: PlannedCase) -> bool:
-        return part in planned.template.data
+        template = planned.template
+        return template.is_graph if compare_unfused else template.has_relation
 
     for is_apart, group in groupby(plan, apart):
         cases = list(group)

@@ -107,7 +107,7 @@ def _may_expect(template: CaseTemplate, recorded: bool) -> bool:
         return False
     if expect or "disputes" in template.data:
         return True
-    return recorded and "relation" not in template.data and MODEL_TAG not in template.tags
+    return recorded and not template.has_relation and MODEL_TAG not in template.tags
 
 
 def _findings(

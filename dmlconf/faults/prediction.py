@@ -8,7 +8,6 @@ from itertools import chain
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, Formula
 from dmlconf.permitted.allowance import CaseAllowances
@@ -48,7 +47,7 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
     """
     computed = formula(case)
     if computed is None:
-        if isinstance(case, GraphCase):
+        if case.nodes:
             yield from _of_graph(case, formula)
         return
     right = evaluate(case)
@@ -71,7 +70,7 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
     return lambda output: _sums(computed.outputs[output], terms[output])
 
 
-def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
+def _of_graph(case: Case, formula: Formula) -> Iterator[Prediction]:
     def computed(node: Case) -> Mapping[str, Array]:
         wrong = formula(node)
         return evaluate(node) if wrong is None else wrong.outputs

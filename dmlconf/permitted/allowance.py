@@ -124,10 +124,8 @@ class _Limits:
         """Several intervals for each output; every right element lies in at least one of them."""
         if self._case.nodes:
             # Few cases are graphs.
-            from dmlconf.cases.graph_case import GraphCase
             from dmlconf.permitted.graphs.allowance import graph_candidates
 
-            assert isinstance(self._case, GraphCase)
             return tuple(graph_candidates(self._case, evaluate, self._of_node).values())
         candidates = self._call("candidates")
         return candidates if isinstance(candidates[0][0], tuple) else (candidates,)

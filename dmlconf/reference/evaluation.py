@@ -34,10 +34,8 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
     """
     if case.nodes:
         # Imported here, since few cases are graphs.
-        from dmlconf.cases.graph_case import GraphCase
         from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 
-        assert isinstance(case, GraphCase)
         return graph_outputs(case.graph, evaluate_nodes(case, evaluate, inputs).outputs)
     if inputs is None:
         inputs = case.inputs()

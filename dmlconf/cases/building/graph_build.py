@@ -333,8 +333,6 @@ def operators_in(planned: PlannedCase) -> frozenset[str]:
 
     A case of one operator has none. Names that the catalogue lacks are left out.
     """
-    if "nodes" not in planned.template.data:
-        return frozenset()
     let, operators = _written_operators(planned.template)
     if not isinstance(operators, frozenset):
         return frozenset(_operator_names(let, operators, namespace(planned.parameters)))
@@ -351,7 +349,7 @@ def _written_operators(
     a set of names.
     """
     entry = template.data
-    nodes = entry["nodes"].items()
+    nodes = entry.get("nodes", {}).items()  # The entry of an operator has none.
     written = [
         prepared(node["operator"], ("nodes", name, "operator"))
         if "matrix" in entry or "repeat" in node

@@ -276,6 +276,7 @@ _OF_GRAPHS: Final = _Kind(
 
 
 def _kind(data: Any) -> _Kind:
+    """Return what kind of entries the data of a file hold: `graph` names that of graphs."""
     return _OF_GRAPHS if isinstance(data, Mapping) and "graph" in data else _OF_OPERATORS
 
 
@@ -288,7 +289,7 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
     """Yield the file's operators that the catalogue knows; add problems with the others."""
     if not isinstance(document.data, Mapping):
         return
-    if "graph" in document.data:
+    if _kind(document.data) is _OF_GRAPHS:
         yield catalogue.entry_of(GRAPHS)
         return
     for where, name in named_operators(document.data):

@@ -34,7 +34,6 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
@@ -89,7 +88,7 @@ _FUSED_DEVIATIONS: Final = 3.0
 
 @np.errstate(all="ignore")
 def graph_candidates(
-    case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf
+    case: Case, evaluate: Evaluate, allowance_of: AllowanceOf
 ) -> dict[str, Sequence[Interval]]:
     """Return, for each graph output, intervals; each right element lies in at least one of them.
 
@@ -106,7 +105,7 @@ def graph_candidates(
 
 
 def _candidates(
-    case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
+    case: Case, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
 ) -> dict[str, list[Interval]]:
     """Return the candidates of the outputs for one way to evaluate the nodes."""
     bands = {
@@ -258,7 +257,7 @@ def _sample_bands(
     return [right if each.outputs[slot] is right.right else next(others) for each in samples]
 
 
-def _indices(case: GraphCase) -> set[Slot]:
+def _indices(case: Case) -> set[Slot]:
     """Return the outputs of nodes that hold indices, or integers computed from indices.
 
     Source: the names of the fields, and the pages of the operators in `_GIVE_INDICES`.

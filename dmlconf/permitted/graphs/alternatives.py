@@ -20,7 +20,6 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node
@@ -77,7 +76,7 @@ class Alternative:
 
 
 def alternatives(
-    case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
+    case: Case, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
 ) -> Iterator[Alternative]:
     """Yield the alternatives that may permit other outputs of the graph."""
     for flushing in _flushing(right):
@@ -167,7 +166,7 @@ def _sign_is_open(case: Case, output: str, values: Array) -> bool:
     return values.dtype.kind == "f" and case.rule(output).kind is not RuleKind.EXACT
 
 
-def _signs_may_show(case: GraphCase, right: NodeValues) -> bool:
+def _signs_may_show(case: Case, right: NodeValues) -> bool:
     """Return whether later nodes may compute other numbers from a zero of the other sign."""
     links = case.graph.intermediate_edges
     readers = {link.to_node for link in links}
@@ -182,7 +181,7 @@ def _signs_may_show(case: GraphCase, right: NodeValues) -> bool:
     )
 
 
-def _with_signs(case: GraphCase, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
+def _with_signs(case: Case, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
     """Return the nodes' outputs for other signs of zeros; only nodes that read such zeros run."""
     numbers = _numbers(right)
 

@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import Band, stored
@@ -44,7 +43,7 @@ class Poles:
 
 
 def poles_of(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     bands: Mapping[Slot, Band],
     right: NodeValues,

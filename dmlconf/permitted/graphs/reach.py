@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
@@ -66,7 +65,7 @@ class Open:
 
 
 def open_elements(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     bands: Mapping[Slot, Band],

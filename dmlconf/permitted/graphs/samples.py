@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
@@ -125,13 +124,13 @@ class Unrounded:
     `values` are its nodes' outputs, `data_types` the types of these in the original graph.
     """
 
-    case: GraphCase
+    case: Case
     values: NodeValues
     data_types: Mapping[Slot, np.dtype[Any]]
 
 
 @np.errstate(all="ignore")
-def unrounded(case: GraphCase, evaluate: Evaluate) -> Unrounded | None:
+def unrounded(case: Case, evaluate: Evaluate) -> Unrounded | None:
     """Return the graph whose edges hold FLOAT32; None if no node stores FLOAT16."""
     data_types = {
         (node.name, name): tensor.DataType.dtype
@@ -145,7 +144,7 @@ def unrounded(case: GraphCase, evaluate: Evaluate) -> Unrounded | None:
 
 
 def samples(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     bands: Mapping[Slot, Band],
@@ -195,7 +194,7 @@ def samples(
 
 @np.errstate(all="ignore")
 def _with_truncated_stores(
-    case: GraphCase, evaluate: Evaluate, right: NodeValues, whole: Unrounded
+    case: Case, evaluate: Evaluate, right: NodeValues, whole: Unrounded
 ) -> NodeValues:
     """Return the nodes' results if every store in FLOAT16 is truncated.
 

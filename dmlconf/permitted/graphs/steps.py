@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind
@@ -94,7 +93,7 @@ class StepCandidates:
 
 
 def steps_of(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     bands: Mapping[Slot, Band],
@@ -135,7 +134,7 @@ def steps_of(
 
 
 def of_choices(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     bands: Mapping[Slot, Band],
@@ -157,7 +156,7 @@ def of_choices(
 
 
 def _of_each(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     right: NodeValues,
@@ -207,7 +206,7 @@ def _is_step(
 
 
 def _outputs_at(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     right: NodeValues,
@@ -326,7 +325,7 @@ def _exact_descendants(
 
 
 def _evaluated(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     right: NodeValues,
     numbers: Mapping[Slot, Sequence[Array]],
