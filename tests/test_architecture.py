@@ -270,6 +270,17 @@ def test_verdicts_are_drawn_with_the_same_excuses_everywhere() -> None:
     assert calling("Conclusion") == ["dmlconf.engine.session"], "use its function conclusion_for"
 
 
+def test_tables_with_ruled_headings_are_made_in_one_place() -> None:
+    ruled = {
+        module_name(path)
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("box.SIMPLE")
+    }
+    # The table of a run has columns and colours of its own.
+    assert ruled == {"dmlconf.reports.terminal_text", "dmlconf.reports.runs.table"}
+
+
 def test_plans_run_in_processes_by_one_loop() -> None:
     # The session has the loop of backends that may break down, parallel that of trusted ones.
     assert calling("WorkerPool") == ["dmlconf.engine.parallel", "dmlconf.engine.session"]

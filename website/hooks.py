@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from dmlconf.catalogue.families import families
 from dmlconf.catalogue.loader import operator, operator_names
-from dmlconf.cli.pages.operator_page import operator_page
-from dmlconf.cli.pages.operator_text import all_case_counts
+from dmlconf.cli.pages.case_counts import all_case_counts
+from dmlconf.reports.operators import operator_page
 from dmlconf.strength.drivers.catalogue import driver_defects
 from website.coverage import coverage_section, suite_coverage, suite_plan
 from website.strength import kept_weaknesses, strength_section

@@ -8,7 +8,7 @@ from typing import Final
 
 from dmlconf.documents.problems import printable
 
-__all__ = ["cell", "code", "escaped", "fenced", "items", "one_line", "row", "table"]
+__all__ = ["cell", "code", "escaped", "fenced", "items", "one_line", "prose", "row", "table"]
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
 
@@ -21,6 +21,17 @@ def one_line(text: str) -> str:
 def escaped(text: str) -> str:
     r"""Return text from outside so that Markdown shows it as it is: `a\_b \| c` for `a_b | c`."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def prose(text: str) -> str:
+    """Return dmlconf's own prose so that Markdown shows it as it is, also in cells of tables.
+
+    Pages of the documentation site need it: Python-Markdown shows the backslash of most escapes
+    that `escaped` uses.
+    """
+    for sign in "\\`*_[]":
+        text = text.replace(sign, f"\\{sign}")
+    return cell(text.replace("&", "&amp;").replace("<", "&lt;"))
 
 
 def cell(markdown: str) -> str:

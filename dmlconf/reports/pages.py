@@ -57,23 +57,19 @@ def render_page(
     """Return a page that works from a file, without a network, under a strict content policy.
 
     Args:
-        values: the values of the template; everything is escaped.
+        values: the values of the template; everything is escaped, also control characters.
         data: the script's data, as JSON values.
         scripts: the names of the script's files.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
-    )
     page = _Page(
         title=title,
         style=Markup(stylesheet()),
         script=Markup("".join(map(_read, scripts))),
         data="" if data is None else _packed(data),
     )
-    return environment.get_template(template).render({**values, "page": page}) + "\n"
+    return _environment().get_template(template).render({**values, "page": page}) + "\n"
 
 
 def render_linked_page(template: str, title: str, values: Mapping[str, Any], root: str) -> str:
@@ -84,7 +80,8 @@ def render_linked_page(template: str, title: str, values: Mapping[str, Any], roo
         root: the path from the page's folder to that of the style sheet, such as `../`.
     """
     page = _Page(printable(title), stylesheet=f"{root}style.css")
-    return _linked().get_template(template).render({**values, "page": page, "root": root}) + "\n"
+    values = {**values, "page": page, "root": root}
+    return _environment().get_template(template).render(values) + "\n"
 
 
 def stylesheet() -> str:
@@ -93,8 +90,11 @@ def stylesheet() -> str:
 
 
 @cache
-def _linked() -> Environment:
-    """Return the templates' environment, cached since compiling templates takes most time."""
+def _environment() -> Environment:
+    """Return the environment of all templates, which escapes control characters as well.
+
+    It is cached, since compiling templates takes most time.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.cli.entry_point import cli
-from dmlconf.cli.pages.operator_page import operator_page
+from dmlconf.reports.operators import operator_page
 from tests.cli.process import dmlconf_here
 from tests.each import for_each
 

@@ -161,6 +161,13 @@ def test_hostile_names_are_shown_as_text_in_every_report() -> None:
         assert "\x1b" not in text
 
 
+def test_hostile_names_cannot_be_seen_as_control_characters_on_a_scoreboard() -> None:
+    board = scoreboard([logs.hostile()] * 2, [f"a{logs.NASTY}", "b"])
+    page = SCOREBOARD_FORMATS["html"].text(board)
+    assert all(line.isprintable() for line in page.split("\n"))
+    page.encode()
+
+
 def test_the_exit_code_of_compare_tells_what_it_found(tmp_path: Path) -> None:
     write(tmp_path, TILE, "tile.yaml")
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")

@@ -13,7 +13,7 @@ from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.strength.cases import case_data, case_lines, case_sentence, case_share
 from dmlconf.reports.strength.figure import Figure, FigureKind, bullets, too_low
-from dmlconf.reports.terminal_text import styled
+from dmlconf.reports.terminal_text import plain_table, styled
 from dmlconf.strength.measure import Mutant, Strength, Tally
 from dmlconf.strength.tallies import share
 
@@ -144,16 +144,11 @@ def _remarks(strength: Strength) -> Iterator[str]:
 
 def render_table(strength: Strength, *, verbose: bool = False) -> RenderableType:
     """Return the report for the terminal; if verbose, with a line for each kind of defect."""
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     shown = [index for index, heading in enumerate(_HEADINGS) if heading != _LONG]
-    for index in shown:
-        left = index == 0
-        table.add_column(_HEADINGS[index], justify="left" if left else "right", overflow="fold")
+    table = plain_table(*(_HEADINGS[index] for index in shown), right=_HEADINGS[1:])
     for row in _rows(strength):
         table.add_row(*(Text(row[index]) for index in shown))
     parts: list[RenderableType] = [table, ""]
@@ -164,14 +159,10 @@ def render_table(strength: Strength, *, verbose: bool = False) -> RenderableType
 
 
 def _defects_table(strength: Strength) -> RenderableType:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    for heading in ("Operator", "Defect", "Injected", "Caught", "Within"):
-        left = heading in ("Operator", "Defect")
-        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    headings = ("Operator", "Defect", "Injected", "Caught", "Within")
+    table = plain_table(*headings, right=headings[2:])
     for (operator, defect), tally in _by_defect(strength).items():
         figures = (tally.injected, tally.caught, tally.within)
         table.add_row(Text(operator), styled(defect), *(f"{n:,}" for n in figures))

@@ -16,7 +16,7 @@ from dmlconf.reports.strength.graphs import GRAPHS
 from dmlconf.reports.strength.perturbations import PERTURBATIONS
 from dmlconf.reports.strength.rewrites import REWRITES
 from dmlconf.reports.strength.sizes import SIZES
-from dmlconf.reports.terminal_text import styled
+from dmlconf.reports.terminal_text import plain_table, styled
 from dmlconf.strength.drivers.figure import tells_few
 from dmlconf.strength.measure import Strength
 
@@ -118,9 +118,7 @@ def sentences(measurement: Measurement) -> Iterator[str]:
 
 def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
     """Return the figures for the terminal; if verbose, with lines on what the suite lacks."""
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     parts: list[RenderableType] = []
@@ -131,10 +129,7 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
         cells = figure.table()
         if cells is None or cells.on_pages_only:
             continue
-        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-        for heading in cells.headings:
-            left = heading in cells.left
-            table.add_column(heading, justify="left" if left else "right", overflow="fold")
+        table = plain_table(*cells.headings, right=set(cells.headings) - set(cells.left))
         for row in cells.rows:
             table.add_row(*map(Text, row))
         parts += [table, ""]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.coverage.combinations.measure import Combination, CombinationCoverage
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.suites.shares import percentage, total_share
+from dmlconf.reports.terminal_text import plain_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,18 +50,14 @@ def render_table(
         missing: whether to list the pairs that no case has, instead of a table.
         excluded: whether to list these pairs and the impossible ones, with the reasons.
     """
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     closing = Text(_sentence(rows), "bold")
     if missing or excluded:
         return Group(*map(Text, _lines(rows, excluded=excluded)), closing)
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("Operator", "Parameters", "Covered", "First missing"):
-        numeric = heading in ("Parameters", "Covered")
-        table.add_column(heading, justify="right" if numeric else "left")
+    headings = ("Operator", "Parameters", "Covered", "First missing")
+    table = plain_table(*headings, right=("Parameters", "Covered"))
     for row in rows:
         covered, of = row.share()
         first = "\n".join(map(_text, row.missing[:_FIRST]))

@@ -15,6 +15,7 @@ from dmlconf.coverage.networks import NetworkCoverage
 from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.suites.shares import percentage, total_share
+from dmlconf.reports.terminal_text import plain_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -120,9 +121,7 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
         width: columns of the terminal; a narrow one gets fewer table columns.
         missing: whether to list the parts that no case covers, instead of a table.
     """
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     rows, networks, graphs = coverage.rows, coverage.networks, coverage.graphs
@@ -131,10 +130,7 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
         listed = map(Text, (*_missing(rows), *only))
         return Group(*listed, Text(closing_sentence(rows), "bold"))
     headings, cells = _columns(width)
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in headings:
-        left = heading == "Operator"
-        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    table = plain_table(*headings, right={*headings} - {"Operator"})
     for row in rows:
         style = "" if not row.missing and row.total else "yellow"
         table.add_row(*map(Text, cells(row)), style=style)

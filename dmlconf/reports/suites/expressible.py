@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dmlconf.coverage.expressible import Expressible
 from dmlconf.reports.suites.shares import percentage, total_share
+from dmlconf.reports.terminal_text import plain_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,9 +17,7 @@ __all__ = ["render_table"]
 
 def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> RenderableType:
     """Return the report for the terminal; with `missing`, it lists reasons instead of a table."""
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     expressible, of = total_share(rows)
@@ -35,11 +34,8 @@ def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> Rende
             for reason, count in row.reasons.most_common()
         ]
         return Group(*lines, closing)
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Operator")
-    for heading in ("Cases", "Expressible"):
-        table.add_column(heading, justify="right")
-    table.add_column("Most frequent reason why not")
+    headings = ("Operator", "Cases", "Expressible", "Most frequent reason why not")
+    table = plain_table(*headings, right=("Cases", "Expressible"))
     for row in rows:
         reason = next((text for text, _ in row.reasons.most_common(1)), "")
         table.add_row(row.operator, f"{row.cases:,}", f"{row.expressible:,}", Text(reason))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dmlconf.coverage.questions import Question, QuestionCoverage, read_questions
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.suites.shares import percentage, total_share
+from dmlconf.reports.terminal_text import plain_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,17 +42,13 @@ def _missing(rows: Sequence[QuestionCoverage]) -> Iterator[str]:
 
 def render_table(rows: Sequence[QuestionCoverage], *, missing: bool = False) -> RenderableType:
     """Return the report for the terminal; `missing` lists parts not asked instead of a table."""
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     closing = Text(_sentence(rows), "bold")
     if missing:
         return Group(*map(Text, _missing(rows)), closing)
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("Question", "Operators", "Asked"):
-        table.add_column(heading, justify="left" if heading == "Question" else "right")
+    table = plain_table("Question", "Operators", "Asked", right=("Operators", "Asked"))
     for question in read_questions():
         concerned, asked, of = _of_question(question, rows)
         style = "" if asked == of else "yellow"

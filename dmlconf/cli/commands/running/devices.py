@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -13,6 +13,7 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
 from dmlconf.documents.problems import printable
+from dmlconf.reports.terminal_text import plain_table
 from dmlconf.tensors.datatypes import DataType
 
 if TYPE_CHECKING:
@@ -97,14 +98,10 @@ def _heading(one: Surveyed) -> str:
 
 
 def _table(adapters: Iterable[Surveyed]) -> Table:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    for name in ("", "Adapter", "Driver, LUID", "Memory", "Level", "Data types"):
-        justify: Literal["left", "right"] = "right" if name == "Memory" else "left"
-        table.add_column(name, justify=justify, overflow="fold")
+    headings = ("", "Adapter", "Driver, LUID", "Memory", "Level", "Data types")
+    table = plain_table(*headings, right=("Memory",))
     for one in adapters:
         adapter = one.adapter
         rows = dict(_rows(one))

@@ -15,9 +15,10 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
-from dmlconf.cli.pages.operator_page import operator_page
-from dmlconf.cli.pages.operator_text import (
-    case_counts,
+from dmlconf.cli.pages.case_counts import case_counts
+from dmlconf.documents.problems import printable
+from dmlconf.reports.markdown_text import cell, table
+from dmlconf.reports.operator_text import (
     field_note,
     level_lines,
     ranks_text,
@@ -25,13 +26,12 @@ from dmlconf.cli.pages.operator_text import (
     special_case_text,
     typical_text,
 )
-from dmlconf.documents.problems import printable
-from dmlconf.reports.markdown_text import cell, table
+from dmlconf.reports.operators import operator_page
+from dmlconf.reports.terminal_text import plain_table
 from dmlconf.translation.names import AmbiguousOperatorError, one_operator
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 __all__ = ["command", "markdown_table"]
 
@@ -93,14 +93,6 @@ def _named(entry: Operator) -> str:
     return entry.name + (f" ({', '.join(entry.aliases)})" if entry.aliases else "")
 
 
-def _table(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Column, Table
-
-    folded = [Column(name, overflow="fold") for name in columns]
-    return Table(*folded, box=box.SIMPLE_HEAD, pad_edge=False)
-
-
 def _print(console: Console, text: str, indent: str = "", style: str = "") -> None:
     lines = wrap(
         text,
@@ -113,7 +105,7 @@ def _print(console: Console, text: str, indent: str = "", style: str = "") -> No
 
 
 def _print_all(console: Console) -> None:
-    table = _table("Operator", "Since", "What it does")
+    table = plain_table("Operator", "Since", "What it does")
     for name in operator_names():
         entry = operator(name)
         table.add_row(_named(entry), str(entry.since), entry.summary)
@@ -170,7 +162,7 @@ def _print_struct(console: Console, entry: Operator) -> None:
 
 
 def _print_support(console: Console, entry: Operator) -> None:
-    table = _table("Since", "Tensor", "Ranks", "Data types")
+    table = plain_table("Since", "Tensor", "Ranks", "Data types")
     for index, listed in enumerate(entry.support):
         for row, (tensor, support) in enumerate(listed.tensors.items()):
             level = str(max(listed.since, entry.since)) if row == 0 else ""
@@ -178,6 +170,7 @@ def _print_support(console: Console, entry: Operator) -> None:
         if index < len(entry.support) - 1:
             table.add_row("", "", "", "")
     console.print(table)
+    console.print()
     for tensor, data_types in entry.undocumented_data_types.items():
         console.print(f"{tensor} also takes {', '.join(data_types)}, which no table lists")
 

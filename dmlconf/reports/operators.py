@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dmlconf.catalogue.constraints import common_constraint_names
 from dmlconf.catalogue.model import Operator, SupportTable
-from dmlconf.cli.pages.operator_text import (
+from dmlconf.reports.markdown_text import cell, code, prose, table
+from dmlconf.reports.operator_text import (
     field_note,
     level_lines,
     ranks_text,
@@ -16,7 +17,6 @@ from dmlconf.cli.pages.operator_text import (
     special_case_text,
     typical_text,
 )
-from dmlconf.reports.markdown_text import cell, code, table
 from dmlconf.translation.names import standard_names
 
 __all__ = ["operator_page"]
@@ -51,22 +51,15 @@ def operator_page(entry: Operator, counts: Counter[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table of Markdown cells, which may contain `|`."""
-    yield from table(columns, (map(cell, row) for row in rows))
-
-
-def _text(text: str) -> str:
-    """Return prose in which the characters that Markdown or HTML would interpret are escaped."""
-    for sign in "\\`*_[]":
-        text = text.replace(sign, f"\\{sign}")
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+def _coded(text: str) -> str:
+    """Return code for a cell of a table."""
+    return cell(code(text))
 
 
 def _introduction(entry: Operator) -> Iterator[str]:
     yield f"# {entry.name}"
     yield ""
-    yield _text(entry.summary)
+    yield prose(entry.summary)
     yield ""
     number = code(f"DML_OPERATOR_{entry.name}")
     also = "".join(f", also {code(alias)}" for alias in entry.aliases)
@@ -81,7 +74,7 @@ def _introduction(entry: Operator) -> Iterator[str]:
     if entry.specialises is not None:
         general = entry.specialises.operator
         fields = special_case_text(entry.specialises).removeprefix(general).strip()
-        yield f"- Special case of [{general}]({general.lower()}.md) {_text(fields)}".rstrip()
+        yield f"- Special case of [{general}]({general.lower()}.md) {prose(fields)}".rstrip()
 
 
 def _other_names(entry: Operator) -> Iterator[str]:
@@ -94,8 +87,8 @@ def _other_names(entry: Operator) -> Iterator[str]:
 def _struct(entry: Operator) -> Iterator[str]:
     yield code(entry.struct)
     yield ""
-    rows = ((code(f.name), code(f.c_type), field_note(f)) for f in entry.fields)
-    yield from _table(("Field", "Type", "Notes"), rows)
+    rows = ((_coded(f.name), _coded(f.c_type), prose(field_note(f))) for f in entry.fields)
+    yield from table(("Field", "Type", "Notes"), rows)
 
 
 def _support(entry: Operator) -> Iterator[str]:
@@ -105,10 +98,10 @@ def _support(entry: Operator) -> Iterator[str]:
         yield f"From feature level {max(listed.since, entry.since)}{_when(listed)}:"
         yield ""
         rows = (
-            (code(tensor), ranks_text(support), ", ".join(support.data_types))
+            (_coded(tensor), ranks_text(support), ", ".join(support.data_types))
             for tensor, support in listed.tensors.items()
         )
-        yield from _table(("Tensor", "Ranks", "Data types"), rows)
+        yield from table(("Tensor", "Ranks", "Data types"), rows)
     for tensor, data_types in entry.undocumented_data_types.items():
         yield ""
         yield f"{code(tensor)} also takes {', '.join(data_types)}, which no table lists."
@@ -122,22 +115,22 @@ def _terms(entry: Operator) -> Iterator[str]:
     if entry.terms:
         yield "Expressions below share these names."
         yield ""
-        rows = ((code(name), code(str(term))) for name, term in entry.terms.items())
-        yield from _table(("Name", "Value"), rows)
+        rows = ((_coded(name), _coded(str(term))) for name, term in entry.terms.items())
+        yield from table(("Name", "Value"), rows)
 
 
 def _constraints(entry: Operator) -> Iterator[str]:
     if entry.constraints:
         rows = (
             (
-                code(constraint.name),
-                code(str(constraint.require)),
-                constraint.source + ("" if constraint.enforced else ", not enforced"),
-                _text(constraint.note or ""),
+                _coded(constraint.name),
+                _coded(str(constraint.require)),
+                cell(constraint.source) + ("" if constraint.enforced else ", not enforced"),
+                prose(constraint.note or ""),
             )
             for constraint in entry.constraints
         )
-        yield from _table(("Name", "Condition", "Source", "Note"), rows)
+        yield from table(("Name", "Condition", "Source", "Note"), rows)
         yield ""
     yield f"Every operator also has these: {', '.join(map(code, common_constraint_names()))}."
 
@@ -145,15 +138,15 @@ def _constraints(entry: Operator) -> Iterator[str]:
 def _precision(entry: Operator) -> Iterator[str]:
     rows = (
         (
-            code(output),
-            code(rule_text(rule)),
-            _text(rule.source),
-            _text(typical_text(rule.typical)) if rule.typical is not None else "",
+            _coded(output),
+            _coded(rule_text(rule)),
+            prose(rule.source),
+            prose(typical_text(rule.typical)) if rule.typical is not None else "",
         )
         for output, rules in entry.precision.items()
         for rule in rules
     )
-    yield from _table(("Output", "Rule", "Source", "Measured"), rows)
+    yield from table(("Output", "Rule", "Source", "Measured"), rows)
     yield ""
     yield "If an output has several rules, the first whose condition is met applies."
 
@@ -164,21 +157,21 @@ def _in_place(entry: Operator) -> Iterator[str]:
 
 def _page_errors(entry: Operator) -> Iterator[str]:
     if entry.page_errors:
-        rows = ((_text(e.says), _text(e.right), _text(e.why)) for e in entry.page_errors)
-        yield from _table(("The page says", "Correct", "Why"), rows)
+        rows = ((prose(e.says), prose(e.right), prose(e.why)) for e in entry.page_errors)
+        yield from table(("The page says", "Correct", "Why"), rows)
 
 
 def _gaps(entry: Operator) -> Iterator[str]:
     return _bullets(
         f"{code(gap.tensor)} of {gap.ranks[0]} to {gap.ranks[1]} dimensions"
-        f"{f' at feature level {gap.since}' if gap.since else ''}: {_text(gap.reason)}"
+        f"{f' at feature level {gap.since}' if gap.since else ''}: {prose(gap.reason)}"
         for gap in entry.gaps
     )
 
 
 def _cases(entry: Operator, counts: Counter[str]) -> Iterator[str]:
-    rows = ((code(kind), f"{count:,}") for kind, count in sorted(counts.items()))
-    yield from _table(("File", "Cases"), (*rows, ("all", f"{counts.total():,}")))
+    rows = ((_coded(kind), f"{count:,}") for kind, count in sorted(counts.items()))
+    yield from table(("File", "Cases"), (*rows, ("all", f"{counts.total():,}")))
     yield ""
     yield (
         f"`dmlconf list -o {entry.name}` lists them; "

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
 
-from dmlconf.cases.building.graph_build import operators_in
-from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import (
     AttributeKind,
@@ -18,11 +14,8 @@ from dmlconf.catalogue.model import (
     Support,
 )
 from dmlconf.catalogue.precision import PrecisionEntry, RuleKind, Typical
-from dmlconf.cli.options.selection import load
 
 __all__ = [
-    "all_case_counts",
-    "case_counts",
     "field_note",
     "level_lines",
     "ranks_text",
@@ -97,23 +90,3 @@ def typical_text(typical: Typical) -> str:
     shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
     when = f" when {typical.when}" if typical.when else ""
     return f"Largest share of the limit used: {shares}{when}. Measured: {typical.measured}"
-
-
-def case_counts(name: str) -> Counter[str]:
-    """Return how many cases of an operator the bundled suite has, by the name of their file.
-
-    A case in `gather/documented.yaml` counts for `documented`, and a graph with a node of the
-    operator for `graphs`.
-    """
-    return all_case_counts(load((), operators=[name]).plan())[name]
-
-
-def all_case_counts(plan: Iterable[PlannedCase]) -> Mapping[str, Counter[str]]:
-    """Return how many cases of a plan each operator has, as `case_counts` does of one."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for planned in plan:
-        template = planned.template
-        counts[template.operator_name][template.about.location.path.stem] += 1
-        for name in operators_in(planned):
-            counts[name]["graphs"] += 1
-    return counts
