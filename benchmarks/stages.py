@@ -28,7 +28,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("comparison", ("precision/", "judging/", "verdicts/", "excuses/")),
     ("log", ("run_log/", "engine/consumers.py")),
     ("loading", ("cases/", "documents/")),
-    ("start", ("cli/", "catalogue/", "engine/planning.py")),
+    ("start", ("cli/", "catalogue/", "engine/making_runs.py")),
 )
 """The stages by precedence, each with parts of paths in `dmlconf` or names of functions."""
 

@@ -13,8 +13,8 @@ import pytest
 
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
+from dmlconf.backends.directml.dispatch.outcomes import failure
 from dmlconf.backends.directml.dispatch.placement import placement_of
-from dmlconf.backends.directml.dispatch.running import failure
 from dmlconf.backends.protocol import Rejection
 from dmlconf.cases.plans import GraphPlan, OperatorPlan, plan
 from dmlconf.catalogue.desc import TensorDesc

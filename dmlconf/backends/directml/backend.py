@@ -24,8 +24,8 @@ from dmlconf.backends.directml.api.library import Libraries, load
 from dmlconf.backends.directml.circumstances.exerciser import DirectMLExerciser
 from dmlconf.backends.directml.devices.adapters import Adapter, Adapters, choose_adapter
 from dmlconf.backends.directml.devices.device import Device
-from dmlconf.backends.directml.dispatch.execution import Executor
-from dmlconf.backends.directml.dispatch.running import Runner
+from dmlconf.backends.directml.dispatch.executor import Executor
+from dmlconf.backends.directml.dispatch.outcomes import Runner
 from dmlconf.backends.errors import OptionError
 from dmlconf.backends.options import BOTH, choose, split_options, variants_of
 from dmlconf.backends.protocol import BackendError, Capabilities, Environment, Outcome

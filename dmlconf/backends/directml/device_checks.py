@@ -23,7 +23,7 @@ from dmlconf.backends.directml.api.structs import data_type_value
 from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.devices.device import Device, create_dml
 from dmlconf.backends.directml.dispatch.batch import Batch
-from dmlconf.backends.directml.dispatch.execution import Executor
+from dmlconf.backends.directml.dispatch.executor import Executor
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import DataType
 

@@ -17,7 +17,7 @@ from dmlconf.catalogue.loader import entry_of
 from dmlconf.cli.output.console import say
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Judged
-from dmlconf.engine.planning import plan_run
+from dmlconf.engine.making_runs import plan_run
 from dmlconf.verdicts.status import Status
 from dmlconf.verdicts.verdict import Verdict
 

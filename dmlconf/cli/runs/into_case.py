@@ -23,7 +23,7 @@ from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.engine.consumers import run_to_end
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Executed, Unsupported
-from dmlconf.engine.planning import outcomes_of
+from dmlconf.engine.making_runs import outcomes_of
 from dmlconf.engine.run import How, Run
 from dmlconf.engine.session import environment_record
 from dmlconf.excuses.substrate import Substrate

@@ -15,7 +15,7 @@ from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 from dmlconf.engine.consumers import logging_to, run_through
 from dmlconf.engine.core import Engine
-from dmlconf.engine.planning import plan_run
+from dmlconf.engine.making_runs import plan_run
 from dmlconf.run_log.log import LogWriter, RunLog, read_log
 
 __all__ = ["read_run"]

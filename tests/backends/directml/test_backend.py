@@ -15,7 +15,7 @@ from dmlconf.backends.directml.api import library
 from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.backend import Options, create, parse_options
-from dmlconf.backends.directml.dispatch.running import failure
+from dmlconf.backends.directml.dispatch.outcomes import failure
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Rejection
 
 

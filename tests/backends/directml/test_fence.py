@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.backends.directml.api.d3d12 import ID3D12_COMMAND_QUEUE, ID3D12_DEVICE, ID3D12_FENCE
 from dmlconf.backends.directml.devices.fence import Fence, FenceTimeoutError, WaitLimit
-from dmlconf.backends.directml.dispatch.running import failure
+from dmlconf.backends.directml.dispatch.outcomes import failure
 from dmlconf.backends.protocol import Breakdown, BreakdownKind
 from tests.backends.directml.com import FakeCom
 

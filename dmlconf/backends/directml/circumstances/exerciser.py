@@ -12,7 +12,7 @@ from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.backends.directml.circumstances.running import exercise
 from dmlconf.backends.directml.devices.device import Device
 from dmlconf.backends.directml.dispatch.operators import OperatorCache
-from dmlconf.backends.directml.dispatch.running import die, failure
+from dmlconf.backends.directml.dispatch.outcomes import die, failure
 from dmlconf.backends.protocol import Breakdown, BreakdownKind, Rejection
 from dmlconf.cases.model import Case
 

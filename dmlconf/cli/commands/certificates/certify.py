@@ -58,7 +58,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import CERTIFICATE, RUN_LOG
 from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.core import Engine
-from dmlconf.engine.planning import outcomes_of
+from dmlconf.engine.making_runs import outcomes_of
 from dmlconf.engine.run import How
 from dmlconf.engine.session import OpenBackend
 from dmlconf.excuses.waiver_file import read_waivers

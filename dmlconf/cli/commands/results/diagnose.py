@@ -129,7 +129,7 @@ def command(
     if folder is not None:
         require_folder(folder)
     if by_order:
-        from dmlconf.cli.runs.order import diagnose_order
+        from dmlconf.cli.runs.diagnose_order import diagnose_order
 
         if log is None:
             raise click.UsageError(

@@ -35,7 +35,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import RECORDING
 from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.core import Engine
-from dmlconf.engine.planning import outcomes_of
+from dmlconf.engine.making_runs import outcomes_of
 from dmlconf.engine.run import How
 from dmlconf.expectations.recorder import LeftOut, record, recording_head
 from dmlconf.expectations.renewal import Part, parts_kept, renewed

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.diagnosis.order import minimal
+from dmlconf.diagnosis.order_dependence import minimal
 from tests.backends.installing import install_plugin
 from tests.cli.process import dmlconf, environment
 

@@ -17,7 +17,13 @@ from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_p
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
 from dmlconf.diagnosis.bench import open_bench
-from dmlconf.diagnosis.order import OrderFinding, OrderResult, Symptom, search_order, symptoms
+from dmlconf.diagnosis.order_dependence import (
+    OrderFinding,
+    OrderResult,
+    Symptom,
+    search_order,
+    symptoms,
+)
 from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.against import AUTO, expectations

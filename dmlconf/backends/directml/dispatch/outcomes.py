@@ -19,7 +19,7 @@ from dmlconf.backends.directml.api.vtable import ACCESS_VIOLATION, NativeCrashEr
 from dmlconf.backends.directml.devices.fence import FenceTimeoutError
 from dmlconf.backends.directml.devices.messages import InfoQueue, with_messages
 from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
-from dmlconf.backends.directml.dispatch.execution import Executor, Result
+from dmlconf.backends.directml.dispatch.executor import Executor, Result
 from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
 from dmlconf.backends.protocol import (
     Breakdown,

@@ -1,0 +1,22 @@
+"""Scripts make runs by one function, whose module had another name in 0.2.0."""
+
+from __future__ import annotations
+
+from dmlconf.engine import making_runs, planning
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Judged
+from dmlconf.resources import cases_directory
+from dmlconf.verdicts.verdict import Status
+
+
+def test_a_script_runs_cases_by_name() -> None:
+    run = making_runs.plan_run([cases_directory() / "tile"], cases=["tile/documented/example-1*"])
+    with Engine(run) as engine:
+        judged = [event.verdict for event in engine.execute() if isinstance(event, Judged)]
+    assert judged
+    assert {verdict.status for verdict in judged} == {Status.PASSED}
+
+
+def test_scripts_may_import_the_former_name() -> None:
+    assert planning.plan_run is making_runs.plan_run
+    assert planning.outcomes_of is making_runs.outcomes_of
