@@ -1,6 +1,6 @@
 """Run the command line as `python -m dmlconf`."""
 
-from dmlconf.cli import main
+from dmlconf.cli.entry_point import main
 
 if __name__ == "__main__":
     main()

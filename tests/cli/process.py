@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dmlconf.backends.process_start import INTERRUPTS
-from dmlconf.cli import main
+from dmlconf.cli.entry_point import main
 
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 

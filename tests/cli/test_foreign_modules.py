@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.cli.process import environment, write
+
+ROOT = Path(__file__).resolve().parents[2]
 
 NAMES = (
     "click",
@@ -39,7 +42,11 @@ def run_installed(folder: Path, *arguments: str | Path) -> subprocess.CompletedP
     """Run dmlconf as its script does: the working folder is not on the path."""
     script = folder / "bin" / "dmlconf"
     script.parent.mkdir(exist_ok=True)
-    script.write_text("from dmlconf.cli import main\n\nif __name__ == '__main__':\n    main()\n")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    module, _, function = project["project"]["scripts"]["dmlconf"].partition(":")
+    script.write_text(
+        f"from {module} import {function}\n\nif __name__ == '__main__':\n    main()\n"
+    )
     return subprocess.run(
         [sys.executable, script, *map(str, arguments)],
         cwd=folder,

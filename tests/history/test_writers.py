@@ -182,7 +182,7 @@ def test_option_history_adds_the_run_to_the_database(tmp_path: Path) -> None:
 def test_a_run_without_a_history_imports_no_sqlalchemy(tmp_path: Path) -> None:
     write(tmp_path)
     code = (
-        "import sys; from dmlconf.cli import main\n"
+        "import sys; from dmlconf.cli.entry_point import main\n"
         "try: main(['run', 'tile.yaml', '-q'])\n"
         "except SystemExit as end: assert not end.code\n"
         "assert not {'sqlalchemy', 'alembic'} & set(sys.modules)"

@@ -150,7 +150,10 @@ def test_a_case_that_may_take_much_runs_in_another_process(tmp_path: Path) -> No
     done = dmlconf(tmp_path, "run", "relu.yaml", "--log", "run.jsonl", **{VARIABLE: "200"})
     assert "1 unchecked" in done.stdout
     without_folder = {"TMPDIR": "/proc", VARIABLE: "200"}
-    probe = "import tempfile; tempfile.tempdir = '/proc/none'; from dmlconf.cli import main; main()"
+    probe = (
+        "import tempfile; tempfile.tempdir = '/proc/none'; "
+        "from dmlconf.cli.entry_point import main; main()"
+    )
     code = [sys.executable, "-c", probe, "run", "relu.yaml"]
     env = environment(tmp_path, **without_folder)
     apart = subprocess.run(code, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)

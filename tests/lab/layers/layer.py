@@ -285,6 +285,6 @@ def install(name: str) -> None:
 if __name__ != "__main__":
     install(sys.argv[1])  # In a worker process.
 else:
-    from dmlconf.cli import main
+    from dmlconf.cli.entry_point import main
 
     main(sys.argv[2:])
