@@ -187,6 +187,15 @@ def test_a_number_in_place_of_a_tensor_is_reported_once(tmp_path: Path) -> None:
     assert "1 problem found" in done.stderr
 
 
+def test_show_does_not_run_what_the_backend_need_not_run(tmp_path: Path) -> None:
+    name = "max_pooling2/boundary/nan-is-passed-over"
+    done = dmlconf_here(tmp_path, "show", name, "-b", "faulty:level=1_0")
+    assert (done.returncode, done.stderr) == (0, "")
+    *_, actual, run, verdict = done.stdout.splitlines()
+    assert (actual, run) == ("Actual, by faulty:level=1_0", "  not run")
+    assert verdict.startswith("unsupported: needs feature level 2_1 ")
+
+
 def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
     gather = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-colums", gather)
