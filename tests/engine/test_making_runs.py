@@ -1,4 +1,7 @@
-"""Scripts make runs by one function, whose module had another name in 0.2.0."""
+"""Scripts make runs by one function, whose module had another name in 0.2.0.
+
+The tested code is in `dmlconf/engine/making_runs.py`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 The logs in `of_0_1_0` are what dmlconf 0.1.0 wrote, on its backend `miniature`, which is now called
 `faulty`: `waived.jsonl` with waivers, and `stopped.jsonl` at the first failure, with retries.
+
+The tested code is in `dmlconf/run_log/lines.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations
