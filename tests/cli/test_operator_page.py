@@ -1,6 +1,6 @@
 """`dmlconf operators NAME` shows the catalogue's entry of an operator.
 
-The tested code is in `dmlconf/cli/pages/operator_page.py`.
+The tested code is in `dmlconf/reports/operators.py`.
 """
 
 from __future__ import annotations
