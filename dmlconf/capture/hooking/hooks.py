@@ -18,23 +18,24 @@ from typing import Any, Final
 from dmlconf.backends.directml.api import dml, hresult
 from dmlconf.backends.directml.api.decoding import UnknownDescError, decoded_desc
 from dmlconf.backends.directml.api.hresult import HResultError, failed
+from dmlconf.backends.directml.api.library import load
 from dmlconf.backends.directml.api.structs import DML_OPERATOR_DESC
 from dmlconf.backends.directml.api.vtable import HRESULT, NEW_OBJECT, ComObject, prototype
+from dmlconf.backends.directml.devices.adapters import Adapters, choose_adapter
+from dmlconf.backends.directml.devices.device import Device
 from dmlconf.capture.graph_decoding import decoded_graph
 from dmlconf.capture.hooking.arrays import ArrayStore, StatisticsStore, Store
 from dmlconf.capture.hooking.dispatches import Dispatches
 from dmlconf.capture.hooking.guard import Guard
-from dmlconf.capture.hooking.loading import LoadNotification, loaded_module, module_file
 from dmlconf.capture.hooking.patches import Patches
 from dmlconf.capture.hooking.slots import Compiled, graph_slots, operator_slots
+from dmlconf.capture.hooking.systems.current import system
 from dmlconf.capture.journal import JournalWriter
 from dmlconf.capture.journal_lines import graph_line, operator_line
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import Operator
 
 __all__ = ["Capture", "DataOptions"]
-
-LIBRARY: Final = "directml.dll"
 
 _POINTER: Final = ctypes.c_void_p
 _UINT: Final = ctypes.c_uint32
@@ -79,10 +80,10 @@ class Capture:
             self._dispatches = Dispatches(
                 self._patches, self._guard, journal, store, data.dispatches
             )
-        self._notification = LoadNotification(LIBRARY, self._loaded, self._patches.forget)
-        module = loaded_module(LIBRARY)
-        if module is not None:
+        self._notification = system.LoadNotification(self._loaded, self._patches.forget)
+        for module in system.loaded_modules():
             self._loaded(module)
+            self._watch_existing(module)
 
     def end(self) -> None:
         """Remove the hooks."""
@@ -103,13 +104,27 @@ class Capture:
                 result = original(*arguments)
                 with self._guard.safely():
                     if not failed(result) and arguments[-1] and arguments[-1][0]:
-                        self._journal.write({"event": "device", "library": module_file(module)})
+                        self._journal.write(
+                            {"event": "device", "library": system.library_file(module)}
+                        )
                         self._watch(arguments[-1][0], arguments[0])
                 return result
 
             return create
 
         return make
+
+    def _watch_existing(self, module: int) -> None:
+        """Watch the devices that a library has created already, by creating one of dmlconf's own.
+
+        It is created like one of the application's, and so its vtables, which are theirs, are
+        watched.
+        """
+        with self._guard.safely():
+            libraries = load(system.library_file(module))
+            with Adapters(libraries) as adapters:
+                chosen = choose_adapter(None, adapters.found)
+                Device(libraries, adapters.native(chosen)).close()
 
     def _watch(self, address: int, d3d: int) -> None:
         """Watch a device, and with it all other devices of its library, which share its vtable."""

@@ -1,4 +1,4 @@
-"""Replace entries of vtables and of export tables in this process, and restore the original ones.
+"""Replace entries of vtables and of exports in this process, and restore the original ones.
 
 A vtable is a static part of a library, so replacing an entry affects all objects that use it.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,27 +14,14 @@ from threading import Lock
 from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import ACCESS_VIOLATION, Interface, method_type
-from dmlconf.capture.hooking.memory import address_of, executable, overwrite
+from dmlconf.capture.hooking.systems.common import Export, Write, address_of
+from dmlconf.capture.hooking.systems.current import system
 
-__all__ = ["Patches", "exported_entry", "supported"]
+__all__ = ["Patches"]
 
 _POINTER_BYTES: Final = ctypes.sizeof(ctypes.c_void_p)
-_REACH: Final = 1 << 32
-"""How far from its library's beginning a function may lie: export tables hold 32-bit distances."""
-
-_JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
-"""`jmp [rip]`, followed by the address to jump to."""
 
 _Hook = Callable[..., Any]
-
-
-def supported() -> str | None:
-    """Return why entries cannot be replaced on this system; None if they can."""
-    if os.name != "nt":
-        return "capture works on Windows and in the Wine lab"
-    if platform.machine() not in ("AMD64", "x86_64"):
-        return f"capture works on x86-64 processors, and this one is {platform.machine()}"
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +44,9 @@ class Patches:
     def __init__(self) -> None:
         self._lock = Lock()
         self._replaced: dict[int, _Replaced] = {}
+        self._exports: dict[int, tuple[Export, int]] = {}
         self._kept: list[Any] = []
+        self._removed = False
 
     def replace_method(
         self, address: int, interface: Interface, name: str, make: Callable[[_Hook], _Hook]
@@ -72,50 +60,73 @@ class Patches:
         table = ctypes.c_void_p.from_address(address).value or 0
         entry = table + slot * _POINTER_BYTES
         with self._lock:
-            if entry in self._replaced:
+            before = ctypes.c_void_p.from_address(entry).value or 0
+            known = self._replaced.get(entry)
+            # If its library was unloaded and loaded again, the entry is the original one again.
+            loaded_again = known is not None and struct.pack("<Q", before) == known.content
+            if self._removed or (known is not None and not loaded_again):
                 return
             kind: Any = method_type(method)
-            before = ctypes.c_void_p.from_address(entry).value or 0
             callback = kind(make(_or_end(kind(before))))
-            self._write(entry, struct.pack("<Q", address_of(callback)), callback)
+            self._write((entry, struct.pack("<Q", address_of(callback))), callback)
 
     def replace_export(
         self, module: int, name: str, kind: Any, make: Callable[[_Hook], _Hook]
     ) -> None:
-        """Replace a function that a library exports, for all that look it up from now on.
+        """Replace, once, a function that a library exports.
+
+        It is replaced for all that look it up from now on and, on Linux, for the libraries that are
+        bound to it already.
 
         Args:
             module: the address of the loaded library.
             kind: the ctypes type of the function.
+
+        Raises:
+            LookupError: the library does not export it.
         """
-        entry, size = exported_entry(module, name)
+        exported = system.export(module, name)
         with self._lock:
-            if entry in self._replaced:
+            if exported.entry in self._replaced or self._removed:
                 return
-            before = module + ctypes.c_uint32.from_address(entry).value
-            callback = kind(make(_or_end(kind(before))))
-            stub = _stub(module, size, address_of(callback))
-            self._write(entry, struct.pack("<I", stub - module), callback)
+            callback = kind(make(_or_end(kind(exported.function))))
+            hook = address_of(callback)
+            self._exports[exported.entry] = exported, hook
+            self._write(system.redirection(exported, hook), callback)
+            for address, content in system.imports(name, exported.function, hook):
+                system.overwrite(address, content)
 
     def forget(self, module: int, size: int) -> None:
         """Forget the entries in a library that is unloaded."""
         with self._lock:
             for entry in [each for each in self._replaced if module <= each < module + size]:
                 self._kept.append(self._replaced.pop(entry))
+                self._exports.pop(entry, None)
 
     def remove(self) -> None:
-        """Put back entries that nobody else replaced; running replacements still run to the end."""
+        """Put back entries that nobody else replaced, and replace none any more.
+
+        Running replacements still run to the end.
+        """
         with self._lock:
+            self._removed = True
+            for exported, hook in self._exports.values():
+                for address, content in system.imports(exported.name, hook, exported.function):
+                    system.overwrite(address, content)
+            self._exports.clear()
             while self._replaced:
                 entry, replaced = self._replaced.popitem()
                 self._kept.append(replaced)
+                if not system.readable(entry):  # Its library was unloaded.
+                    continue
                 if ctypes.string_at(entry, len(replaced.content)) == replaced.replacement:
-                    overwrite(entry, replaced.content)
+                    system.overwrite(entry, replaced.content)
 
-    def _write(self, entry: int, content: bytes, kept: Any) -> None:
+    def _write(self, write: Write, kept: Any) -> None:
+        entry, content = write
         before = ctypes.string_at(entry, len(content))
         self._replaced[entry] = _Replaced(before, content, kept)
-        overwrite(entry, content)
+        system.overwrite(entry, content)
 
 
 def _or_end(original: _Hook) -> _Hook:
@@ -132,37 +143,3 @@ def _or_end(original: _Hook) -> _Hook:
             os._exit(ACCESS_VIOLATION)
 
     return called
-
-
-def _stub(module: int, size: int, target: int) -> int:
-    """Put a jump to `target` into memory within reach of a library, and return its address."""
-    return executable(_JUMP + struct.pack("<Q", target), (module + size, module + _REACH))
-
-
-def exported_entry(module: int, name: str) -> tuple[int, int]:
-    """Return the address of a function's entry in a library's export table, and the library's size.
-
-    Source: the page "PE Format" of Microsoft's documentation.
-
-    Raises:
-        LookupError: the library exports no function of this name.
-    """
-
-    def number(kind: Any, offset: int) -> int:
-        return int(kind.from_address(module + offset).value)
-
-    header = number(ctypes.c_uint32, 0x3C)
-    optional = header + 24
-    size = number(ctypes.c_uint32, optional + 56)
-    exports = number(ctypes.c_uint32, optional + 112)
-    if not exports:
-        raise LookupError(f"the library exports nothing, and so not {name}")
-    count, functions, names, ordinals = (
-        number(ctypes.c_uint32, exports + offset) for offset in (24, 28, 32, 36)
-    )
-    for index in range(count):
-        text = ctypes.string_at(module + number(ctypes.c_uint32, names + 4 * index))
-        if text == name.encode("ascii"):
-            ordinal = number(ctypes.c_uint16, ordinals + 2 * index)
-            return module + functions + 4 * ordinal, size
-    raise LookupError(f"the library does not export {name}")

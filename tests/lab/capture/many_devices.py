@@ -14,7 +14,7 @@ from pathlib import Path
 from dmlconf.backends.directml.backend import create
 from dmlconf.backends.process_memory import committed_bytes
 from dmlconf.backends.protocol import Outputs
-from dmlconf.capture.hooking.memory import windows_library
+from dmlconf.capture.hooking.systems.windows_memory import windows_library
 from dmlconf.cases.loading.loader import load_suite, valid_case
 
 

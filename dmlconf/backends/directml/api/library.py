@@ -28,6 +28,7 @@ __all__ = [
     "function",
     "load",
     "native_version",
+    "wsl_folder",
 ]
 
 PATH_VARIABLE: Final = "DMLCONF_DIRECTML"
@@ -170,7 +171,7 @@ def load(path: str | None = None) -> Libraries:
     if sys.platform == "win32":
         d3d12 = _loaded_library("d3d12.dll", "Direct3D 12")
     else:
-        folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
+        folder = wsl_folder()
         d3d12 = _wsl_libraries(folder)
     try:
         directml = _loaded_library(str(chosen.resolve()), "DirectML")
@@ -187,6 +188,11 @@ def load(path: str | None = None) -> Libraries:
 def _expected() -> str:
     name = "DirectML.dll" if sys.platform == "win32" else "libdirectml.so"
     return f"{name} 1.1 or newer, for this Python's processor ({machine()})"
+
+
+def wsl_folder() -> Path:
+    """Return the folder of libd3d12.so and libdxcore.so in WSL 2, which may not exist."""
+    return Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
 
 
 def _wsl_libraries(folder: Path) -> ctypes.CDLL:

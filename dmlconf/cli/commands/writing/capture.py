@@ -15,7 +15,7 @@ from dmlconf.capture.block_cases import write_blocks
 from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.dispatch_cases import write_dispatches
-from dmlconf.capture.hooking.patches import supported
+from dmlconf.capture.hooking.systems.current import system
 from dmlconf.capture.journal import JournalError
 from dmlconf.capture.launching import Launched, launched
 from dmlconf.capture.model_runs.onnx_model import OUTPUTS_DIFFER, parsed_dimension
@@ -146,7 +146,7 @@ def command(
         raise click.UsageError("name a module after -m")
     if program[0] != "-m" and not Path(program[0]).is_file():
         raise click.UsageError(f"there is no script {program[0]}")
-    reason = supported()
+    reason = system.refusal()
     if reason is not None:
         raise LibraryError(f"dmlconf cannot capture programs on this system: {reason}")
     count = {"all": dispatches, "statistics": 1}.get(data, 0)

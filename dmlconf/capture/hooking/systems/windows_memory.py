@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from typing import Any, Final
 
-__all__ = ["address_of", "executable", "overwrite", "windows_library"]
+__all__ = ["executable", "overwrite", "readable", "windows_library"]
 
 _READ_WRITE_EXECUTE: Final = 0x40
 _COMMIT_AND_RESERVE: Final = 0x3000
@@ -33,12 +33,13 @@ def _kernel32() -> Any:
     library.VirtualAlloc.restype = pointer
     library.VirtualAlloc.argtypes = (pointer, size, number, number)
     library.VirtualProtect.argtypes = (pointer, size, number, pointer)
+    library.IsBadReadPtr.argtypes = (pointer, size)
     return library
 
 
-def address_of(callback: Any) -> int:
-    """Return the address of a function that native code may call."""
-    return ctypes.cast(callback, ctypes.c_void_p).value or 0
+def readable(address: int) -> bool:
+    """Return whether there is memory at an address that can be read."""
+    return not _kernel32().IsBadReadPtr(address, 1)
 
 
 def overwrite(address: int, content: bytes) -> None:

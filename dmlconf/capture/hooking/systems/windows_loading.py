@@ -1,4 +1,4 @@
-"""Learn when a library is loaded into this process, and whether it already is.
+"""Learn on Windows when DirectML is loaded into this process or unloaded.
 
 Windows calls back for every library, on any thread and under its loader's lock. Python code may
 then wait forever for the interpreter's lock, which a session of ONNX Runtime keeps while another
@@ -14,13 +14,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import prototype
-from dmlconf.capture.hooking.memory import address_of, executable, windows_library
+from dmlconf.capture.hooking.systems.common import address_of
+from dmlconf.capture.hooking.systems.windows_memory import executable, windows_library
 
-__all__ = ["LoadNotification", "loaded_module", "module_file"]
+__all__ = ["LIBRARY", "LoadNotification"]
+
+LIBRARY: Final = "directml.dll"
+"""The file name of DirectML, in lower case, of 4 to 63 letters."""
 
 _LOADED: Final = 1
 _UNLOADED: Final = 2
-_LONGEST_PATH: Final = 1 << 15
 
 
 class _UnicodeString(ctypes.Structure):
@@ -59,37 +62,16 @@ _FILTER: Final = (
 """The machine instructions that Windows calls, for x86-64."""
 
 
-def loaded_module(name: str) -> int | None:
-    """Return the address of a library that is loaded, or None."""
-    get = windows_library("kernel32").GetModuleHandleW
-    get.restype = ctypes.c_void_p
-    get.argtypes = (ctypes.c_wchar_p,)
-    module = get(name)
-    return None if module is None else int(module)
-
-
-def module_file(module: int) -> str:
-    """Return the path of a loaded library."""
-    get = windows_library("kernel32").GetModuleFileNameW
-    get.argtypes = (ctypes.c_void_p, ctypes.c_wchar_p, ctypes.c_uint32)
-    text = ctypes.create_unicode_buffer(_LONGEST_PATH)
-    get(module, text, _LONGEST_PATH)
-    return text.value
-
-
 class LoadNotification:
-    """Calls functions when a library with a given file name is loaded or unloaded.
+    """Calls functions when DirectML is loaded or unloaded.
 
     These functions run under the loader's lock: they must not load any library.
     """
 
-    def __init__(
-        self, name: str, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]
-    ) -> None:
+    def __init__(self, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]) -> None:
         """Begin to watch.
 
         Args:
-            name: the file name, in lower case, of 4 to 63 letters.
             loaded: gets the address of the library.
             unloaded: gets the address and the size of the library.
 
@@ -100,7 +82,7 @@ class LoadNotification:
 
         def notified(reason: int, data: Any, context: int | None) -> None:
             parts = data.contents
-            if _text(parts.BaseDllName).lower() != name:
+            if _text(parts.BaseDllName).lower() != LIBRARY:
                 return
             if reason == _LOADED:
                 loaded(parts.DllBase)
@@ -110,7 +92,7 @@ class LoadNotification:
         data_pointer = ctypes.POINTER(_NotificationData)
         kind: Any = prototype(None, ctypes.c_uint32, data_pointer, ctypes.c_void_p)
         self._callback = kind(notified)
-        self._filter = executable(_filter(name, address_of(self._callback)))
+        self._filter = executable(_filter(address_of(self._callback)))
         self._cookie = ctypes.c_void_p()
         register = self._ntdll.LdrRegisterDllNotification
         register.argtypes = (ctypes.c_uint32, *[ctypes.c_void_p] * 3)
@@ -124,8 +106,8 @@ class LoadNotification:
         self._ntdll.LdrUnregisterDllNotification(self._cookie)
 
 
-def _filter(name: str, target: int) -> bytes:
-    text = name.encode("utf-16-le")
+def _filter(target: int) -> bytes:
+    text = LIBRARY.encode("utf-16-le")
     parts = {"length": bytes([len(text)]), "beginning": text[:8]}
     parts["target"] = struct.pack("<Q", target)
     return bytes.fromhex(_FILTER.format(**{key: part.hex() for key, part in parts.items()}))

@@ -1,0 +1,1 @@
+"""What differs between systems when functions of a loaded DirectML are replaced."""

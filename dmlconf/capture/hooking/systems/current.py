@@ -1,0 +1,12 @@
+"""The functions of this process's system: `windows` or `linux`, which have the same."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["system"]
+
+if sys.platform == "win32":
+    from dmlconf.capture.hooking.systems import windows as system
+else:
+    from dmlconf.capture.hooking.systems import linux as system

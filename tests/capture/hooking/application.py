@@ -1,0 +1,84 @@
+"""Use DirectML through a native library: `application.py LIBRARY` prints what it computes as JSON.
+
+Other scripts import it: `Application(LIBRARY)` makes a device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from typing import Any, Final
+
+COUNT: Final = 6
+THREADS: Final = 8
+A: Final = (1.0, -2.0, 3.0, -4.0, 5.0, -6.0)
+B: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+
+
+class Application:
+    """A device of an application."""
+
+    def __init__(self, path: str) -> None:
+        """Make a device; `OSError` if that fails."""
+        self._library = ctypes.CDLL(path)
+        self._library.application_open.restype = ctypes.c_void_p
+        self._device = ctypes.c_void_p(self._library.application_open())
+        if not self._device:
+            raise OSError("no device")
+
+    def add(self) -> list[float]:
+        """Return A + B; B is taken over when the operator is initialised."""
+        return self._call("add")
+
+    def graph(self) -> list[float]:
+        """Return A + B or 0, whichever is larger, from a graph that is bound late."""
+        return self._call("graph")
+
+    def threads(self) -> list[float]:
+        """Return A + B from each of several threads."""
+        results = (ctypes.c_float * (THREADS * COUNT))()
+        self._library.application_threads(self._device, THREADS, *_inputs(), results)
+        return list(results)
+
+    def refused(self) -> int:
+        """Return the HRESULT for an operator that does not exist."""
+        return int(self._library.application_refused(self._device)) & 0xFFFF_FFFF
+
+    def close(self) -> None:
+        """Release the device."""
+        self._library.application_close(self._device)
+
+    def unload(self) -> None:
+        """Release the device, and let the system unload the library and what it uses."""
+        self.close()
+        import _ctypes
+
+        _ctypes.dlclose(self._library._handle)
+
+    def _call(self, name: str) -> list[float]:
+        result = (ctypes.c_float * COUNT)()
+        getattr(self._library, f"application_{name}")(self._device, *_inputs(), result)
+        return list(result)
+
+
+def _inputs() -> Any:
+    kind = ctypes.c_float * COUNT
+    return kind(*A), kind(*B)
+
+
+def main() -> None:
+    """Print what is computed."""
+    application = Application(sys.argv[1])
+    results = {
+        "add": application.add(),
+        "graph": application.graph(),
+        "refused": application.refused(),
+        "threads": application.threads(),
+    }
+    application.close()
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+// An application that uses DirectML: linked with it or, with LATE, by dlsym, as the file that
+// APPLICATION_DIRECTML names, if any. Its threads know nothing of Python.
+#include <dlfcn.h>
+
+#include <chrono>
+#include <thread>
+
+#include "interfaces.h"
+
+using CreateDevice = HRESULT(ID3D12Device *, UINT, UINT, const GUID &, void **);
+
+extern "C" HRESULT D3D12CreateDevice(void *, UINT, const GUID &, void **);
+#ifdef LATE
+static CreateDevice *create_device() {
+    const char *name = getenv("APPLICATION_DIRECTML");
+    void *library = dlopen(name ? name : "libdirectml.so", RTLD_NOW);  // Next to this library.
+    return library ? (CreateDevice *)dlsym(library, "DMLCreateDevice1") : nullptr;
+}
+#else
+extern "C" CreateDevice DMLCreateDevice1;
+static CreateDevice *create_device() { return DMLCreateDevice1; }
+#endif
+
+namespace {
+
+constexpr UINT COUNT = 6;
+const UINT SIZES[] = {1, 1, 2, 3};
+const GUID ANY{};
+
+template <class Interface> struct Owned {
+    Interface *pointer = nullptr;
+    ~Owned() {
+        if (pointer) pointer->Release();
+    }
+    void **out() { return (void **)&pointer; }
+    Interface *operator->() const { return pointer; }
+    operator Interface *() const { return pointer; }
+};
+
+struct Application {
+    Owned<ID3D12Device> d3d;
+    Owned<ID3D12CommandQueue> queue;
+    Owned<IDMLDevice1> device;
+};
+
+// How the input B of the addition is bound: with the others, or when it is initialised.
+struct Run {
+    Application &app;
+    bool owned, late;
+    Owned<ID3D12Resource> buffers[3], readback, persistent;
+    BufferTensorDesc packed{FLOAT32, 0, 4, SIZES, nullptr, 4 * COUNT, 0};
+    BufferTensorDesc weight{FLOAT32, OWNED_BY_DML, 4, SIZES, nullptr, 4 * COUNT, 0};
+    TensorDesc tensor{1, &packed}, second{1, owned ? &weight : &packed};
+    BufferBinding bindings[3];
+    BindingDesc descs[3];
+
+    Run(Application &app, bool owned, bool late, const float *a, const float *b)
+        : app(app), owned(owned), late(late) {
+        for (int i = 0; i < 3; ++i) {
+            buffer(buffers[i], UPLOAD_HEAP);
+            if (i < 2) memcpy(buffers[i]->Bytes(), i ? b : a, 4 * COUNT);
+            bindings[i] = {buffers[i], 0, 4 * COUNT};
+            descs[i] = {BUFFER, &bindings[i]};
+        }
+        buffer(readback, READBACK_HEAP);
+        buffer(persistent, DEFAULT_HEAP, 8 * COUNT);
+    }
+    void buffer(Owned<ID3D12Resource> &made, UINT heap, UINT64 bytes = 4 * COUNT) {
+        HeapProperties properties{heap, 0, 0, 0, 0};
+        ResourceDesc desc{1, 0, bytes, {}};
+        app.d3d->CreateCommittedResource(&properties, 0, &desc, 0, nullptr, ANY, made.out());
+    }
+    void add(Owned<IDMLOperator> &made) {
+        const TensorDesc *fields[] = {&tensor, &second, &tensor};
+        OperatorDesc desc{ADD, fields};
+        app.device->CreateOperator(&desc, ANY, made.out());
+    }
+    void relu(Owned<IDMLOperator> &made) {
+        const TensorDesc *fields[] = {&tensor, &tensor, nullptr};
+        OperatorDesc desc{RELU, fields};
+        app.device->CreateOperator(&desc, ANY, made.out());
+    }
+    void graph(Owned<IDMLCompiledOperator> &made) {
+        Owned<IDMLOperator> first, last;
+        add(first);
+        relu(last);
+        OperatorNodeDesc operators[] = {{first, "/sum"}, {last, "/relu"}};
+        NodeDesc nodes[] = {{1, &operators[0]}, {1, &operators[1]}};
+        InputEdgeDesc inputs[] = {{0, 0, 0, nullptr}, {1, 0, 1, nullptr}};
+        NodeDesc input_edges[] = {{1, &inputs[0]}, {1, &inputs[1]}};
+        OutputEdgeDesc output{1, 0, 0, nullptr};
+        NodeDesc output_edge{2, &output};
+        IntermediateEdgeDesc between{0, 0, 1, 0, nullptr};
+        NodeDesc edge{3, &between};
+        GraphDesc desc{2, 1, 2, nodes, 2, input_edges, 1, &output_edge, 1, &edge};
+        app.device->CompileGraph(&desc, late ? DESCRIPTORS_VOLATILE : 0, ANY, made.out());
+    }
+    void execute(IDMLCompiledOperator *compiled, float *result) {
+        Owned<ID3D12CommandAllocator> allocator;
+        Owned<ID3D12GraphicsCommandList> commands;
+        Owned<IDMLOperatorInitializer> initializer;
+        Owned<IDMLCommandRecorder> recorder;
+        Owned<IDMLBindingTable> table, initial;
+        Owned<ID3D12Fence> fence;
+        app.d3d->CreateCommandAllocator(2, ANY, allocator.out());
+        app.d3d->CreateCommandList(0, 2, allocator, nullptr, ANY, commands.out());
+        app.d3d->CreateFence(0, 0, ANY, fence.out());
+        app.device->CreateCommandRecorder(ANY, recorder.out());
+        app.device->CreateOperatorInitializer(1, &compiled, ANY, initializer.out());
+
+        BindingTableDesc initial_desc{initializer, {}, {}, 4}, desc{compiled, {}, {}, 4};
+        BufferBinding weights[] = {{}, bindings[1]};
+        ArrayBinding array{2, weights};
+        BufferBinding kept{persistent, 0, 8 * COUNT};
+        BindingDesc weight{BUFFER_ARRAY, &array}, none{0, nullptr}, own{BUFFER, &kept};
+        app.device->CreateBindingTable(&initial_desc, ANY, initial.out());
+        initial->BindInputs(1, owned ? &weight : &none);
+        initial->BindOutputs(1, owned ? &own : &none);
+        recorder->RecordDispatch(commands, initializer, initial);
+
+        app.device->CreateBindingTable(&desc, ANY, table.out());
+        BindingDesc inputs[] = {descs[0], owned ? none : descs[1]};
+        auto bind = [&] {
+            table->BindInputs(2, inputs);
+            table->BindOutputs(1, &descs[2]);
+            table->BindPersistentResource(owned ? &own : &none);
+        };
+        if (!late) bind();
+        recorder->RecordDispatch(commands, compiled, table);
+        commands->CopyBufferRegion(readback, 0, buffers[2], 0, 4 * COUNT);
+        commands->Close();
+        if (late) bind();
+        ID3D12GraphicsCommandList *lists[] = {commands};
+        app.queue->ExecuteCommandLists(1, lists);
+        app.queue->Signal(fence, 1);
+        while (fence->GetCompletedValue() < 1) std::this_thread::yield();
+        memcpy(result, readback->Bytes(), 4 * COUNT);
+    }
+};
+
+}  // namespace
+
+extern "C" {
+Application *application_open() {
+    auto *app = new Application;
+    QueueDesc queue{2, 0, 0, 0};
+    CreateDevice *create = create_device();
+    if (!create || D3D12CreateDevice(nullptr, 0xb000, ANY, app->d3d.out()) ||
+        app->d3d->CreateCommandQueue(&queue, ANY, app->queue.out()) ||
+        create(app->d3d, 0, 0x2000, ANY, app->device.out())) {
+        delete app;
+        return nullptr;
+    }
+    return app;
+}
+
+void application_close(Application *app) { delete app; }
+
+// Adds, with b taken over when the operator is initialised.
+void application_add(Application *app, const float *a, const float *b, float *result) {
+    Run run(*app, true, false, a, b);
+    Owned<IDMLOperator> op;
+    Owned<IDMLCompiledOperator> compiled;
+    run.add(op);
+    app->device->CompileOperator(op, 0, ANY, compiled.out());
+    run.execute(compiled, result);
+}
+
+// Adds and cuts off at 0, in a graph whose tensors are bound when its list is submitted.
+void application_graph(Application *app, const float *a, const float *b, float *result) {
+    Run run(*app, false, true, a, b);
+    Owned<IDMLCompiledOperator> compiled;
+    run.graph(compiled);
+    run.execute(compiled, result);
+}
+
+// Creates an operator that does not exist, and returns the HRESULT.
+HRESULT application_refused(Application *app) {
+    OperatorDesc desc{9999, nullptr};
+    Owned<IDMLOperator> op;
+    return app->device->CreateOperator(&desc, ANY, op.out());
+}
+
+// Adds on several threads at once; `results` has room for each.
+void application_threads(Application *app, int count, const float *a, const float *b,
+                         float *results) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) {
+        threads.emplace_back([=] { application_add(app, a, b, results + COUNT * i); });
+    }
+    for (std::thread &each : threads) each.join();
+}
+}

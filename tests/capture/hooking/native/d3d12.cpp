@@ -1,0 +1,166 @@
+// Stands in for Direct3D 12 on Linux: buffers, lists that copy, and queues that run them later, on a
+// thread of their own.
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "interfaces.h"
+
+namespace {
+
+std::atomic<int> alive{0};
+
+template <class Interface> struct Counted : Child<Interface, ID3D12Device> {
+    explicit Counted(ID3D12Device *device) : Child<Interface, ID3D12Device>(device) { ++alive; }
+    ~Counted() { --alive; }
+};
+
+struct Resource final : Counted<ID3D12Resource> {
+    HeapProperties heap;
+    std::vector<uint8_t> content;
+    Resource(ID3D12Device *device, const HeapProperties &heap, UINT64 size)
+        : Counted(device), heap(heap), content(size) {}
+    HRESULT Map(UINT, const void *, void **out) override {
+        if (heap.type == DEFAULT_HEAP) return E_INVALIDARG;
+        *out = content.data();
+        return S_OK;
+    }
+    void Unmap(UINT, const void *) override {}
+    HRESULT GetHeapProperties(HeapProperties *out, UINT *) override {
+        *out = heap;
+        return S_OK;
+    }
+    uint8_t *Bytes() override { return content.data(); }
+};
+
+struct Fence final : Counted<ID3D12Fence> {
+    std::atomic<UINT64> value;
+    Fence(ID3D12Device *device, UINT64 first) : Counted(device), value(first) {}
+    UINT64 GetCompletedValue() override { return value; }
+    void Complete(UINT64 reached) override { value = reached; }
+};
+
+struct Allocator final : Counted<ID3D12CommandAllocator> {
+    using Counted::Counted;
+    HRESULT Reset() override { return S_OK; }
+};
+
+struct Heap final : Counted<ID3D12DescriptorHeap> {
+    using Counted::Counted;
+    Handle GetCPUDescriptorHandleForHeapStart() override { return {0x1000}; }
+    Handle GetGPUDescriptorHandleForHeapStart() override { return {0x2000}; }
+};
+
+struct List final : Counted<ID3D12GraphicsCommandList> {
+    UINT type;
+    std::vector<std::function<void()>> commands;
+    List(ID3D12Device *device, UINT type) : Counted(device), type(type) {}
+    UINT GetType() override { return type; }
+    HRESULT Close() override { return S_OK; }
+    HRESULT Reset(ID3D12CommandAllocator *, void *) override {
+        commands.clear();
+        return S_OK;
+    }
+    void CopyBufferRegion(ID3D12Resource *to, UINT64 at, ID3D12Resource *from, UINT64 start,
+                          UINT64 size) override {
+        commands.push_back([=] { memcpy(to->Bytes() + at, from->Bytes() + start, size); });
+    }
+    void ResourceBarrier(UINT, const Barrier *) override {}
+    void SetDescriptorHeaps(UINT, ID3D12DescriptorHeap *const *) override {}
+    void Compute(std::function<void()> what) override { commands.push_back(std::move(what)); }
+    const std::vector<std::function<void()>> &Commands() override { return commands; }
+};
+
+struct Queue final : Counted<ID3D12CommandQueue> {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> work;
+    bool ends = false;
+    std::thread thread{[this] { run(); }};
+    using Counted::Counted;
+    ~Queue() {
+        add([this] { ends = true; });
+        thread.join();
+    }
+    void add(std::function<void()> what) {
+        std::lock_guard lock(mutex);
+        work.push_back(std::move(what));
+        changed.notify_one();
+    }
+    void run() {
+        while (!ends) {
+            std::unique_lock lock(mutex);
+            changed.wait(lock, [this] { return !work.empty(); });
+            auto what = std::move(work.front());
+            work.pop_front();
+            lock.unlock();
+            what();
+        }
+    }
+    void ExecuteCommandLists(UINT count, ID3D12GraphicsCommandList *const *lists) override {
+        for (UINT index = 0; index < count; ++index) {
+            for (const auto &command : lists[index]->Commands()) add(command);
+        }
+        // Who does not wait for the fence reads too early.
+        add([] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+    }
+    HRESULT Signal(ID3D12Fence *fence, UINT64 value) override {
+        add([=] { fence->Complete(value); });
+        return S_OK;
+    }
+    HRESULT Wait(ID3D12Fence *fence, UINT64 value) override {
+        add([=] { while (fence->GetCompletedValue() < value) std::this_thread::yield(); });
+        return S_OK;
+    }
+    HRESULT GetTimestampFrequency(UINT64 *) override { return E_FAIL; }
+};
+
+struct Device final : Object<ID3D12Device, IUnknown> {
+    Device() : Object(nullptr) { ++alive; }
+    ~Device() { --alive; }
+    UINT GetNodeCount() override { return 1; }
+    HRESULT CreateCommandQueue(const QueueDesc *, const GUID &, void **out) override {
+        *out = new Queue(this);
+        return S_OK;
+    }
+    HRESULT CreateCommandAllocator(UINT, const GUID &, void **out) override {
+        *out = new Allocator(this);
+        return S_OK;
+    }
+    HRESULT CreateCommandList(UINT, UINT type, ID3D12CommandAllocator *, void *, const GUID &,
+                              void **out) override {
+        *out = new List(this, type);
+        return S_OK;
+    }
+    HRESULT CreateDescriptorHeap(const void *, const GUID &, void **out) override {
+        *out = new Heap(this);
+        return S_OK;
+    }
+    UINT GetDescriptorHandleIncrementSize(UINT) override { return 32; }
+    HRESULT CreateCommittedResource(const HeapProperties *heap, UINT, const ResourceDesc *desc,
+                                    UINT, const void *, const GUID &, void **out) override {
+        // Copies of one tensor take 512 bytes, and the application's buffers are smaller.
+        bool full = getenv("STANDIN_NO_MEMORY") && desc->width >= 512;
+        if (full && heap->type == READBACK_HEAP) return (HRESULT)0x8007000e;
+        *out = new Resource(this, *heap, desc->width);
+        return S_OK;
+    }
+    HRESULT CreateFence(UINT64 value, UINT, const GUID &, void **out) override {
+        *out = new Fence(this, value);
+        return S_OK;
+    }
+    HRESULT GetDeviceRemovedReason() override { return S_OK; }
+};
+
+}  // namespace
+
+extern "C" {
+int standin_d3d12_alive() { return alive; }
+HRESULT D3D12CreateDevice(void *, UINT, const GUID &, void **out) {
+    if (getenv("STANDIN_NO_DEVICE")) return (HRESULT)0x887a0004;
+    *out = new Device;
+    return S_OK;
+}
+}

@@ -1,0 +1,214 @@
+"""In WSL 2, `capture` sees what applications give to libdirectml.so, and changes nothing.
+
+The libraries stand in for those of WSL 2: nobody has a device here.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.capture.captured import Captured, captured_from
+from dmlconf.capture.journal import read_journal
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from tests.capture.hooking.application import THREADS, A, B
+from tests.cli.process import dmlconf, environment
+
+APPLICATION = Path(__file__).parent / "application.py"
+SUM = [a + b for a, b in zip(A, B, strict=True)]
+RESULTS = {
+    "add": SUM,
+    "graph": [max(each, 0.0) for each in SUM],
+    "refused": 0x80070057,
+    "threads": SUM * THREADS,
+}
+
+IN_PROCESS = """
+import ctypes, json, os, sys
+from pathlib import Path
+from dmlconf.capture.hooking.hooks import Capture, DataOptions
+from dmlconf.capture.journal import JournalWriter
+from tests.capture.hooking.application import Application
+
+folder = Path(sys.argv[2])
+def capture():
+    writer = JournalWriter(folder / "journal.jsonl")
+    return Capture(writer, DataOptions(folder, 100, 1 << 20))
+
+results = []
+"""
+"""The beginning of a script that captures its own calls: `SCRIPT LIBRARY FOLDER`."""
+
+
+def captured(directory: Path, wsl: Path, library: str, *options: str, **more: str) -> Any:
+    """Capture the application into `cases`; return what it printed, and what dmlconf said."""
+    program = (str(APPLICATION), str(wsl / library))
+    more = {"DMLCONF_WSL_LIBRARIES": str(wsl), **more}
+    done = dmlconf(directory, "capture", "-o", "cases", *options, "--", *program, **more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def in_process(
+    directory: Path, wsl: Path, script: str, library: str = "application.so"
+) -> tuple[list[Any], Captured]:
+    """Run a script that captures its own calls; return its results, and what was captured."""
+    file = directory / "script.py"
+    file.write_text(IN_PROCESS + script + "\nprint(json.dumps(results))", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, file, wsl / library, directory],
+        capture_output=True,
+        text=True,
+        env=environment(directory, DMLCONF_WSL_LIBRARIES=str(wsl)),
+    )
+    assert done.returncode == 0, done.stderr
+    journal = captured_from(read_journal(directory / "journal.jsonl"))
+    return json.loads(done.stdout), journal
+
+
+@pytest.mark.parametrize("library", ["application.so", "late.so"])
+def test_operators_and_graphs_become_cases_and_results_stay(
+    tmp_path: Path, wsl: Path, library: str
+) -> None:
+    results, said = captured(tmp_path, wsl, library)
+    assert results == RESULTS
+    assert "Captured 1 graph of 2 nodes and 1 operator of their own: 4 cases in 3 files" in said
+    assert "CreateOperator refused 1 times: DML_OPERATOR_TYPE 9999: E_INVALIDARG" in said
+    assert "failure" not in said
+    cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
+    assert cases.keys() == {
+        "activation_relu/captured/float32-1x1x2x3",
+        "element_wise_add/captured/float32-1x1x2x3",
+        "element_wise_add/captured/float32-1x1x2x3-2",
+        "graphs/captured/graph-1-of-2-nodes",
+    }
+    added = cases["element_wise_add/captured/float32-1x1x2x3"]
+    assert added.about.note == f"Compiled {1 + THREADS} times."
+    assert added.desc["BTensor"].Owned
+    assert "descriptors-volatile" in cases["graphs/captured/graph-1-of-2-nodes"].tags
+
+
+def test_a_wheels_own_name_of_the_library_is_known(tmp_path: Path, wsl: Path) -> None:
+    renamed = tmp_path / "libdirectml.0ab1.so"
+    renamed.write_bytes((wsl / "libdirectml.so").read_bytes())
+    _, said = captured(tmp_path, wsl, "late.so", APPLICATION_DIRECTML=str(renamed))
+    assert "Captured 1 graph" in said
+
+
+def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path) -> None:
+    options = ("--data", "all", "--dispatches", "20")
+    results, said = captured(tmp_path, wsl, "application.so", *options)
+    assert results == RESULTS
+    assert f"Kept the data of {2 + THREADS} dispatches" in said
+    cases = [valid_case(each) for each in load_suite([tmp_path / "cases" / "dispatches"]).plan()]
+    assert len(cases) == 2 + THREADS
+    for case in cases:
+        inputs = [each.ravel().tolist() for each in case.inputs().values()]
+        assert inputs == [list(A), list(B)]
+    judged = dmlconf(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
+    assert judged.returncode == 0, judged.stderr
+
+
+def test_weights_are_those_of_the_application(tmp_path: Path, wsl: Path) -> None:
+    captured(tmp_path, wsl, "application.so", "--data", "weights")
+    cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
+    inputs = cases["element_wise_add/captured/float32-1x1x2x3"].inputs()
+    np.testing.assert_array_equal(inputs["BTensor"].ravel(), np.array(B, np.float32))
+    assert not np.array_equal(inputs["ATensor"].ravel(), np.array(A, np.float32))
+
+
+def test_failures_of_dmlconf_do_not_reach_the_application(tmp_path: Path, wsl: Path) -> None:
+    results, said = captured(
+        tmp_path, wsl, "application.so", "--data", "all", STANDIN_NO_MEMORY="1"
+    )
+    assert results == RESULTS
+    assert "A failure of dmlconf, which the program did not notice" in said
+    assert "E_OUTOFMEMORY" in said
+    assert "Captured 1 graph" in said
+
+
+@pytest.mark.parametrize("library", ["application.so", "late.so"])
+def test_a_device_that_was_made_before_is_watched(tmp_path: Path, wsl: Path, library: str) -> None:
+    script = """
+application = Application(sys.argv[1])
+d3d12, directml = (ctypes.CDLL(f"lib{name}.so") for name in ("d3d12", "directml"))
+def alive():
+    return d3d12.standin_d3d12_alive(), directml.standin_directml_alive()
+before = alive()
+hooks = capture()
+assert alive() == before, "dmlconf's own device is left"
+results += [application.add(), application.graph()]
+hooks.end()
+application.close()
+assert alive() == (0, 0)
+"""
+    results, found = in_process(tmp_path, wsl, script, library)
+    assert results == [RESULTS["add"], RESULTS["graph"]]
+    assert found.failures == []
+    assert found.library == str(wsl / "libdirectml.so")
+    assert [len(found.graphs), len(found.dispatches)] == [1, 2]
+
+
+def test_a_library_that_is_bound_already_makes_watched_devices(tmp_path: Path, wsl: Path) -> None:
+    # Without a device of dmlconf's own, only the application's next device is watched.
+    script = """
+first = Application(sys.argv[1])
+os.environ["STANDIN_NO_DEVICE"] = "1"
+hooks = capture()
+del os.environ["STANDIN_NO_DEVICE"]
+results.append(first.add())
+results.append(Application(sys.argv[1]).graph())
+hooks.end()
+"""
+    results, found = in_process(tmp_path, wsl, script)
+    assert results == [RESULTS["add"], RESULTS["graph"]]
+    assert ["DXGI_ERROR_UNSUPPORTED" in each for each in found.failures] == [True]
+    assert [len(found.graphs), found.devices, len(found.dispatches)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("library", ["application.so", "late.so"])
+def test_after_the_end_nothing_is_recorded(tmp_path: Path, wsl: Path, library: str) -> None:
+    script = """
+def linker():
+    state = ctypes.c_uint64.in_dll(ctypes.CDLL(None), "_r_debug")
+    return ctypes.string_at(ctypes.c_uint64.from_address(ctypes.addressof(state) + 16).value, 16)
+function = linker()
+hooks = capture()
+assert linker() != function
+application = Application(sys.argv[1])
+results.append(application.add())
+hooks.end()
+assert linker() == function
+journal = (folder / "journal.jsonl").read_bytes()
+results.append(application.graph())
+application.close()
+results.append(Application(sys.argv[1]).add())
+assert (folder / "journal.jsonl").read_bytes() == journal
+"""
+    results, found = in_process(tmp_path, wsl, script, library)
+    assert results == [RESULTS["add"], RESULTS["graph"], RESULTS["add"]]
+    assert [found.devices, len(found.graphs), len(found.dispatches)] == [1, 0, 1]
+
+
+def test_a_library_that_is_unloaded_and_loaded_again_is_watched_again(
+    tmp_path: Path, wsl: Path
+) -> None:
+    script = """
+hooks = capture()
+for _ in range(3):
+    application = Application(sys.argv[1])
+    results.append(application.add())
+    application.unload()
+    assert "libdirectml.so" not in Path("/proc/self/maps").read_text()
+hooks.end()
+"""
+    results, found = in_process(tmp_path, wsl, script)
+    assert results == [RESULTS["add"]] * 3
+    assert found.failures == []
+    assert [found.devices, len(found.dispatches)] == [3, 3]
