@@ -39,14 +39,18 @@ class _Replaced:
 
 
 class Patches:
-    """Replaces entries, and puts the original ones back."""
+    """Replaces entries, and puts the original ones back.
+
+    Attributes:
+        removed: whether they were put back; nothing is replaced then.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._replaced: dict[int, _Replaced] = {}
         self._exports: dict[int, tuple[Export, int]] = {}
         self._kept: list[Any] = []
-        self._removed = False
+        self.removed = False
 
     def replace_method(
         self, address: int, interface: Interface, name: str, make: Callable[[_Hook], _Hook]
@@ -64,7 +68,7 @@ class Patches:
             known = self._replaced.get(entry)
             # If its library was unloaded and loaded again, the entry is the original one again.
             loaded_again = known is not None and struct.pack("<Q", before) == known.content
-            if self._removed or (known is not None and not loaded_again):
+            if self.removed or (known is not None and not loaded_again):
                 return
             kind: Any = method_type(method)
             callback = kind(make(_or_end(kind(before))))
@@ -87,7 +91,7 @@ class Patches:
         """
         exported = system.export(module, name)
         with self._lock:
-            if exported.entry in self._replaced or self._removed:
+            if exported.entry in self._replaced or self.removed:
                 return
             callback = kind(make(_or_end(kind(exported.function))))
             hook = address_of(callback)
@@ -109,7 +113,7 @@ class Patches:
         Running replacements still run to the end.
         """
         with self._lock:
-            self._removed = True
+            self.removed = True
             for exported, hook in self._exports.values():
                 for address, content in system.imports(exported.name, hook, exported.function):
                     system.overwrite(address, content)

@@ -16,6 +16,8 @@ from typing import Final
 
 import pytest
 
+from dmlconf.capture.captured import captured_from
+from dmlconf.capture.journal import read_journal
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from tests.cli.process import dmlconf_here
@@ -151,6 +153,18 @@ def test_statistics_are_kept_without_data(folder: Path) -> None:
     images = [each for each in valid_case(planned).inputs().values() if each.shape == (1, 3, 9, 9)]
     assert images[0].min() >= 0
     assert images[0].max() <= 16 / 17
+
+
+def test_a_device_that_was_made_before_is_watched(folder: Path) -> None:
+    shutil.copy(HERE / "late_capture.py", folder)
+    done = lab("python", "--", "late_capture.py", "late", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(set(done.stdout.split())) == 1
+    found = captured_from(read_journal(folder / "late" / "journal.jsonl"))
+    assert found.failures == []
+    [graph] = found.graphs
+    assert len(graph.parts["nodes"]) == 6
+    assert [each.what for each in found.dispatches if each.what is graph] == [graph]
 
 
 def test_an_interrupted_program_leaves_its_cases(folder: Path) -> None:

@@ -11,10 +11,14 @@ using CreateDevice = HRESULT(ID3D12Device *, UINT, UINT, const GUID &, void **);
 
 extern "C" HRESULT D3D12CreateDevice(void *, UINT, const GUID &, void **);
 #ifdef LATE
-static CreateDevice *create_device() {
+static CreateDevice *looked_up() {
     const char *name = getenv("APPLICATION_DIRECTML");
     void *library = dlopen(name ? name : "libdirectml.so", RTLD_NOW);  // Next to this library.
     return library ? (CreateDevice *)dlsym(library, "DMLCreateDevice1") : nullptr;
+}
+static CreateDevice *create_device() {
+    static CreateDevice *function = looked_up();
+    return function;
 }
 #else
 extern "C" CreateDevice DMLCreateDevice1;

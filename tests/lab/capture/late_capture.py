@@ -1,0 +1,45 @@
+"""Begin to capture when ONNX Runtime has a device: `late_capture.py FOLDER` writes the journal there.
+
+It prints the outputs of a session from before, of the same session afterwards, and of another one.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+if Path("packages").is_dir():
+    sys.path.insert(0, str(Path("packages").resolve()))
+
+import onnxruntime
+
+from dmlconf.capture.hooking.hooks import Capture, DataOptions
+from dmlconf.capture.journal import JournalWriter
+
+
+def session() -> onnxruntime.InferenceSession:
+    """Return a session of ONNX Runtime's DirectML provider."""
+    options = onnxruntime.SessionOptions()
+    options.enable_mem_pattern = False
+    options.add_free_dimension_override_by_name("batch", 1)
+    provider = ("DmlExecutionProvider", {"device_id": "0"})
+    return onnxruntime.InferenceSession("net.onnx", options, providers=[provider])
+
+
+def output(of: onnxruntime.InferenceSession) -> str:
+    """Return the bits of the network's output, in hexadecimal."""
+    values = (np.arange(243) % 17 / 17).astype(np.float32)
+    return str(of.run(None, {"x": values.reshape(1, 3, 9, 9)})[0].tobytes().hex())
+
+
+def main(folder: Path) -> None:
+    """Run the network before and after capturing begins."""
+    first = session()
+    print(output(first))
+    folder.mkdir()
+    hooks = Capture(JournalWriter(folder / "journal.jsonl"), DataOptions(folder, 3, 1 << 20))
+    print(output(first), output(session()))
+    hooks.end()
+
+
+main(Path(sys.argv[1]))
