@@ -71,6 +71,8 @@ def test_capturing_on_a_system_without_directml_is_refused(
     done = dmlconf_here(tmp_path, "capture", "--", *interpreter, "app.py", "--x")
     assert done.returncode == 4
     assert "cannot capture programs on this system: capture works on Windows" in done.stderr
+    if sys.platform == "linux":
+        assert "has no libd3d12.so, which Windows puts there in WSL 2" in done.stderr
     assert "ran" not in done.stdout
 
 

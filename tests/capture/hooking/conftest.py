@@ -7,8 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 import pytest
+
+TORCH_DIRECTML: Final = (
+    "torch-directml==0.2.5.dev240914",
+    "30e29872f4d6059dd784897fa2df0cddb80f3874ed4f0860758790286e95a823",
+)
+"""A wheel with Microsoft's libdirectml.so 1.13, and its SHA-256."""
 
 NATIVE: Final = Path(__file__).parent / "native"
 DXCORE: Final = Path(__file__).parents[2] / "backends" / "directml" / "native" / "standin.cpp"
@@ -28,7 +35,7 @@ def wsl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     linked = ("-L.", "-ld3d12", "-Wl,-rpath,$ORIGIN")
     for name, source, more in (
         ("libdxcore.so", DXCORE, ()),
-        ("libd3d12.so", NATIVE / "d3d12.cpp", ()),
+        ("libd3d12.so", NATIVE / "d3d12.cpp", (f"-Wl,--version-script,{NATIVE / 'd3d12.map'}",)),
         ("libdirectml.so", NATIVE / "directml.cpp", ()),
         ("application.so", NATIVE / "application.cpp", ("-ldirectml", *linked)),
         ("late.so", NATIVE / "application.cpp", ("-DLATE", *linked)),
@@ -38,3 +45,19 @@ def wsl(tmp_path_factory: pytest.TempPathFactory) -> Path:
         named = ("-Wno-non-virtual-dtor", f"-Wl,-soname,{name}")
         subprocess.run(["g++", *kind, *named, "-o", name, source, *more], check=True, cwd=folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def microsoft(wsl: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Microsoft's libdirectml.so, which runs on the stand-in for Direct3D 12."""
+    folder = tmp_path_factory.mktemp("microsoft")
+    requirement, sha256 = TORCH_DIRECTML
+    file = folder / "requirements.txt"
+    file.write_text(f"{requirement} --hash=sha256:{sha256}", encoding="utf-8")
+    system = ("--python-version", "3.10", "--platform", "manylinux2010_x86_64")
+    options = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", str(file))
+    command = (sys.executable, "-m", "pip", "download", "--quiet", *options, *system)
+    subprocess.run(command, check=True, cwd=folder)
+    [wheel] = folder.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        return Path(archive.extract("torch_directml/libdirectml.so", folder))

@@ -6,19 +6,16 @@ The libraries stand in for those of WSL 2: nobody has a device here.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dmlconf.capture.captured import Captured, captured_from
-from dmlconf.capture.journal import read_journal
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from tests.capture.hooking.application import THREADS, A, B
-from tests.cli.process import dmlconf, environment
+from tests.capture.hooking.scripts import in_process
+from tests.cli.process import dmlconf
 
 APPLICATION = Path(__file__).parent / "application.py"
 SUM = [a + b for a, b in zip(A, B, strict=True)]
@@ -29,22 +26,6 @@ RESULTS = {
     "threads": SUM * THREADS,
 }
 
-IN_PROCESS = """
-import ctypes, json, os, sys
-from pathlib import Path
-from dmlconf.capture.hooking.hooks import Capture, DataOptions
-from dmlconf.capture.journal import JournalWriter
-from tests.capture.hooking.application import Application
-
-folder = Path(sys.argv[2])
-def capture():
-    writer = JournalWriter(folder / "journal.jsonl")
-    return Capture(writer, DataOptions(folder, 100, 1 << 20))
-
-results = []
-"""
-"""The beginning of a script that captures its own calls: `SCRIPT LIBRARY FOLDER`."""
-
 
 def captured(directory: Path, wsl: Path, library: str, *options: str, **more: str) -> Any:
     """Capture the application into `cases`; return what it printed, and what dmlconf said."""
@@ -53,23 +34,6 @@ def captured(directory: Path, wsl: Path, library: str, *options: str, **more: st
     done = dmlconf(directory, "capture", "-o", "cases", *options, "--", *program, **more)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr
-
-
-def in_process(
-    directory: Path, wsl: Path, script: str, library: str = "application.so"
-) -> tuple[list[Any], Captured]:
-    """Run a script that captures its own calls; return its results, and what was captured."""
-    file = directory / "script.py"
-    file.write_text(IN_PROCESS + script + "\nprint(json.dumps(results))", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, file, wsl / library, directory],
-        capture_output=True,
-        text=True,
-        env=environment(directory, DMLCONF_WSL_LIBRARIES=str(wsl)),
-    )
-    assert done.returncode == 0, done.stderr
-    journal = captured_from(read_journal(directory / "journal.jsonl"))
-    return json.loads(done.stdout), journal
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])

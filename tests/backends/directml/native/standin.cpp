@@ -91,8 +91,9 @@ struct Adapter final : Object<IDXCoreAdapter> {
         uint64_t version = 31ull << 48 | 101ull << 16 | 2115, memory = 6ull << 30;
         HardwareId id{0x10de, 0x2684, 0, 0xa1};
         bool hardware = index == 0;
-        const void *values[12] = {&luid, &version, name, &id, 0, 0, 0, &memory, 0, 0, 0, &hardware};
-        if (property > 11 || !values[property]) return (HRESULT)0x80070057;
+        bool no = false;
+        const void *values[] = {&luid, &version, name, &id, 0, 0, 0, &memory, 0, 0, 0, &hardware, &no};
+        if (property > 12 || !values[property]) return (HRESULT)0x80070057;
         memcpy(out, values[property], size);
         return 0;
     }
@@ -117,11 +118,16 @@ struct List final : Object<IDXCoreAdapterList> {
 
 struct IDXCoreAdapterFactory : IUnknown {
     virtual HRESULT CreateAdapterList(uint32_t, const GUID *, const GUID &, void **) = 0;
+    virtual HRESULT GetAdapterByLuid(const Luid &, const GUID &, void **) = 0;
 };
 
 struct Factory final : Object<IDXCoreAdapterFactory> {
     HRESULT CreateAdapterList(uint32_t, const GUID *, const GUID &, void **out) override {
         *out = new List;
+        return 0;
+    }
+    HRESULT GetAdapterByLuid(const Luid &luid, const GUID &, void **out) override {
+        *out = new Adapter(luid.low - 0x1234);
         return 0;
     }
 };

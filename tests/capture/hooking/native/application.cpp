@@ -71,7 +71,7 @@ struct Run {
     }
     void buffer(Owned<ID3D12Resource> &made, UINT heap, UINT64 bytes = 4 * COUNT) {
         HeapProperties properties{heap, 0, 0, 0, 0};
-        ResourceDesc desc{1, 0, bytes, {}};
+        ResourceDesc desc{1, 0, bytes, 1, 1, 1, 0, 1, 0, 1, 0};
         app.d3d->CreateCommittedResource(&properties, 0, &desc, 0, nullptr, ANY, made.out());
     }
     void add(Owned<IDMLOperator> &made) {

@@ -1,5 +1,5 @@
 // Stands in for Direct3D 12 on Linux: buffers, lists that copy, and queues that run them later, on a
-// thread of their own.
+// thread of their own. Shaders do nothing, which is enough for Microsoft's DirectML to run on it.
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -10,6 +10,8 @@
 
 namespace {
 
+constexpr UINT SHADER_MODEL = 7, OPTIONS4 = 23;
+
 std::atomic<int> alive{0};
 
 template <class Interface> struct Counted : Child<Interface, ID3D12Device> {
@@ -19,15 +21,17 @@ template <class Interface> struct Counted : Child<Interface, ID3D12Device> {
 
 struct Resource final : Counted<ID3D12Resource> {
     HeapProperties heap;
+    ResourceDesc desc;
     std::vector<uint8_t> content;
-    Resource(ID3D12Device *device, const HeapProperties &heap, UINT64 size)
-        : Counted(device), heap(heap), content(size) {}
+    Resource(ID3D12Device *device, const HeapProperties &heap, const ResourceDesc &desc)
+        : Counted(device), heap(heap), desc(desc), content(desc.width) {}
     HRESULT Map(UINT, const void *, void **out) override {
         if (heap.type == DEFAULT_HEAP) return E_INVALIDARG;
         *out = content.data();
         return S_OK;
     }
     void Unmap(UINT, const void *) override {}
+    ResourceDesc GetDesc() override { return desc; }
     HRESULT GetHeapProperties(HeapProperties *out, UINT *) override {
         *out = heap;
         return S_OK;
@@ -51,6 +55,24 @@ struct Heap final : Counted<ID3D12DescriptorHeap> {
     using Counted::Counted;
     Handle GetCPUDescriptorHandleForHeapStart() override { return {0x1000}; }
     Handle GetGPUDescriptorHandleForHeapStart() override { return {0x2000}; }
+};
+
+// A root signature or pipeline state; the former's methods are not called.
+struct Opaque final : Counted<IChild> {
+    using Counted::Counted;
+};
+
+// Serialized root signatures. The destructor comes last, so that its slots do as well.
+struct IBlob : IUnknown {
+    virtual void *GetBufferPointer() = 0;
+    virtual size_t GetBufferSize() = 0;
+};
+
+struct Blob final : Object<IBlob, IUnknown> {
+    uint8_t content[64] = {};
+    Blob() : Object(nullptr) {}
+    void *GetBufferPointer() override { return content; }
+    size_t GetBufferSize() override { return sizeof content; }
 };
 
 struct List final : Counted<ID3D12GraphicsCommandList> {
@@ -144,7 +166,7 @@ struct Device final : Object<ID3D12Device, IUnknown> {
         // Copies of one tensor take 512 bytes, and the application's buffers are smaller.
         bool full = getenv("STANDIN_NO_MEMORY") && desc->width >= 512;
         if (full && heap->type == READBACK_HEAP) return (HRESULT)0x8007000e;
-        *out = new Resource(this, *heap, desc->width);
+        *out = new Resource(this, *heap, *desc);
         return S_OK;
     }
     HRESULT CreateFence(UINT64 value, UINT, const GUID &, void **out) override {
@@ -152,6 +174,25 @@ struct Device final : Object<ID3D12Device, IUnknown> {
         return S_OK;
     }
     HRESULT GetDeviceRemovedReason() override { return S_OK; }
+    HRESULT CreateComputePipelineState(const void *, const GUID &, void **out) override {
+        *out = new Opaque(this);
+        return S_OK;
+    }
+    HRESULT CreateRootSignature(UINT, const void *, size_t, const GUID &, void **out) override {
+        *out = new Opaque(this);
+        return S_OK;
+    }
+    HRESULT CheckFeatureSupport(UINT feature, void *data, UINT size) override {
+        if (feature == SHADER_MODEL) return S_OK;  // As high as was asked.
+        memset(data, 0, size);
+        if (feature == OPTIONS4) static_cast<UINT *>(data)[2] = 1;  // Shaders know 16-bit types.
+        return S_OK;
+    }
+    Luid GetAdapterLuid() override { return {0x1234, 1}; }
+    HRESULT EnumerateMetaCommands(UINT *count, void *) override {
+        *count = 0;
+        return S_OK;
+    }
 };
 
 }  // namespace
@@ -161,6 +202,10 @@ int standin_d3d12_alive() { return alive; }
 HRESULT D3D12CreateDevice(void *, UINT, const GUID &, void **out) {
     if (getenv("STANDIN_NO_DEVICE")) return (HRESULT)0x887a0004;
     *out = new Device;
+    return S_OK;
+}
+HRESULT D3D12SerializeVersionedRootSignature(const void *, void **out, void **) {
+    *out = static_cast<IBlob *>(new Blob);
     return S_OK;
 }
 }
