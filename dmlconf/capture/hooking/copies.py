@@ -83,6 +83,13 @@ class Copies:
         if in_use:
             change_states(commands, moved, read, written)
 
+    def hold(self) -> Iterator[ComObject]:
+        """Yield a reference of dmlconf's own to each buffer, which the caller must release."""
+        for buffer in {bound.buffer for _, bound in self.parts}:
+            resource = borrowed(d3d12.ID3D12_RESOURCE, buffer)
+            resource.call("AddRef")
+            yield resource
+
     def arrays(self) -> Mapping[str, Array]:
         """Return the tensors' elements by name. Call it when the command list has run."""
         result = {}

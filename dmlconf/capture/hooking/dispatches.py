@@ -2,7 +2,8 @@
 
 Usually the tensors are bound when a dispatch is recorded, and copies are recorded in the same
 command list before and after it. With DESCRIPTORS_VOLATILE, tensors may be bound until the list is
-submitted: then dmlconf submits lists with copies before and after that list.
+submitted. If others are bound then, dmlconf submits lists with copies before and after that list;
+these do not see what else the list itself writes.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import ctypes
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
 from threading import Lock
 from typing import Any, Final
 
@@ -45,6 +46,15 @@ class _Table:
     inputs: tuple[tuple[Range | None, ...], ...] = ()
     outputs: tuple[tuple[Range | None, ...], ...] = ()
 
+    def binds(self, what: Compiled) -> bool:
+        """Return whether each tensor that a dispatch reads or writes is bound."""
+        inputs, outputs = (tuple(chain.from_iterable(s)) for s in (self.inputs, self.outputs))
+        read = zip_longest(what.inputs, inputs[: len(what.inputs)])
+        written = zip_longest(what.outputs, outputs[: len(what.outputs)])
+        return all(
+            slot is None or slot.owned or bound is not None for slot, bound in chain(read, written)
+        )
+
 
 @dataclass(slots=True)
 class _Dispatch:
@@ -54,7 +64,9 @@ class _Dispatch:
         what: the operator or graph that is dispatched, or that an initialiser initialises.
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
-        late: whether the tensors may be bound until the list is submitted.
+        late: whether the tensors may be bound until the list is submitted; when it is submitted,
+            whether others are bound than those that the copies in the list are of.
+        recorded: what was bound when the copies in the list were recorded; None if there are none.
     """
 
     what: Compiled
@@ -62,16 +74,28 @@ class _Dispatch:
     owner: int
     initializes: bool = False
     late: bool = False
+    recorded: _Table | None = None
     before: Copies | None = None
     after: Copies | None = None
+
+    def settle(self) -> None:
+        """Note what is bound when the list is submitted: from now on, that no longer changes."""
+        self.late = self.late and self.recorded != self.table
+        if self.late:  # The copies in the list are of other tensors.
+            self.before = self.after = None
 
 
 @dataclass(slots=True)
 class _List:
-    """A command list since its last reset: its dispatches not yet submitted, and its copies."""
+    """A command list since its last reset: its dispatches not yet submitted, and its copies.
+
+    Attributes:
+        held: buffers that the copies read, and that the application may release before.
+    """
 
     dispatches: list[_Dispatch] = field(default_factory=list)
     copies: list[Copies] = field(default_factory=list)
+    held: list[ComObject] = field(default_factory=list)
     submissions: int = 0
 
     def release(self) -> None:
@@ -83,6 +107,8 @@ class _List:
         if self.submissions <= 1:
             for copies in self.copies:
                 copies.release()
+            for buffer in self.held:
+                buffer.release()
 
 
 class Dispatches:
@@ -272,15 +298,22 @@ class Dispatches:
         interface = d3d12.ID3D12_GRAPHICS_COMMAND_LIST
         self._patches.replace_method(commands, interface, "Reset", self._resetting_list)
         self._patches.replace_method(commands, interface, "Release", self._releasing_list)
+        held: list[ComObject] = []
         with device_of(commands_object) as device:
             for dispatch in dispatches:
-                if not dispatch.late:
-                    _prepare(dispatch, device)
-                if dispatch.before is not None and not dispatch.late:
+                if dispatch.late and not dispatch.table.binds(dispatch.what):
+                    continue
+                _prepare(dispatch, device)
+                dispatch.recorded = replace(dispatch.table)
+                copies = [c for c in (dispatch.before, dispatch.after) if c is not None]
+                if dispatch.late:
+                    held += chain.from_iterable(each.hold() for each in copies)
+                if dispatch.before is not None:
                     dispatch.before.record(commands_object, in_use=True)
         with self._lock:
             content = self._lists.setdefault(commands, _List())
             content.dispatches += dispatches
+            content.held += held
             for dispatch in dispatches:
                 content.copies += [c for c in (dispatch.before, dispatch.after) if c is not None]
 
@@ -342,6 +375,8 @@ class Dispatches:
                 content.submissions += 1
                 if content.dispatches:
                     pending[index], content.dispatches = content.dispatches, []
+                    for dispatch in pending[index]:
+                        dispatch.settle()
         return pending
 
     def _keep(self, dispatch: _Dispatch) -> None:

@@ -35,6 +35,10 @@ class Application:
         """Return A + B or 0, whichever is larger, from a graph that is bound late."""
         return self._call("graph")
 
+    def again(self) -> list[float]:
+        """Return the same from a graph that is bound twice, first to a buffer that is released."""
+        return self._call("again")
+
     def threads(self) -> list[float]:
         """Return A + B from each of several threads."""
         results = (ctypes.c_float * (THREADS * COUNT))()

@@ -6,6 +6,7 @@ The libraries stand in for those of WSL 2: nobody has a device here.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from tests.capture.hooking.application import THREADS, A, B
 from tests.capture.hooking.scripts import in_process
 from tests.cli.process import dmlconf
 
-APPLICATION = Path(__file__).parent / "application.py"
+HERE = Path(__file__).parent
+APPLICATION = HERE / "application.py"
 SUM = [a + b for a, b in zip(A, B, strict=True)]
 RESULTS = {
     "add": SUM,
@@ -75,6 +77,41 @@ def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path
     for case in cases:
         inputs = [each.ravel().tolist() for each in case.inputs().values()]
         assert inputs == [list(A), list(B)]
+    judged = dmlconf(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
+    assert judged.returncode == 0, judged.stderr
+
+
+def test_tensors_that_are_bound_again_are_those_of_the_submission(
+    tmp_path: Path, wsl: Path
+) -> None:
+    script = """
+hooks = capture()
+application = Application(sys.argv[1])
+results += [application.again(), application.graph()]
+hooks.end()
+application.close()
+d3d12 = ctypes.CDLL("libd3d12.so")
+assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
+"""
+    results, found = in_process(tmp_path, wsl, script)
+    assert results == [RESULTS["graph"]] * 2
+    assert found.failures == []
+    first, second = found.dispatches
+    assert first == second
+
+
+def test_tensors_that_the_list_itself_uploads_are_seen(tmp_path: Path, wsl: Path) -> None:
+    # dmlconf's own lists upload the inputs; the cases are compiled with DESCRIPTORS_VOLATILE.
+    given = tmp_path / "given"
+    shutil.copytree(HERE / "given" / "graphs", given)
+    file = given / "documented.yaml"
+    text = file.read_text(encoding="utf-8").replace("Flags: [OWNED_BY_DML], ", "")
+    file.write_text(f"tags: [descriptors-volatile]\n{text}", encoding="utf-8")
+    program = (str(HERE / "run_cases.py"), str(given))
+    more = {"DMLCONF_WSL_LIBRARIES": str(wsl), "DMLCONF_DIRECTML": str(wsl / "libdirectml.so")}
+    options = ("-o", "cases", "--data", "all")
+    done = dmlconf(tmp_path, "capture", *options, "--", *program, **more)
+    assert done.returncode == 0, done.stderr
     judged = dmlconf(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
     assert judged.returncode == 0, judged.stderr
 

@@ -47,10 +47,14 @@ struct Application {
     Owned<IDMLDevice1> device;
 };
 
-// How the input B of the addition is bound: with the others, or when it is initialised.
+// When the tensors are bound: before a dispatch is recorded, afterwards, or afterwards again.
+enum class Bound { Before, After, Again };
+
+// An owned input B of the addition is bound when its operator is initialised.
 struct Run {
     Application &app;
-    bool owned, late;
+    bool owned;
+    Bound when;
     Owned<ID3D12Resource> buffers[3], readback, persistent;
     BufferTensorDesc packed{FLOAT32, 0, 4, SIZES, nullptr, 4 * COUNT, 0};
     BufferTensorDesc weight{FLOAT32, OWNED_BY_DML, 4, SIZES, nullptr, 4 * COUNT, 0};
@@ -58,8 +62,8 @@ struct Run {
     BufferBinding bindings[3];
     BindingDesc descs[3];
 
-    Run(Application &app, bool owned, bool late, const float *a, const float *b)
-        : app(app), owned(owned), late(late) {
+    Run(Application &app, bool owned, Bound when, const float *a, const float *b)
+        : app(app), owned(owned), when(when) {
         for (int i = 0; i < 3; ++i) {
             buffer(buffers[i], UPLOAD_HEAP);
             if (i < 2) memcpy(buffers[i]->Bytes(), i ? b : a, 4 * COUNT);
@@ -97,7 +101,8 @@ struct Run {
         IntermediateEdgeDesc between{0, 0, 1, 0, nullptr};
         NodeDesc edge{3, &between};
         GraphDesc desc{2, 1, 2, nodes, 2, input_edges, 1, &output_edge, 1, &edge};
-        app.device->CompileGraph(&desc, late ? DESCRIPTORS_VOLATILE : 0, ANY, made.out());
+        UINT flags = when == Bound::Before ? 0 : DESCRIPTORS_VOLATILE;
+        app.device->CompileGraph(&desc, flags, ANY, made.out());
     }
     void execute(IDMLCompiledOperator *compiled, float *result) {
         Owned<ID3D12CommandAllocator> allocator;
@@ -129,11 +134,21 @@ struct Run {
             table->BindOutputs(1, &descs[2]);
             table->BindPersistentResource(owned ? &own : &none);
         };
-        if (!late) bind();
-        recorder->RecordDispatch(commands, compiled, table);
-        commands->CopyBufferRegion(readback, 0, buffers[2], 0, 4 * COUNT);
-        commands->Close();
-        if (late) bind();
+        if (when == Bound::Before) bind();
+        {
+            Owned<ID3D12Resource> first;  // It is gone when the list is submitted.
+            if (when == Bound::Again) {
+                buffer(first, DEFAULT_HEAP);
+                BufferBinding whole{first, 0, 4 * COUNT};
+                BindingDesc all{BUFFER, &whole}, both[] = {all, all};
+                table->BindInputs(2, both);
+                table->BindOutputs(1, &all);
+            }
+            recorder->RecordDispatch(commands, compiled, table);
+            commands->CopyBufferRegion(readback, 0, buffers[2], 0, 4 * COUNT);
+            commands->Close();
+            if (when != Bound::Before) bind();
+        }
         ID3D12GraphicsCommandList *lists[] = {commands};
         app.queue->ExecuteCommandLists(1, lists);
         app.queue->Signal(fence, 1);
@@ -162,7 +177,7 @@ void application_close(Application *app) { delete app; }
 
 // Adds, with b taken over when the operator is initialised.
 void application_add(Application *app, const float *a, const float *b, float *result) {
-    Run run(*app, true, false, a, b);
+    Run run(*app, true, Bound::Before, a, b);
     Owned<IDMLOperator> op;
     Owned<IDMLCompiledOperator> compiled;
     run.add(op);
@@ -170,12 +185,21 @@ void application_add(Application *app, const float *a, const float *b, float *re
     run.execute(compiled, result);
 }
 
-// Adds and cuts off at 0, in a graph whose tensors are bound when its list is submitted.
-void application_graph(Application *app, const float *a, const float *b, float *result) {
-    Run run(*app, false, true, a, b);
+static void graph(Application *app, Bound when, const float *a, const float *b, float *result) {
+    Run run(*app, false, when, a, b);
     Owned<IDMLCompiledOperator> compiled;
     run.graph(compiled);
     run.execute(compiled, result);
+}
+
+// Adds and cuts off at 0, in a graph whose tensors are bound after it is recorded.
+void application_graph(Application *app, const float *a, const float *b, float *result) {
+    graph(app, Bound::After, a, b, result);
+}
+
+// The same, where other tensors are bound before.
+void application_again(Application *app, const float *a, const float *b, float *result) {
+    graph(app, Bound::Again, a, b, result);
 }
 
 // Creates an operator that does not exist, and returns the HRESULT.

@@ -1,9 +1,10 @@
-// Stands in for Direct3D 12 on Linux: buffers, lists that copy, and queues that run them later, on a
-// thread of their own. Shaders do nothing, which is enough for Microsoft's DirectML to run on it.
+// Stands in for Direct3D 12 on Linux: buffers, lists that copy, and queues that run them later, on
+// threads of their own. Shaders do nothing, which is enough for Microsoft's DirectML to run on it.
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "interfaces.h"
@@ -19,12 +20,33 @@ template <class Interface> struct Counted : Child<Interface, ID3D12Device> {
     ~Counted() { --alive; }
 };
 
+// Buffers that exist. A list that copies another one would, on a device, read anything.
+std::mutex guard;
+std::set<UINT64> buffers;
+
+void require(UINT64 number) {
+    std::lock_guard lock(guard);
+    if (!buffers.count(number)) {
+        fprintf(stderr, "stand-in: a list copies a buffer that was released\n");
+        abort();
+    }
+}
+
 struct Resource final : Counted<ID3D12Resource> {
+    static inline UINT64 last = 0;
+    UINT64 number;
     HeapProperties heap;
     ResourceDesc desc;
     std::vector<uint8_t> content;
     Resource(ID3D12Device *device, const HeapProperties &heap, const ResourceDesc &desc)
-        : Counted(device), heap(heap), desc(desc), content(desc.width) {}
+        : Counted(device), heap(heap), desc(desc), content(desc.width) {
+        std::lock_guard lock(guard);
+        buffers.insert(number = ++last);
+    }
+    ~Resource() {
+        std::lock_guard lock(guard);
+        buffers.erase(number);
+    }
     HRESULT Map(UINT, const void *, void **out) override {
         if (heap.type == DEFAULT_HEAP) return E_INVALIDARG;
         *out = content.data();
@@ -37,6 +59,7 @@ struct Resource final : Counted<ID3D12Resource> {
         return S_OK;
     }
     uint8_t *Bytes() override { return content.data(); }
+    UINT64 Number() override { return number; }
 };
 
 struct Fence final : Counted<ID3D12Fence> {
@@ -87,7 +110,12 @@ struct List final : Counted<ID3D12GraphicsCommandList> {
     }
     void CopyBufferRegion(ID3D12Resource *to, UINT64 at, ID3D12Resource *from, UINT64 start,
                           UINT64 size) override {
-        commands.push_back([=] { memcpy(to->Bytes() + at, from->Bytes() + start, size); });
+        UINT64 target = to->Number(), source = from->Number();
+        commands.push_back([=] {
+            require(target);
+            require(source);
+            memcpy(to->Bytes() + at, from->Bytes() + start, size);
+        });
     }
     void ResourceBarrier(UINT, const Barrier *) override {}
     void SetDescriptorHeaps(UINT, ID3D12DescriptorHeap *const *) override {}

@@ -66,7 +66,9 @@ struct Compiled final : Counted<IDMLCompiledOperator> {
         bool any = std::find(owned.begin(), owned.end(), true) != owned.end();
         return {4, 0, any ? 4 * count * owned.size() : 0};
     }
-    static uint8_t *bytes(const BufferBinding &bound) { return bound.buffer->Bytes() + bound.offset; }
+    static uint8_t *bytes(const BufferBinding &bound) {
+        return bound.buffer->Bytes() + bound.offset;
+    }
     void initialize(const Ranges &inputs, const BufferBinding &persistent) {
         for (size_t i = 0; i < owned.size(); ++i) {
             if (owned[i]) memcpy(bytes(persistent) + 4 * count * i, bytes(inputs[i]), 4 * count);

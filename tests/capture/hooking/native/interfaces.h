@@ -57,6 +57,7 @@ struct ID3D12Resource : IChild {
     UNUSED(GetGPUVirtualAddress) UNUSED(WriteToSubresource) UNUSED(ReadFromSubresource)
     virtual HRESULT GetHeapProperties(HeapProperties *, UINT *) = 0;
     virtual uint8_t *Bytes() = 0;  // Only of the stand-in.
+    virtual UINT64 Number() = 0;
 };
 
 struct ID3D12Fence : IChild {
