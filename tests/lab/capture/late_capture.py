@@ -1,4 +1,4 @@
-"""Begin to capture when ONNX Runtime has a device: `late_capture.py FOLDER` writes the journal there.
+"""Begin to capture when ONNX Runtime has a device: `late_capture.py FOLDER` writes a journal there.
 
 It prints the outputs of a session from before, of the same session afterwards, and of another one.
 """
