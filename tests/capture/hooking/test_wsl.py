@@ -213,3 +213,17 @@ hooks.end()
     assert results == [RESULTS["add"]] * 3
     assert found.failures == []
     assert [found.devices, len(found.dispatches)] == [3, 3]
+
+
+def test_a_dynamic_linker_that_is_not_as_expected_is_named(tmp_path: Path, wsl: Path) -> None:
+    # As it is while dmlconf, or a debugger, has a jump there.
+    script = """
+from dmlconf.capture.hooking.systems.current import system
+hooks = capture()
+results.append(system.refusal())
+hooks.end()
+results.append(system.refusal())
+"""
+    (during, after), _ = in_process(tmp_path, wsl, script)
+    assert "the dynamic linker's function for debuggers is unknown: ff 25" in during
+    assert after is None

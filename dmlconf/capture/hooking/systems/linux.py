@@ -17,8 +17,12 @@ from typing import Final
 
 from dmlconf.backends.directml.api.library import wsl_folder
 from dmlconf.capture.hooking.systems.common import Export, Write
-from dmlconf.capture.hooking.systems.elf import Library, Symbol, debug_state, loaded_libraries
-from dmlconf.capture.hooking.systems.linux_loading import LoadNotification, is_directml
+from dmlconf.capture.hooking.systems.elf import Library, Symbol, loaded_libraries
+from dmlconf.capture.hooking.systems.linux_loading import (
+    LoadNotification,
+    debugged,
+    is_directml,
+)
 from dmlconf.capture.hooking.systems.linux_memory import overwrite, readable
 
 __all__ = [
@@ -44,10 +48,12 @@ def refusal() -> str | None:
     if not (folder / "libd3d12.so").is_file():
         where = f"{folder} has no libd3d12.so, which Windows puts there in WSL 2"
         return f"capture works on Windows, in WSL 2 and in the Wine lab; {where}"
-    if debug_state() is None:
-        return "capture works in WSL 2 with glibc, and this system has another C library"
     if platform.machine() != "x86_64":
         return f"capture works on x86-64 processors, and this one is {platform.machine()}"
+    try:
+        debugged()
+    except OSError as error:
+        return f"capture works in WSL 2 with glibc: {error}"
     return None
 
 

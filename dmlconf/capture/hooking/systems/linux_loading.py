@@ -18,10 +18,15 @@ from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import prototype
 from dmlconf.capture.hooking.systems.common import address_of, jump_to
-from dmlconf.capture.hooking.systems.elf import Library, debug_state, loaded_libraries
+from dmlconf.capture.hooking.systems.elf import (
+    DebugState,
+    Library,
+    debug_state,
+    loaded_libraries,
+)
 from dmlconf.capture.hooking.systems.linux_memory import executable, overwrite
 
-__all__ = ["LoadNotification", "is_directml"]
+__all__ = ["LoadNotification", "debugged", "is_directml"]
 
 _NAME: Final = b"libdirectml."
 """How the file names of DirectML begin: libdirectml.so, and libdirectml.HASH.so in wheels."""
@@ -79,6 +84,21 @@ def is_directml(library: Library) -> bool:
     return PurePath(library.path).name.startswith(_NAME.decode("ascii"))
 
 
+def debugged() -> tuple[DebugState, bytes]:
+    """Return the dynamic linker's state, and the code of the function that it calls for debuggers.
+
+    Raises:
+        OSError: the dynamic linker is an unknown one, or something else is in the function's place.
+    """
+    state = debug_state()
+    if state is None:
+        raise OSError("the C library is not glibc")
+    code = ctypes.string_at(state.r_brk, _FUNCTION_BYTES)
+    if state.r_brk % _FUNCTION_BYTES or not _EMPTY.fullmatch(code):
+        raise OSError(f"the dynamic linker's function for debuggers is unknown: {code.hex(' ')}")
+    return state, code
+
+
 def _found() -> Iterator[Library]:
     return filter(is_directml, loaded_libraries())
 
@@ -97,15 +117,10 @@ class LoadNotification:
             unloaded: gets the address and the size of the library.
 
         Raises:
-            OSError: the dynamic linker is an unknown one, or the system does not permit it.
+            OSError: as `debugged`, or the system does not permit it.
         """
-        state = debug_state()
-        if state is None:
-            raise OSError("the dynamic linker is not glibc's")
+        state, self._before = debugged()
         self._function = int(state.r_brk)
-        self._before = ctypes.string_at(self._function, _FUNCTION_BYTES)
-        if self._function % _FUNCTION_BYTES or not _EMPTY.fullmatch(self._before):
-            raise OSError(f"the dynamic linker is an unknown one: {self._before.hex(' ')}")
         self._sizes = {each.base: each.size for each in _found()}
         self._sum = ctypes.c_uint64(sum(self._sizes))
 
