@@ -70,6 +70,7 @@ class Patches:
             loaded_again = known is not None and struct.pack("<Q", before) == known.content
             if self.removed or (known is not None and not loaded_again):
                 return
+            self._kept.append(known)
             kind: Any = method_type(method)
             callback = kind(make(_or_end(kind(before))))
             self._write((entry, struct.pack("<Q", address_of(callback))), callback)
