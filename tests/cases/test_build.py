@@ -1,6 +1,6 @@
 """Cases are built from their entries (desc, data, expectation); wrong entries are refused.
 
-The tested code is in `dmlconf/cases/building/`.
+The tested code is in `dmlconf/cases/building/` and `dmlconf/cases/loading/loader.py`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def test_tensors_of_an_array_are_numbered(tmp_path: Path) -> None:
     }
 
 
-def test_a_repeated_entry_gives_many_tensors(tmp_path: Path) -> None:
+def test_repeat_in_an_array_of_tensors_gives_many_tensors(tmp_path: Path) -> None:
     case = built(tmp_path, JOIN_MATRIX)
     assert [tensor.Sizes for tensor in case.desc["InputTensors"]] == [(1,), (2,), (3,)]
     assert [values.tolist() for values in case.inputs().values()] == [[0], [1, 1], [2, 2, 2]]
@@ -304,7 +304,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
                |                                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
     ),
-    "a fill that leaves the data type": (
+    "a fill of values that the data type cannot hold": (
         "FLOAT32, values: [1, 2]",
         "UINT8, fill: {sequence: {start: 300}}",
         """
@@ -559,7 +559,9 @@ def test_an_error_says_which_field_of_the_case_is_wrong(tmp_path: Path) -> None:
     assert caught.value.where == ("desc", "OutputTensor", "Sizes", 1)
 
 
-def test_later_cases_of_a_matrix_are_checked_only_with_every_case(tmp_path: Path) -> None:
+def test_cases_of_a_matrix_after_the_first_are_checked_only_if_every_case_is_asked_for(
+    tmp_path: Path,
+) -> None:
     text = changed(JOIN_MATRIX, "Count: [3]", "Count: [3, 2000]")
     path = write(tmp_path, text)
     load_suite([path])

@@ -1,6 +1,7 @@
 """Operators that are slower than in an earlier run, by more than noise allows, are named.
 
-The tested code is in `dmlconf/comparison/timing.py`.
+The tested code is in `dmlconf/comparison/timing.py` and, of the options, in
+`dmlconf/cli/options/timing.py`.
 """
 
 from __future__ import annotations
@@ -198,7 +199,9 @@ def test_compare_fails_for_slowness_only_with_fail_slower(
     assert ("--fail-slower 3x: TILE takes 4" in done.stderr) is bool(code)
 
 
-def test_run_says_that_no_times_were_compared(tmp_path: Path) -> None:
+def test_run_on_a_backend_that_measures_no_times_says_that_none_were_compared(
+    tmp_path: Path,
+) -> None:
     base = logs.write(tmp_path / "a.jsonl", log(1))
     write(tmp_path, TILE)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--slower-than", base)

@@ -1,6 +1,6 @@
 """The terminal report: its layout and closing line; text of a log cannot control the terminal.
 
-The tested code is in `dmlconf/reports/runs/terminal.py`.
+The tested code is in `dmlconf/reports/runs/terminal.py` and `dmlconf/reports/runs/summary.py`.
 """
 
 from __future__ import annotations

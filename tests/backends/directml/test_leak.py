@@ -1,4 +1,4 @@
-"""A leak: memory grows in every 100 dispatches after the first 400, on average by 4 KiB each.
+"""A leak: memory grows in each 100 dispatches after the first 400, by 4 KiB or more per dispatch.
 
 The tested code is in `dmlconf/backends/directml/circumstances/long.py`.
 """
@@ -22,7 +22,7 @@ MIB = 1 << 20
     ],
     ids=["steady", "grows-at-first", "up-and-down", "a-little"],
 )
-def test_memory_that_grows_little_or_not_in_every_block_is_no_leak(sizes: list[int]) -> None:
+def test_growth_that_is_small_or_stops_for_100_dispatches_is_no_leak(sizes: list[int]) -> None:
     assert leak(sizes) == ()
 
 
