@@ -51,13 +51,13 @@ def recording(
     )
 
 
-def unpacked(content: bytes) -> dict[str, bytes]:
+def unpack(content: bytes) -> dict[str, bytes]:
     """Return the members of a recording's file."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def packed(path: Path, members: Mapping[str, bytes]) -> Path:
+def write_archive(path: Path, members: Mapping[str, bytes]) -> Path:
     """Write a zip archive of these members."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -65,8 +65,8 @@ def packed(path: Path, members: Mapping[str, bytes]) -> Path:
     return path
 
 
-def changed(path: Path, content: bytes, **values: Any) -> Path:
+def write_changed(path: Path, content: bytes, **values: Any) -> Path:
     """Write a recording's file with other values in its manifest."""
-    members = unpacked(content)
+    members = unpack(content)
     manifest = json.loads(members["recording.json"]) | values
-    return packed(path, {**members, "recording.json": json.dumps(manifest).encode()})
+    return write_archive(path, {**members, "recording.json": json.dumps(manifest).encode()})

@@ -45,9 +45,8 @@ from dmlconf.documents.schema import bundled_schema
 from dmlconf.engine.against import suite_recordings
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.backends.recordings import ENVIRONMENT, changed, packed, recording, unpacked
-from tests.cases.suites import built
-from tests.cases.suites import changed as text_changed
+from tests.backends.recordings import ENVIRONMENT, recording, unpack, write_archive, write_changed
+from tests.cases.suites import built, replace_once
 from tests.engine.cases import plan
 
 BITS = {
@@ -165,7 +164,7 @@ def test_the_order_of_outputs_does_not_matter(tmp_path: Path) -> None:
 
 def test_the_manifest_fits_its_schema_and_has_a_line_for_each_case() -> None:
     actual = recording({"a": Outputs({"X": np.arange(3)}), "b": Rejection("CreateOperator", "E")})
-    text = unpacked(recording_bytes(actual))["recording.json"].decode()
+    text = unpack(recording_bytes(actual))["recording.json"].decode()
     jsonschema.Draft202012Validator(bundled_schema("recording")).validate(json.loads(text))
     starts = [line[:3] for line in text.splitlines()]
     assert [start for start in starts if start in ('"a"', '"b"')] == ['"a"', '"b"']
@@ -198,9 +197,9 @@ def test_a_replay_gives_the_recorded_outcome_of_every_kind_of_case(tmp_path: Pat
 
 def test_a_stale_or_missing_case_is_a_breakdown_that_says_why(tmp_path: Path) -> None:
     case = built(tmp_path, TILE)
-    other = built(tmp_path, text_changed(TILE, "[1, 2]", "[1, 3]"))
+    other = built(tmp_path, replace_once(TILE, "[1, 2]", "[1, 3]"))
     path = recording_file(tmp_path, recording_of_case(case, reference(case)))
-    nameless = text_changed(TILE, "name: a", "name: b")
+    nameless = replace_once(TILE, "name: a", "name: b")
     stale, missing = replay(path, other, built(tmp_path, nameless))
     assert stale == Breakdown(
         BreakdownKind.ERROR,
@@ -234,12 +233,12 @@ def test_a_recording_whose_outputs_differ_from_the_desc_is_stale(tmp_path: Path)
 )
 def test_the_digest_covers_desc_and_inputs(tmp_path: Path, old: str, new: str) -> None:
     before = case_digest(built(tmp_path, TILE))
-    assert case_digest(built(tmp_path, text_changed(TILE, old, new))) != before
+    assert case_digest(built(tmp_path, replace_once(TILE, old, new))) != before
 
 
 def test_zeros_of_both_signs_have_different_digests(tmp_path: Path) -> None:
-    zero = built(tmp_path, text_changed(TILE, "[1, 2]", "[0.0, 2]"))
-    negative = built(tmp_path, text_changed(TILE, "[1, 2]", "[-0.0, 2]"))
+    zero = built(tmp_path, replace_once(TILE, "[1, 2]", "[0.0, 2]"))
+    negative = built(tmp_path, replace_once(TILE, "[1, 2]", "[-0.0, 2]"))
     assert case_digest(zero) != case_digest(negative)
 
 
@@ -257,21 +256,21 @@ def test_the_digest_covers_attributes_to_the_bit(tmp_path: Path) -> None:
 
 def test_the_digest_leaves_out_what_the_outcome_does_not_depend_on(tmp_path: Path) -> None:
     before = case_digest(built(tmp_path, TILE))
-    noted = text_changed(TILE, "name: a", "name: b\n    note: another\n    tags: [x]")
+    noted = replace_once(TILE, "name: a", "name: b\n    note: another\n    tags: [x]")
     stated = TILE + "    expect: {OutputTensor: [1, 2, 1, 2]}\n"
-    spelled = text_changed(TILE, "values: [1, 2]", "values: [1.0, 2.0]")
-    filled = text_changed(TILE, "values: [1, 2]", "fill: {sequence: {start: 1}}")
+    spelled = replace_once(TILE, "values: [1, 2]", "values: [1.0, 2.0]")
+    filled = replace_once(TILE, "values: [1, 2]", "fill: {sequence: {start: 1}}")
     for text in (noted, stated, spelled, filled):
         assert case_digest(built(tmp_path, text)) == before
 
 
 def test_the_digest_ignores_the_data_of_a_case_that_must_be_rejected(tmp_path: Path) -> None:
-    invalid = text_changed(TILE, "Repeats: [2]", "Repeats: [3]")
+    invalid = replace_once(TILE, "Repeats: [2]", "Repeats: [3]")
     invalid += "    expect: {rejected: E_INVALIDARG}\n"
     before = case_digest(built(tmp_path, invalid))
-    without = text_changed(invalid, ", values: [1, 2]", "")
+    without = replace_once(invalid, ", values: [1, 2]", "")
     assert case_digest(built(tmp_path, without)) == before
-    other = text_changed(invalid, "Repeats: [3]", "Repeats: [4]")
+    other = replace_once(invalid, "Repeats: [3]", "Repeats: [4]")
     assert case_digest(built(tmp_path, other)) != before
 
 
@@ -315,22 +314,22 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) ->
 
 
 def test_an_archive_with_other_members_is_refused(tmp_path: Path) -> None:
-    path = packed(tmp_path / "x.dmlrec", {"word/document.xml": b"<a/>"})
+    path = write_archive(tmp_path / "x.dmlrec", {"word/document.xml": b"<a/>"})
     assert "does not consist of recording.json, outputs.bin" in refusal(path)
-    members = unpacked(recording_bytes(recording({})))
-    packed(path, {**members, "more.py": b"print()"})
+    members = unpack(recording_bytes(recording({})))
+    write_archive(path, {**members, "more.py": b"print()"})
     assert "does not consist of" in refusal(path)
 
 
 def test_a_later_format_is_refused_before_anything_else_is_checked(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
-    path = changed(tmp_path / "x.dmlrec", content, format=3, cases=None, new="")
+    path = write_changed(tmp_path / "x.dmlrec", content, format=3, cases=None, new="")
     assert "a recording of format 3; this dmlconf reads formats 1 and 2" in refusal(path)
 
 
 @pytest.mark.parametrize("manifest", [b"[]", b"1", b"{}", b'{"format": true}', b'{"format": "1"}'])
 def test_a_manifest_without_a_format_number_is_refused(tmp_path: Path, manifest: bytes) -> None:
-    path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
+    path = write_archive(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert "without a format number" in refusal(path)
 
 
@@ -342,7 +341,7 @@ LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
     [b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000, LONG_NUMBER],
 )
 def test_a_manifest_that_is_not_valid_json_is_refused(tmp_path: Path, manifest: bytes) -> None:
-    path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
+    path = write_archive(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert len(refusal(path)) < 1000
 
 
@@ -409,11 +408,11 @@ def test_a_manifest_that_does_not_fit_the_schema_is_refused(
     tmp_path: Path, values: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
-    path = changed(tmp_path / "x.dmlrec", content)
+    path = write_changed(tmp_path / "x.dmlrec", content)
     assert read_recording(path).entries.keys() == {"a"}
-    manifest = json.loads(unpacked(content)["recording.json"]) | values
+    manifest = json.loads(unpack(content)["recording.json"]) | values
     assert not jsonschema.Draft202012Validator(bundled_schema("recording")).is_valid(manifest)
-    refusal(changed(path, content, **values))
+    refusal(write_changed(path, content, **values))
 
 
 @pytest.mark.parametrize(
@@ -425,7 +424,7 @@ def test_outputs_that_are_not_in_the_file_are_refused(
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | output}}}
-    path = changed(tmp_path / "x.dmlrec", content, cases=cases)
+    path = write_changed(tmp_path / "x.dmlrec", content, cases=cases)
     assert "the case a: X lies beyond the end of outputs.bin" in refusal(path)
 
 
@@ -443,32 +442,32 @@ def test_samples_that_are_not_in_the_file_or_the_output_are_refused(
     tmp_path: Path, output: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
-    path = changed(tmp_path / "x.dmlrec", content)
+    path = write_changed(tmp_path / "x.dmlrec", content)
     sound = {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE}}}
-    assert read_recording(changed(path, content, cases=sound)).entries.keys() == {"a"}
+    assert read_recording(write_changed(path, content, cases=sound)).entries.keys() == {"a"}
     faulty = {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE | output}}}
-    assert "the case a: " in refusal(changed(path, content, cases=faulty))
+    assert "the case a: " in refusal(write_changed(path, content, cases=faulty))
 
 
 @pytest.mark.parametrize("sizes", [[1] * 99, [1 << 47, 0, 1 << 47], [1 << 62]])
 def test_sizes_that_no_array_has_are_refused(tmp_path: Path, sizes: list[int]) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": sizes}}}}
-    assert "the case a: " in refusal(changed(tmp_path / "x.dmlrec", content, cases=cases))
+    assert "the case a: " in refusal(write_changed(tmp_path / "x.dmlrec", content, cases=cases))
 
 
 def test_a_case_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
-    members = unpacked(recording_bytes(recording({"a": Rejection("CreateOperator", "E_FAIL")})))
+    members = unpack(recording_bytes(recording({"a": Rejection("CreateOperator", "E_FAIL")})))
     text = members["recording.json"].decode()
     (line,) = (line for line in text.splitlines() if line.startswith('"a"'))
-    twice = text_changed(text, line, f"{line},\n{line}").encode()
-    path = packed(tmp_path / "x.dmlrec", {**members, "recording.json": twice})
+    twice = replace_once(text, line, f"{line},\n{line}").encode()
+    path = write_archive(tmp_path / "x.dmlrec", {**members, "recording.json": twice})
     assert "the manifest: an object has a duplicate key" in refusal(path)
 
 
 def test_a_message_has_no_escape_sequences_for_terminals(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
-    path = changed(tmp_path / "x.dmlrec", content, cases={"\x1b[31m": None})
+    path = write_changed(tmp_path / "x.dmlrec", content, cases={"\x1b[31m": None})
     assert "\x1b" not in refusal(path)
 
 
@@ -484,7 +483,7 @@ def test_damaged_files_are_refused_or_have_the_same_content(tmp_path: Path) -> N
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(9)})}))
     path.write_bytes(content)
-    sound = unpacked(content)
+    sound = unpack(content)
     generator = random.Random(0)
     refused = 0
     for position in range(len(content)):
@@ -497,7 +496,7 @@ def test_damaged_files_are_refused_or_have_the_same_content(tmp_path: Path) -> N
             refused += 1
         else:
             # The changed byte is in a date or a flag of the archive, which do not matter.
-            assert unpacked(bytes(damaged)) == sound
+            assert unpack(bytes(damaged)) == sound
     assert refused > len(content) / 2
 
 
@@ -536,10 +535,10 @@ def test_no_recording_of_the_bundled_suite_is_stale(path: Path, bundled_suite: S
 def test_a_recording_of_format_1_is_still_read(tmp_path: Path) -> None:
     content = recording_bytes(recording({"a": Rejection("CreateOperator", "E_INVALIDARG")}))
     digests = {"suite_digest": "a" * 64, "catalogue_digest": "b" * 64}
-    path = changed(tmp_path / "x.dmlrec", content, format=1, **digests)
+    path = write_changed(tmp_path / "x.dmlrec", content, format=1, **digests)
     assert read_recording(path).entries.keys() == {"a"}
-    assert "'suite_digest'" in refusal(changed(path, content, format=1))
-    refusal(changed(path, content, **digests))
+    assert "'suite_digest'" in refusal(write_changed(path, content, format=1))
+    refusal(write_changed(path, content, **digests))
 
 
 def recording_with(**changes: Any) -> Recording:
@@ -603,15 +602,15 @@ def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path)
 def test_unsupported_methods_of_compression_are_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.dmlrec"
     with zipfile.ZipFile(path, "w", method) as archive:
-        for name, content in unpacked(recording_bytes(recording_with())).items():
+        for name, content in unpack(recording_bytes(recording_with())).items():
             archive.writestr(name, content)
     with pytest.raises(BackendError, match="uses an unsupported compression method"):
         read_recording(path)
 
 
 def test_a_manifest_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
-    members = unpacked(recording_bytes(recording_with()))
+    members = unpack(recording_bytes(recording_with()))
     deep = b'{"format": 2, "dmlconf": ' + b"[" * 99_999
-    path = packed(tmp_path / "x.dmlrec", {**members, "recording.json": deep})
+    path = write_archive(tmp_path / "x.dmlrec", {**members, "recording.json": deep})
     with pytest.raises(BackendError, match="the manifest: nested deeper than 100 levels"):
         read_recording(path)

@@ -25,7 +25,7 @@ from dmlconf.backends.recording.store import (
     same_outcomes,
 )
 from dmlconf.cases.model import Case
-from tests.backends.recordings import ENVIRONMENT, changed, recording
+from tests.backends.recordings import ENVIRONMENT, recording, write_changed
 from tests.backends.test_recording import TILE
 from tests.cases.suites import built
 
@@ -199,9 +199,9 @@ def test_the_head_is_read_from_both_layouts_of_a_recording_file(tmp_path: Path) 
     path = tmp_path / "x.dmlrec"
     path.write_bytes(recording_bytes(whole))
     assert read_head(path) == replace(whole, entries={})
-    assert read_head(changed(path, recording_bytes(whole))) == replace(whole, entries={})
+    assert read_head(write_changed(path, recording_bytes(whole))) == replace(whole, entries={})
     with pytest.raises(BackendError, match="format 9"):
-        read_head(changed(path, recording_bytes(whole), format=9))
+        read_head(write_changed(path, recording_bytes(whole), format=9))
 
 
 def test_memory_holds_the_recordings_of_few_operators_at_a_time(tmp_path: Path, tile: Case) -> None:

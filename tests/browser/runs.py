@@ -27,7 +27,7 @@ __all__ = [
     "HOSTILE",
     "VERDICTS",
     "comparison_page",
-    "opened",
+    "open_and_wait",
     "run_log",
     "scoreboard_page",
     "verdict",
@@ -98,7 +98,7 @@ VERDICTS: Final = [
 ]
 
 
-def opened(page: Page, address: str) -> Page:
+def open_and_wait(page: Page, address: str) -> Page:
     """Open a page, and wait until its script is done."""
     page.goto(address)
     page.wait_for_selector("html[data-ready]")

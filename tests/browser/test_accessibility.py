@@ -22,7 +22,14 @@ from dmlconf.reports.history.site import Site
 from dmlconf.reports.runs import html
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.status import Status
-from tests.browser.runs import VERDICTS, comparison_page, opened, run_log, scoreboard_page, verdict
+from tests.browser.runs import (
+    VERDICTS,
+    comparison_page,
+    open_and_wait,
+    run_log,
+    scoreboard_page,
+    verdict,
+)
 from tests.reports.test_history_pages import HOSTILE, nights, overview
 
 pytestmark = pytest.mark.browser
@@ -63,7 +70,7 @@ def test_axe_finds_no_problem_on_a_page(
     open_page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
     open_page.set_viewport_size({"width": width, "height": 800})
     if name == "report":
-        opened(open_page, file.as_uri())
+        open_and_wait(open_page, file.as_uri())
         for status in open_page.locator("[name=status]").all():
             status.check()
         open_page.wait_for_function(
@@ -103,7 +110,7 @@ def test_pages_with_the_longest_names_fit_their_window(
     file = tmp_path / "page.html"
     file.write_text(longest_names_page(kind), encoding="utf-8")
     open_page.set_viewport_size({"width": width, "height": 800})
-    opened(open_page, file.as_uri())
+    open_and_wait(open_page, file.as_uri())
     assert open_page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dmlconf.cases.handles import handles
-from tests.browser.runs import VERDICTS, comparison_page, opened, scoreboard_page
+from tests.browser.runs import VERDICTS, comparison_page, open_and_wait, scoreboard_page
 
 pytestmark = pytest.mark.browser
 
@@ -122,7 +122,7 @@ def test_the_operator_column_of_a_scoreboard_leaves_room_for_runs(
 
 
 def test_the_filter_of_lists_is_kept_in_the_address(page: Page, address: str) -> None:
-    opened(page, address)
+    open_and_wait(page, address)
     items = page.locator("ul.cases > li:visible")
     every = items.count()
     page.get_by_label("Filter", exact=True).fill("documented/a")
@@ -131,7 +131,7 @@ def test_the_filter_of_lists_is_kept_in_the_address(page: Page, address: str) ->
     assert page.url.endswith("#text=documented%2Fa")
     again = page.url
     page.goto("about:blank")
-    opened(page, again)
+    open_and_wait(page, again)
     expect(items).to_have_count(1)
     assert "1 of" in page.locator("#count").inner_text()
 

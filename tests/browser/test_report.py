@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from dmlconf.cases.handles import handles
 from dmlconf.reports.runs import html
 from dmlconf.verdicts.verdict import Status
-from tests.browser.runs import VERDICTS, opened, run_log, verdict
+from tests.browser.runs import VERDICTS, open_and_wait, run_log, verdict
 from tests.reports import logs
 
 pytestmark = pytest.mark.browser
@@ -34,7 +34,7 @@ def shown(page: Page) -> list[str]:
 
 
 def test_only_failures_are_shown_at_first_and_filters_show_others(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     assert len(shown(page)) == 2
     page.get_by_label("passed (2)").check()
     expect(page.locator("#cases > li")).to_have_count(4)
@@ -48,7 +48,7 @@ def test_only_failures_are_shown_at_first_and_filters_show_others(page: Page, re
 
 
 def test_a_feature_level_chooses_the_cases_that_need_it(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     for status in page.locator("[name=status]").all():
         status.check()
     expect(page.locator("#cases > li")).to_have_count(4)
@@ -70,7 +70,7 @@ def test_a_log_without_feature_levels_offers_no_choice_of_them(page: Page, tmp_p
     old = [verdict.of_case(feature_level=None) for verdict in VERDICTS]
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(old)), encoding="utf-8")
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     expect(page.get_by_label("Feature level")).to_be_hidden()
     expect(page.get_by_label("Data type")).to_be_visible()
 
@@ -78,7 +78,7 @@ def test_a_log_without_feature_levels_offers_no_choice_of_them(page: Page, tmp_p
 def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
     page: Page, report: str
 ) -> None:
-    opened(page, f"{report}#{quote('gather/matrix[Axis=1]')}")
+    open_and_wait(page, f"{report}#{quote('gather/matrix[Axis=1]')}")
     case = page.locator("#cases details[open]")
     text = case.inner_text()
     for part in ("FLOAT16 2x2", "First elements that differ", "Run this case again", "--case"):
@@ -99,7 +99,7 @@ def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
 
 
 def test_operators_can_be_sorted_and_link_to_their_cases(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     names = page.locator("#operators tbody th")
     assert names.all_inner_texts() == ["GATHER", "TILE"]
     page.get_by_role("button", name="Operator").click()
@@ -112,7 +112,7 @@ def test_operators_can_be_sorted_and_link_to_their_cases(page: Page, report: str
 
 
 def test_the_filter_is_kept_in_the_address(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     page.locator("select[name=operator]").select_option("TILE")
     page.get_by_label("passed (2)").check()
     expect(page.locator("#cases > li")).to_have_count(2)
@@ -124,7 +124,7 @@ def test_the_filter_is_kept_in_the_address(page: Page, report: str) -> None:
     expect(page).to_have_url(re.compile("#.*case="))
     address = page.url
     page.goto("about:blank")
-    opened(page, address)
+    open_and_wait(page, address)
     assert shown(page) == ["tile/documented/a"]
     assert page.get_by_label("Text").input_value() == "documented"
     assert page.get_by_label("passed (2)").is_checked()
@@ -134,7 +134,7 @@ def test_the_filter_is_kept_in_the_address(page: Page, report: str) -> None:
 
 
 def test_the_default_filter_is_not_written_to_the_address(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     page.get_by_label("passed (2)").check()
     expect(page).to_have_url(re.compile("#status="))
     page.get_by_label("passed (2)").uncheck()
@@ -148,7 +148,7 @@ def test_the_link_of_a_group_shows_its_failures(page: Page, tmp_path: Path) -> N
     ]
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     groups = page.locator(".groups > li")
     first, second = groups.all()
     second.get_by_role("link", name="show these 2").click()
@@ -164,7 +164,7 @@ def test_the_link_of_a_group_shows_its_failures(page: Page, tmp_path: Path) -> N
 
 
 def test_a_count_of_cases_links_to_these_cases(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     page.locator(".tiles").get_by_role("link", name="2 passed").click()
     expect(page.locator("#cases > li")).to_have_count(2)
     assert shown(page) == ["gather/matrix[Axis=0]", "tile/documented/a"]
@@ -172,7 +172,7 @@ def test_a_count_of_cases_links_to_these_cases(page: Page, report: str) -> None:
 
 def test_a_handle_in_the_address_opens_its_case(page: Page, report: str) -> None:
     handle = handles(verdict.case for verdict in VERDICTS)["gather/matrix[Axis=0]"]
-    opened(page, f"{report}#{handle}")
+    open_and_wait(page, f"{report}#{handle}")
     expect(page.locator("#cases details[open] summary code")).to_have_text("gather/matrix[Axis=0]")
     expect(page.locator("#cases details[open] .handle")).to_have_text(handle)
     assert f"dmlconf show {handle}" in page.locator("#cases details[open]").inner_text()
@@ -184,7 +184,7 @@ def test_the_copy_button_copies_the_command(browser: Browser, report: str, secur
     page = context.new_page()
     if not secure:  # Pages of a server without HTTPS have no clipboard.
         page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    opened(page, report)
+    open_and_wait(page, report)
     command = page.locator("pre.command").first
     page.get_by_role("button", name="Copy").first.click()
     expect(page.get_by_text("Copied")).to_be_visible()
@@ -200,7 +200,7 @@ def test_the_list_of_cases_grows_when_scrolled(page: Page, tmp_path: Path) -> No
     cases = [verdict(f"gather/{i}", "GATHER", Status.FAILED) for i in range(350)]
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     items = page.locator("#cases > li")
     expect(items).to_have_count(100)
     for count in (200, 300, 350):
@@ -217,7 +217,7 @@ def test_one_failure_among_10000_cases_is_visible_and_comes_first(
     cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     assert page.locator("#operators tbody th").all_inner_texts() == ["TILE", "ABS"]
     red = page.locator("#operators svg .failed").bounding_box()
     assert red is not None
@@ -232,7 +232,7 @@ def test_operators_without_failures_are_hidden_until_asked_for(page: Page, tmp_p
     cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     rows = page.locator("#operators tbody tr:visible")
     expect(rows).to_have_count(1)
     page.get_by_role("button", name="Show 30 operators without failures").click()
@@ -247,7 +247,7 @@ def test_a_narrow_screen_shows_each_status_and_two_lines_of_an_identifier(
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
     page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     cells = page.locator("#operators tbody tr").first.locator("td:visible").all()
     boxes = [cell.bounding_box() for cell in cells]
@@ -273,7 +273,7 @@ def test_the_first_screen_names_device_and_date_and_hides_digests(
     file = tmp_path / "report.html"
     device = {"adapter": "Contoso Graphics 9000", "driver": "32.0"}
     file.write_text(html.render(run_log(VERDICTS, **device)), encoding="utf-8")
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     assert "dmlconf" in page.locator("header").inner_text()
     facts = page.locator("dl.facts").first
     assert "Device\nContoso Graphics 9000" in facts.inner_text()
@@ -287,7 +287,7 @@ def test_the_first_screen_names_device_and_date_and_hides_digests(
 def test_html_in_names_and_messages_is_shown_as_text(page: Page, report: str) -> None:
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-    opened(page, report)
+    open_and_wait(page, report)
     page.locator("#cases summary").last.click()
     text = page.locator("#cases details[open]").inner_text()
     assert "<script>alert(2)</script>" in text
@@ -298,7 +298,7 @@ def test_html_in_names_and_messages_is_shown_as_text(page: Page, report: str) ->
 
 
 def test_cases_open_and_operators_sort_by_keyboard(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     page.locator("#cases summary").first.focus()
     page.keyboard.press("Enter")
     assert page.locator("#cases details[open]").count() == 1
@@ -314,7 +314,7 @@ def test_the_page_fits_its_window_and_follows_the_colour_scheme(
 ) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
     page.set_viewport_size({"width": width, "height": 800})
-    opened(page, report)
+    open_and_wait(page, report)
     page.locator("#cases summary").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     background, text = page.evaluate(
@@ -339,7 +339,7 @@ def test_a_report_of_44000_cases_is_below_6_mb_and_opens_within_20_seconds(
     file.write_text(html.render(run_log(verdicts)), encoding="utf-8")
     assert file.stat().st_size < 6_000_000
     began = time.perf_counter()
-    opened(page, file.as_uri())
+    open_and_wait(page, file.as_uri())
     seconds = time.perf_counter() - began
     assert page.locator("#cases > li").count() == 100
     assert seconds < 20  # Quadratic time would exceed this; a quiet machine takes two seconds.
@@ -359,7 +359,7 @@ def test_without_a_script_the_page_shows_operators_and_failures(
 
 
 def test_print_leaves_out_filters_and_navigation(page: Page, report: str) -> None:
-    opened(page, report)
+    open_and_wait(page, report)
     page.emulate_media(media="print")
     expect(page.locator("#filters")).to_be_hidden()
     expect(page.locator("nav.skip")).to_be_hidden()

@@ -70,7 +70,7 @@ cases:
 """A sum of generated data without an expected output."""
 
 
-def changed(text: str, old: str, new: str) -> str:
+def replace_once(text: str, old: str, new: str) -> str:
     """Return the text with its only `old` replaced."""
     assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in the text"
     return text.replace(old, new)

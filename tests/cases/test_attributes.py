@@ -13,7 +13,7 @@ import pytest
 from dmlconf.cases.building.build import build
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import FeatureLevel
-from tests.cases.suites import built, changed, plan
+from tests.cases.suites import built, plan, replace_once
 from tests.cli.process import dmlconf_here
 from tests.documents.refusals import refusal
 
@@ -41,10 +41,10 @@ LINEAR = {
     "Beta": 0.5,
 }
 
-MATRIX = changed(GEMM, "  - desc:", "  - matrix: {Slope: [2, 3]}\n    desc:")
+MATRIX = replace_once(GEMM, "  - desc:", "  - matrix: {Slope: [2, 3]}\n    desc:")
 
-FUSED_MATRIX = changed(
-    changed(GEMM, "  - desc:", f"  - matrix: {{Fused: [{ACTIVATION}]}}\n    desc:"),
+FUSED_MATRIX = replace_once(
+    replace_once(GEMM, "  - desc:", f"  - matrix: {{Fused: [{ACTIVATION}]}}\n    desc:"),
     f"FusedActivation: {ACTIVATION}",
     "FusedActivation: =Fused",
 )
@@ -52,7 +52,7 @@ FUSED_MATRIX = changed(
 
 def problems_with(directory: Path, activation: str) -> str:
     """Return the problems of a case with `activation` as the text of its nested operator."""
-    text = changed(GEMM, ACTIVATION, activation)
+    text = replace_once(GEMM, ACTIVATION, activation)
     return refusal(lambda: plan(directory, text), directory)
 
 
@@ -62,17 +62,17 @@ def test_a_nested_operator_has_all_of_its_fields(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["DML_OPERATOR_ACTIVATION_LINEAR", "activation_linear"])
 def test_a_nested_operator_may_be_named_as_in_the_header(tmp_path: Path, name: str) -> None:
-    text = changed(GEMM, "ACTIVATION_LINEAR", name)
+    text = replace_once(GEMM, "ACTIVATION_LINEAR", name)
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
 
 
 def test_tensors_of_a_nested_operator_may_be_null(tmp_path: Path) -> None:
-    text = changed(GEMM, "Alpha: 2,", "InputTensor: null, Alpha: 2,")
+    text = replace_once(GEMM, "Alpha: 2,", "InputTensor: null, Alpha: 2,")
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
 
 
 def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
-    assert built(tmp_path, changed(GEMM, ACTIVATION, "null")).desc["FusedActivation"] is None
+    assert built(tmp_path, replace_once(GEMM, ACTIVATION, "null")).desc["FusedActivation"] is None
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_every_problem_of_a_nested_operator_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_nested_operator_may_contain_expressions(tmp_path: Path) -> None:
-    text = changed(MATRIX, "Alpha: 2,", "Alpha: =Slope,")
+    text = replace_once(MATRIX, "Alpha: 2,", "Alpha: =Slope,")
     alphas = [build(planned).desc["FusedActivation"]["Alpha"] for planned in plan(tmp_path, text)]
     assert alphas == [2, 3]
 
@@ -152,18 +152,18 @@ def test_a_matrix_may_list_nested_operators(tmp_path: Path) -> None:
 def test_constraints_apply_to_the_nested_operator(
     tmp_path: Path, written: str, broken: Any
 ) -> None:
-    case = built(tmp_path, changed(GEMM, ACTIVATION, written))
+    case = built(tmp_path, replace_once(GEMM, ACTIVATION, written))
     assert violations(case.operator, case.desc) == broken
 
 
 def test_a_case_needs_the_level_of_its_nested_operator(tmp_path: Path) -> None:
     assert built(tmp_path, GEMM).required_level == FeatureLevel(4, 0)
-    newer = changed(GEMM, ACTIVATION, "{operator: ACTIVATION_GELU}")
+    newer = replace_once(GEMM, ACTIVATION, "{operator: ACTIVATION_GELU}")
     assert built(tmp_path, newer).required_level == FeatureLevel(5, 1)
 
 
 def test_counts_of_a_nested_operator_follow_from_its_arrays(tmp_path: Path) -> None:
-    text = changed(GEMM, ACTIVATION, "{operator: TILE, Repeats: [1, 2]}")
+    text = replace_once(GEMM, ACTIVATION, "{operator: TILE, Repeats: [1, 2]}")
     assert built(tmp_path, text).desc["FusedActivation"]["RepeatsCount"] == 2
 
 
@@ -202,8 +202,10 @@ cases:
 def test_a_scalar_that_does_not_fit_its_type_is_refused_at_its_location(
     tmp_path: Path, command: str, data_type: str, bound: str, message: str
 ) -> None:
-    text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
-    (tmp_path / "clip.yaml").write_text(changed(text, "Min: 0", f"Min: {bound}"), encoding="utf-8")
+    text = replace_once(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
+    (tmp_path / "clip.yaml").write_text(
+        replace_once(text, "Min: 0", f"Min: {bound}"), encoding="utf-8"
+    )
     done = dmlconf_here(tmp_path, command, tmp_path / "clip.yaml")
     assert done.returncode == 3
     assert f"clip.yaml:7:12: {message}" in done.stderr
@@ -222,8 +224,8 @@ def test_a_scalar_that_does_not_fit_its_type_is_refused_at_its_location(
 def test_scalars_that_fit_their_type_are_accepted(
     tmp_path: Path, data_type: str, bound: str
 ) -> None:
-    text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
-    assert built(tmp_path, changed(text, "Min: 0", f"Min: {bound}")).desc["MinMaxDataType"]
+    text = replace_once(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
+    assert built(tmp_path, replace_once(text, "Min: 0", f"Min: {bound}")).desc["MinMaxDataType"]
 
 
 def test_the_step_of_an_unsigned_sequence_may_be_negative(tmp_path: Path) -> None:
@@ -237,9 +239,9 @@ cases:
       ValueDelta: -2
 """
     assert built(tmp_path, text).desc["ValueDelta"] == -2
-    wrong = changed(text, "ValueDelta: -2", "ValueDelta: -129")
+    wrong = replace_once(text, "ValueDelta: -2", "ValueDelta: -129")
     assert "does not fit INT8" in refusal(lambda: plan(tmp_path, wrong), tmp_path)
-    negative = changed(text, "ValueStart: 10", "ValueStart: -1")
+    negative = replace_once(text, "ValueStart: 10", "ValueStart: -1")
     assert "does not fit UINT8" in refusal(lambda: plan(tmp_path, negative), tmp_path)
 
 

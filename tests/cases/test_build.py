@@ -20,7 +20,7 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.fills import FILLS
 from dmlconf.tensors.layout import LAYOUTS
-from tests.cases.suites import TILE, built, changed
+from tests.cases.suites import TILE, built, replace_once
 from tests.documents.refusals import refusal, shown, write
 
 ARGMIN = """\
@@ -78,15 +78,17 @@ def test_a_case_is_built_with_its_desc_data_and_expectation(tmp_path: Path) -> N
 
 def test_case_without_expect_has_no_expectation(tmp_path: Path) -> None:
     assert (
-        built(tmp_path, changed(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")).expectation
+        built(
+            tmp_path, replace_once(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
+        ).expectation
         is None
     )
 
 
 def test_a_case_that_expects_a_rejection_may_omit_data_and_gets_zeros(tmp_path: Path) -> None:
-    text = changed(TILE, ", values: [1, 2]", "")
+    text = replace_once(TILE, ", values: [1, 2]", "")
     expect = "{rejected: E_INVALIDARG, constraint: output-sizes}"
-    case = built(tmp_path, changed(text, "{OutputTensor: [1, 2, 1, 2]}", expect))
+    case = built(tmp_path, replace_once(text, "{OutputTensor: [1, 2, 1, 2]}", expect))
     assert case.expectation == ExpectedRejection(
         "E_INVALIDARG", "output-sizes", Provenance.DOCUMENTED
     )
@@ -94,8 +96,10 @@ def test_a_case_that_expects_a_rejection_may_omit_data_and_gets_zeros(tmp_path: 
 
 
 def test_recorded_rejection_is_distinguished_from_a_documented_one(tmp_path: Path) -> None:
-    text = changed(TILE, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_OUTOFMEMORY}")
-    case = built(tmp_path, changed(text, "  - name: a", "  - recorded: DirectML 1\n    name: a"))
+    text = replace_once(TILE, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_OUTOFMEMORY}")
+    case = built(
+        tmp_path, replace_once(text, "  - name: a", "  - recorded: DirectML 1\n    name: a")
+    )
     assert case.expectation == ExpectedRejection("E_OUTOFMEMORY", None, Provenance.RECORDED)
 
 
@@ -116,13 +120,13 @@ def test_repeat_in_an_array_of_tensors_gives_many_tensors(tmp_path: Path) -> Non
 
 def test_absent_fields_are_none_and_their_count_is_0(tmp_path: Path) -> None:
     for absent in ("", "      Repeats: ~\n"):
-        case = built(tmp_path, changed(TILE, "      Repeats: [2]\n", absent))
+        case = built(tmp_path, replace_once(TILE, "      Repeats: [2]\n", absent))
         assert case.desc["Repeats"] is None
         assert case.desc["RepeatsCount"] == 0
 
 
 def test_count_of_an_array_may_be_given_if_it_is_right(tmp_path: Path) -> None:
-    text = changed(TILE, "Repeats: [2]", "RepeatsCount: 1\n      Repeats: [2]")
+    text = replace_once(TILE, "Repeats: [2]", "RepeatsCount: 1\n      Repeats: [2]")
     assert built(tmp_path, text).desc["RepeatsCount"] == 1
 
 
@@ -130,17 +134,17 @@ def test_count_of_an_array_may_be_given_if_it_is_right(tmp_path: Path) -> None:
 def test_enum_constant_is_given_by_number_or_by_name_with_or_without_prefix(
     tmp_path: Path, written: str
 ) -> None:
-    case = built(tmp_path, changed(ARGMIN, "INCREASING", written))
+    case = built(tmp_path, replace_once(ARGMIN, "INCREASING", written))
     assert case.desc["AxisDirection"] == "DECREASING"
 
 
 def test_enum_number_that_the_header_lacks_is_kept(tmp_path: Path) -> None:
-    assert built(tmp_path, changed(ARGMIN, "INCREASING", "7")).desc["AxisDirection"] == 7
+    assert built(tmp_path, replace_once(ARGMIN, "INCREASING", "7")).desc["AxisDirection"] == 7
 
 
 @pytest.mark.parametrize("written", ["FLOAT32", "DML_TENSOR_DATA_TYPE_FLOAT32"])
 def test_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written: str) -> None:
-    text = changed(TILE, "[2], DataType: FLOAT32", f"[2], DataType: {written}")
+    text = replace_once(TILE, "[2], DataType: FLOAT32", f"[2], DataType: {written}")
     assert built(tmp_path, text).desc["InputTensor"].DataType is DataType.FLOAT32
 
 
@@ -157,13 +161,13 @@ def test_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written: 
 def test_flags_are_named_with_the_prefix_or_without(
     tmp_path: Path, written: str, flags: tuple[str, ...]
 ) -> None:
-    text = changed(TILE, "values: [1, 2]", f"values: [1, 2], Flags: {written}")
+    text = replace_once(TILE, "values: [1, 2]", f"values: [1, 2], Flags: {written}")
     assert built(tmp_path, text).desc["InputTensor"].Flags == flags
 
 
 @pytest.mark.parametrize("values", ["[[1, 2, 3], [4, 5, 6]]", "[1, 2, 3, 4, 5, 6]"])
 def test_values_of_a_tensor_may_be_nested_or_flat(tmp_path: Path, values: str) -> None:
-    text = changed(
+    text = replace_once(
         TILE, "[2], DataType: FLOAT32, values: [1, 2]", f"[2, 3], DataType: INT8, values: {values}"
     )
     case = built(tmp_path, text.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", ""))
@@ -172,7 +176,7 @@ def test_values_of_a_tensor_may_be_nested_or_flat(tmp_path: Path, values: str) -
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
-    text = changed(
+    text = replace_once(
         TILE,
         "[2], DataType: FLOAT32, values: [1, 2]",
         f"[2, 3], DataType: FLOAT32, fill: sequence, layout: {layout}",
@@ -183,14 +187,14 @@ def test_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
 
 def test_strides_sizes_in_bytes_and_alignment_are_kept(tmp_path: Path) -> None:
     more = "Strides: [3], TotalTensorSizeInBytes: 40, GuaranteedBaseOffsetAlignment: 256"
-    case = built(tmp_path, changed(TILE, "values: [1, 2]", f"values: [1, 2], {more}"))
+    case = built(tmp_path, replace_once(TILE, "values: [1, 2]", f"values: [1, 2], {more}"))
     tensor = case.desc["InputTensor"]
     assert (tensor.Strides, tensor.TotalTensorSizeInBytes) == ((3,), 40)
     assert (tensor.GuaranteedBaseOffsetAlignment, tensor.MinimumTensorSizeInBytes) == (256, 16)
 
 
 def test_input_elements_that_share_memory_have_equal_values(tmp_path: Path) -> None:
-    text = changed(
+    text = replace_once(
         TILE,
         "[2], DataType: FLOAT32, values: [1, 2]",
         "[2, 2], DataType: FLOAT32, fill: sequence, layout: broadcast",
@@ -211,14 +215,14 @@ def test_input_elements_that_share_memory_have_equal_values(tmp_path: Path) -> N
 def test_fill_is_kept_as_name_and_arguments_and_computed_on_demand(
     tmp_path: Path, written: str, fill: Fill
 ) -> None:
-    case = built(tmp_path, changed(TILE, "values: [1, 2]", f"fill: {written}"))
+    case = built(tmp_path, replace_once(TILE, "values: [1, 2]", f"fill: {written}"))
     assert case.data == {"InputTensor": fill}
     actual = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
     assert np.array_equal(case.inputs()["InputTensor"], actual)
 
 
 def test_expected_output_may_be_a_fill(tmp_path: Path) -> None:
-    text = changed(TILE, "[1, 2, 1, 2]", "{fill: {constant: {value: 3}}}")
+    text = replace_once(TILE, "[1, 2, 1, 2]", "{fill: {constant: {value: 3}}}")
     expectation = built(tmp_path, text).expectation
     assert isinstance(expectation, ExpectedOutputs)
     assert expectation.outputs["OutputTensor"].tolist() == [3] * 4
@@ -480,7 +484,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_entry_of_which_no_case_can_be_built_is_refused(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
-    path = write(tmp_path, changed(TILE, old, new))
+    path = write(tmp_path, replace_once(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
 
 
@@ -502,13 +506,13 @@ def test_an_expression_whose_value_has_another_type_is_refused(
 
 
 def test_data_of_more_dimensions_than_arrays_can_have_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, changed(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
+    path = write(tmp_path, replace_once(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
     with pytest.raises(InvalidFilesError, match=r"f\.yaml:5:28: data of 71 dimensions"):
         load_suite([path])
 
 
 def test_an_enum_constant_that_the_header_lacks_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, changed(ARGMIN, "INCREASING", "INCREASINK"))
+    path = write(tmp_path, replace_once(ARGMIN, "INCREASING", "INCREASINK"))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(
         """
         f.yaml:7:22: `cases[0].desc.AxisDirection` cannot be "INCREASINK"
@@ -520,7 +524,7 @@ def test_an_enum_constant_that_the_header_lacks_is_refused(tmp_path: Path) -> No
 
 
 def test_the_error_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> None:
-    path = write(tmp_path, changed(JOIN, ", fill: sequence", ""))
+    path = write(tmp_path, replace_once(JOIN, ", fill: sequence", ""))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(
         """
         f.yaml:6:11: `InputTensors[1]` has no data
@@ -535,7 +539,7 @@ def test_the_error_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: P
 def test_a_number_of_repeated_tensors_outside_0_to_1024_is_refused(
     tmp_path: Path, repeat: str
 ) -> None:
-    path = write(tmp_path, changed(JOIN_MATRIX, "=Count", repeat))
+    path = write(tmp_path, replace_once(JOIN_MATRIX, "=Count", repeat))
     message = refusal(lambda: load_suite([path]), tmp_path)
     assert message.startswith("f.yaml:6:17: ")
     assert "is not a number from 0 to 1024\n" in message
@@ -562,7 +566,7 @@ def test_an_error_says_which_field_of_the_case_is_wrong(tmp_path: Path) -> None:
 def test_cases_of_a_matrix_after_the_first_are_checked_only_if_every_case_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    text = changed(JOIN_MATRIX, "Count: [3]", "Count: [3, 2000]")
+    text = replace_once(JOIN_MATRIX, "Count: [3]", "Count: [3, 2000]")
     path = write(tmp_path, text)
     load_suite([path])
     with pytest.raises(InvalidFilesError, match="2000 is not a number from 0 to 1024"):

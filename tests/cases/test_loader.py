@@ -14,7 +14,7 @@ from dmlconf.cases.loading.discovery import case_files
 from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import ExpectedOutputs, Provenance
 from dmlconf.documents.problems import InvalidFilesError
-from tests.cases.suites import MATRIX, TILE, changed, plan
+from tests.cases.suites import MATRIX, TILE, plan, replace_once
 from tests.documents.refusals import refusal, shown, write
 
 PAGE = "ns-directml-dml_join_operator_desc"
@@ -312,15 +312,17 @@ def test_an_invalid_case_file_is_refused_and_the_error_points_at_the_mistake(
     tmp_path: Path, name: str
 ) -> None:
     old, new, message = REFUSED[name]
-    path = write(tmp_path, changed(TILE, old, new))
+    path = write(tmp_path, replace_once(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
 
 
 def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
-    write(tmp_path, changed(changed(TILE, "name: a", "nam: a"), "Repeats", "Reps"), "a.yaml")
+    write(
+        tmp_path, replace_once(replace_once(TILE, "name: a", "nam: a"), "Repeats", "Reps"), "a.yaml"
+    )
     write(tmp_path, "operator: TILE\ncases: [1, 2\nx: 3\n", "b.yaml")
     write(tmp_path, TILE, "c.yaml")
-    write(tmp_path, changed(TILE, "values: [1, 2]", "values: [1]"), "d.yaml")
+    write(tmp_path, replace_once(TILE, "values: [1, 2]", "values: [1]"), "d.yaml")
     assert refusal(lambda: load_suite([tmp_path]), tmp_path) == shown(
         """
         a.yaml:3:5: unknown field `nam` in a case
@@ -342,7 +344,7 @@ def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_every_case_that_cannot_be_built_is_reported(tmp_path: Path) -> None:
-    text = TILE + changed(TILE, "name: a", "name: b")[len("operator: TILE\ncases:\n") :]
+    text = TILE + replace_once(TILE, "name: a", "name: b")[len("operator: TILE\ncases:\n") :]
     path = write(tmp_path, text.replace("values: [1, 2]", "values: [1]"))
     with pytest.raises(InvalidFilesError) as caught:
         load_suite([path])
@@ -350,11 +352,13 @@ def test_every_case_that_cannot_be_built_is_reported(tmp_path: Path) -> None:
 
 
 def test_every_problem_of_a_case_is_reported(tmp_path: Path) -> None:
-    text = changed(TILE, "values: [1, 2]", "values: [1]")
-    text = changed(text, "Sizes: [4]", "Sizes: [4], Flags: [OWNED]")
+    text = replace_once(TILE, "values: [1, 2]", "values: [1]")
+    text = replace_once(text, "Sizes: [4]", "Sizes: [4], Flags: [OWNED]")
     path = write(
         tmp_path,
-        changed(text, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_INVALIDARG, constraint: nope}"),
+        replace_once(
+            text, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_INVALIDARG, constraint: nope}"
+        ),
     )
     with pytest.raises(InvalidFilesError) as caught:
         load_suite([path])
@@ -364,8 +368,8 @@ def test_every_problem_of_a_case_is_reported(tmp_path: Path) -> None:
 def test_problems_of_schema_and_building_are_reported_in_the_order_of_lines(
     tmp_path: Path,
 ) -> None:
-    broken = changed(TILE, "values: [1, 2]", "values: [1]")
-    path = write(tmp_path, broken + changed(TILE, "expect", "expects")[TILE.index("  - ") :])
+    broken = replace_once(TILE, "values: [1, 2]", "values: [1]")
+    path = write(tmp_path, broken + replace_once(TILE, "expect", "expects")[TILE.index("  - ") :])
     with pytest.raises(InvalidFilesError) as caught:
         load_suite([path])
     assert [problem.line for problem in caught.value.problems] == [5, 14]
@@ -446,7 +450,7 @@ def test_a_case_file_that_is_named_directly_may_have_any_extension(tmp_path: Pat
 def test_identifier_is_operator_file_and_name(
     tmp_path: Path, operator: str, file: str, name: str, identifier: str
 ) -> None:
-    text = changed(changed(TILE, "TILE", operator), "name: a", name)
+    text = replace_once(replace_once(TILE, "TILE", operator), "name: a", name)
     (planned,) = plan(tmp_path, text, file)
     assert planned.identifier == identifier
     assert build(planned).identifier == identifier
@@ -470,15 +474,15 @@ def test_alias_of_an_operator_is_the_operator(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tags", ["[[[a]]]", "5", "{a: 1}", "[1, x]"])
 def test_tags_that_are_not_texts_are_reported(tmp_path: Path, tags: str) -> None:
-    path = write(tmp_path, changed(TILE, "cases:", f"tags: {tags}\ncases:"))
+    path = write(tmp_path, replace_once(TILE, "cases:", f"tags: {tags}\ncases:"))
     refused = refusal(lambda: load_suite([path]), tmp_path)
     assert refused.startswith("f.yaml:2:")
     assert "`tags" in refused
 
 
 def test_tags_of_a_case_are_the_file_name_the_files_tags_and_its_own(tmp_path: Path) -> None:
-    text = changed(TILE, "cases:", "tags: [two, one]\ncases:")
-    text = changed(text, "  - name: a", "  - tags: [three, two]\n    name: a")
+    text = replace_once(TILE, "cases:", "tags: [two, one]\ncases:")
+    text = replace_once(text, "  - name: a", "  - tags: [three, two]\n    name: a")
     (planned,) = plan(tmp_path, text)
     assert planned.template.tags == ("f", "two", "one", "three")
     assert build(planned).tags == planned.template.tags
@@ -496,7 +500,7 @@ def test_tags_of_a_case_are_the_file_name_the_files_tags_and_its_own(tmp_path: P
 def test_a_case_may_be_from_the_page_of_another_operator_or_of_an_enum(
     tmp_path: Path, page: str
 ) -> None:
-    (planned,) = plan(tmp_path, changed(TILE, "cases:", f"page: {page}\ncases:"))
+    (planned,) = plan(tmp_path, replace_once(TILE, "cases:", f"page: {page}\ncases:"))
     assert build(planned).about.page == page
 
 
@@ -504,8 +508,8 @@ def test_page_example_note_and_recording_of_a_case_are_kept(tmp_path: Path) -> N
     members = (
         "  - example: 2\n    note: text\n    recorded: DirectML 1.15.4\n    documented: {why: x}\n"
     )
-    text = changed(TILE, "  - name: a\n", members + "    name: a\n")
-    (planned,) = plan(tmp_path, changed(text, "cases:", f"page: {PAGE}\ncases:"))
+    text = replace_once(TILE, "  - name: a\n", members + "    name: a\n")
+    (planned,) = plan(tmp_path, replace_once(text, "cases:", f"page: {PAGE}\ncases:"))
     about = build(planned).about
     assert (about.page, about.example, about.note) == (PAGE, "2", "text")
     assert (about.recorded, about.documented) == ("DirectML 1.15.4", {"why": "x"})
@@ -521,7 +525,7 @@ def test_page_is_the_catalogues_if_the_file_names_none(tmp_path: Path) -> None:
 
 
 def test_location_is_the_line_of_each_case(tmp_path: Path) -> None:
-    text = TILE + "\n  # more\n" + changed(TILE[TILE.index("  - ") :], "name: a", "name: b")
+    text = TILE + "\n  # more\n" + replace_once(TILE[TILE.index("  - ") :], "name: a", "name: b")
     lines = [case.template.about.location.line for case in plan(tmp_path, text)]
     assert lines == [3, 11]
 
@@ -553,7 +557,7 @@ def suite(*paths: Path) -> Suite:
 def test_digest_changes_when_a_file_changes(tmp_path: Path) -> None:
     path = write(tmp_path, TILE)
     before = suite(path).digest
-    write(tmp_path, changed(TILE, "[1, 2, 1, 2]", "[1, 2, 1, 3]"))
+    write(tmp_path, replace_once(TILE, "[1, 2, 1, 2]", "[1, 2, 1, 3]"))
     assert suite(path).digest != before
     write(tmp_path, TILE + "# a comment counts as well\n")
     assert suite(path).digest != before
@@ -574,7 +578,7 @@ def test_digest_changes_when_a_file_is_added_or_renamed(tmp_path: Path) -> None:
 def test_digest_does_not_change_when_another_file_changes(tmp_path: Path) -> None:
     path, other = write(tmp_path, TILE), write(tmp_path, MATRIX, "g.yaml")
     before = suite(path).digest
-    write(tmp_path, changed(MATRIX, "[1, 2]", "[1]"), "g.yaml")
+    write(tmp_path, replace_once(MATRIX, "[1, 2]", "[1]"), "g.yaml")
     assert suite(other).digest != before
     assert suite(path).digest == before
 
@@ -596,7 +600,7 @@ def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: 
 
 def test_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
     # Loading builds only the first case of a matrix, so the plan reports problems of later ones.
-    text = changed(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
+    text = replace_once(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
     loaded = suite(write(tmp_path, text))
     assert refusal(lambda: list(loaded.plan()), tmp_path) == shown(
         """

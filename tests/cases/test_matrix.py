@@ -20,7 +20,7 @@ from dmlconf.cases.loading.matrix import pairwise
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.limits import MOST_COMBINATIONS
-from tests.cases.suites import MATRIX, changed, plan
+from tests.cases.suites import MATRIX, plan, replace_once
 from tests.documents.refusals import refusal, shown, write
 
 TILE = operator("TILE")
@@ -34,8 +34,8 @@ def indented(parameters: str) -> str:
 def matrix(parameters: str, **entry: str) -> str:
     """Return a case file with a matrix of these parameters."""
     more = "".join(f"    {key}: {value}\n" for key, value in entry.items())
-    text = changed(MATRIX, indented(VALUES), indented(parameters))
-    return changed(text, "    desc", f"{more}    desc")
+    text = replace_once(MATRIX, indented(VALUES), indented(parameters))
+    return replace_once(text, "    desc", f"{more}    desc")
 
 
 def identifiers(directory: Path, parameters: str, **entry: str) -> list[str]:
@@ -99,7 +99,9 @@ def test_expressions_see_lists_as_tuples(tmp_path: Path) -> None:
 
 
 def test_let_defines_names_for_the_desc_from_earlier_names(tmp_path: Path) -> None:
-    text = changed(matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"')
+    text = replace_once(
+        matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"'
+    )
     sizes = [build(case).desc["OutputTensor"].Sizes for case in plan(tmp_path, text)]
     assert sizes == [(4,), (12,)]
 
@@ -322,7 +324,7 @@ def test_more_combinations_than_the_limit_are_refused(
 
 
 def test_an_unknown_data_type_that_an_expression_gives_is_refused(tmp_path: Path) -> None:
-    text = changed(
+    text = replace_once(
         matrix("T: [FLOAT31]\nA: [1]"), '(A,)", DataType: FLOAT32', '(A,)", DataType: =T'
     )
     path = write(tmp_path, text)
@@ -337,7 +339,7 @@ def test_an_unknown_data_type_that_an_expression_gives_is_refused(tmp_path: Path
 
 
 def test_expression_in_a_case_without_a_matrix_is_plain_text(tmp_path: Path) -> None:
-    text = changed(MATRIX, f"  - matrix:\n      {indented(VALUES)}\n    desc", "  - desc")
+    text = replace_once(MATRIX, f"  - matrix:\n      {indented(VALUES)}\n    desc", "  - desc")
     path = write(tmp_path, text)
     message = refusal(lambda: load_suite([path]), tmp_path)
     assert message.startswith("f.yaml:4:28: must be a list, not '=(A,)'\n")

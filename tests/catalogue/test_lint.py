@@ -17,7 +17,7 @@ from dmlconf.catalogue.lint import lint_catalogue, lint_common, lint_operator
 from dmlconf.catalogue.loader import operator_files
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import schemas_directory
-from tests.cases.suites import changed
+from tests.cases.suites import replace_once
 from tests.cli.process import printed_by
 from tests.documents.refusals import shown, write
 from tests.each import for_each
@@ -100,7 +100,7 @@ def test_terms_may_be_used_in_all_expressions(tmp_path: Path) -> None:
         ("when: Direction == 'INCREASING'", "when: Rank > 4"),
         ("kind: ulp, limit: 2", "kind: accumulate, products: Rank"),
     ):
-        text = changed(text, old, new)
+        text = replace_once(text, old, new)
     assert lint(tmp_path, text) == ""
 
 
@@ -108,7 +108,8 @@ def test_terms_may_be_used_in_all_expressions(tmp_path: Path) -> None:
 def test_a_mistake_is_reported_with_its_place(tmp_path: Path, name: str) -> None:
     mistake = MISTAKES[name]
     assert (
-        lint(tmp_path, changed(OPERATOR, mistake["replace"], mistake["by"])) == mistake["message"]
+        lint(tmp_path, replace_once(OPERATOR, mistake["replace"], mistake["by"]))
+        == mistake["message"]
     )
 
 
@@ -129,7 +130,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         "ranks from the greatest to the least",
         "a count that is no field",
     ):
-        text = changed(text, MISTAKES[name]["replace"], MISTAKES[name]["by"])
+        text = replace_once(text, MISTAKES[name]["replace"], MISTAKES[name]["by"])
     assert [problem.line for problem in lint_operator(write(tmp_path, text, "frob.yaml"))] == [
         13,
         14,
@@ -165,7 +166,9 @@ def copy(tmp_path: Path) -> Path:
 
 def test_a_name_that_two_operators_have_is_reported(copy: Path) -> None:
     tile = copy / "schemas" / "operators" / "tile.yaml"
-    text = changed(tile.read_text("utf-8"), "operator: TILE", "operator: TILE\naliases: [SCATTER]")
+    text = replace_once(
+        tile.read_text("utf-8"), "operator: TILE", "operator: TILE\naliases: [SCATTER]"
+    )
     tile.write_text(text, "utf-8")
     assert catalogue_problems(copy) == [
         f"schemas{os.sep}operators: SCATTER names more than one operator"

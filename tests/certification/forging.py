@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dmlconf.certification.archive import archive_bytes
-from tests.certification.suite import VENDOR, verified
+from tests.certification.suite import VENDOR, verify
 
-__all__ = ["Forgery", "Json", "forge", "forged", "members", "taken_apart"]
+__all__ = ["Forgery", "Json", "forge", "members", "taken_apart", "verify_forged"]
 
 Json = dict[str, Any]
 
@@ -159,11 +159,11 @@ def forge(folder: Path, change: Callable[[Forgery], object]) -> str:
     return "forged.dmlcert"
 
 
-def forged(
+def verify_forged(
     folder: Path, change: Callable[[Forgery], object], *options: str
 ) -> CompletedProcess[str]:
     """Change the certificate of a folder, sign it as the vendor, and verify it."""
-    return verified(folder, "--key", "vendor.pub.pem", *options, file=forge(folder, change))
+    return verify(folder, "--key", "vendor.pub.pem", *options, file=forge(folder, change))
 
 
 def taken_apart(certificate: Path | bytes) -> Forgery:

@@ -17,10 +17,10 @@ __all__ = [
     "OUTSIDER",
     "VENDOR",
     "arguments",
-    "certified",
-    "furnished",
-    "spoken",
-    "verified",
+    "certify",
+    "printed_text",
+    "verify",
+    "write_suite",
 ]
 
 BACKEND: Final = "faulty:level=6_4"
@@ -88,7 +88,7 @@ OUTSIDER: Final = Ed25519PrivateKey.from_private_bytes(KEYS["outsider"])
 _ALLOWED: Final = ("--allow-backend", "faulty", "--allow-backend", "numpy")
 
 
-def furnished(folder: Path) -> Path:
+def write_suite(folder: Path) -> Path:
     """Write the suite, the profile and the keys NAME.pem and NAME.pub.pem into a folder."""
     cases = folder / "suite"
     cases.mkdir(parents=True)
@@ -118,19 +118,19 @@ def arguments(*more: str, backend: str = BACKEND) -> list[str]:
     return ["certify", "suite", "-b", backend, "--profile", "small.yaml", "-q", *more]
 
 
-def certified(folder: Path, *more: str, backend: str = BACKEND) -> Path:
-    """Certify a backend in a folder that `furnished` filled; return the path of it.dmlcert."""
+def certify(folder: Path, *more: str, backend: str = BACKEND) -> Path:
+    """Certify a backend in a folder that `write_suite` filled; return the path of it.dmlcert."""
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", *more, backend=backend))
     assert done.returncode == 0, done.stderr
     return folder / "it.dmlcert"
 
 
-def verified(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate in a folder that `furnished` filled; allow `faulty` and `numpy`."""
+def verify(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
+    """Verify a certificate in a folder that `write_suite` filled; allow `faulty` and `numpy`."""
     options = ("--profile", "small.yaml", "-q", *_ALLOWED)
     return dmlconf_here(folder, "verify", file, "suite", *options, *more)
 
 
-def spoken(done: CompletedProcess[str]) -> str:
+def printed_text(done: CompletedProcess[str]) -> str:
     """Return the text that a command printed, without its line breaks."""
     return " ".join(done.stdout.split())

@@ -14,7 +14,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.certification.forging import Forgery, forge, taken_apart
-from tests.certification.suite import certified, furnished, spoken, verified
+from tests.certification.suite import certify, printed_text, verify, write_suite
 from tests.cli.process import dmlconf_here
 
 KEYIDS = {
@@ -24,8 +24,8 @@ KEYIDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = furnished(tmp_path_factory.mktemp("acceptance"))
-    certified(folder, "--key", "vendor.pem")
+    folder = write_suite(tmp_path_factory.mktemp("acceptance"))
+    certify(folder, "--key", "vendor.pem")
     return folder
 
 
@@ -58,12 +58,12 @@ def of_directml(**fields: object) -> Callable[[Forgery], None]:
 def test_a_certificate_of_another_backend_than_directml_needs_permission(folder: Path) -> None:
     done = plainly_verified(folder)
     assert done.returncode == 1
-    assert "of a backend that you did not allow: it is of the backend faulty" in spoken(done)
-    assert "--allow-backend faulty" in spoken(done)
+    assert "of a backend that you did not allow: it is of the backend faulty" in printed_text(done)
+    assert "--allow-backend faulty" in printed_text(done)
     assert plainly_verified(folder, "--allow-backend", "numpy").returncode == 1
     done = plainly_verified(folder, "--allow-backend", "faulty")
     assert done.returncode == 0
-    assert "it is of the backend faulty:level=6_4, which you allowed" in spoken(done)
+    assert "it is of the backend faulty:level=6_4, which you allowed" in printed_text(done)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_directml_without_an_adapter_and_a_driver_needs_permission(
     file = forge(folder, of_directml(**fields))
     done = plainly_verified(folder, file=file)
     assert done.returncode == 1
-    assert lacking in spoken(done)
+    assert lacking in printed_text(done)
     assert plainly_verified(folder, "--allow-backend", "directml", file=file).returncode == 0
 
 
@@ -88,17 +88,17 @@ def test_directml_on_an_adapter_needs_no_permission(folder: Path) -> None:
     file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
     done = plainly_verified(folder, file=file)
     assert done.returncode == 0, done.stdout
-    assert spoken(done).startswith(
+    assert printed_text(done).startswith(
         "Device Contoso 1 Driver 32.0.1 DirectML 1.15.4 Profile small Waived none of 14 cases "
         f"Signed by {KEYIDS['vendor']}"
     )
 
 
 def test_verification_with_a_wrong_key_names_the_signer(folder: Path) -> None:
-    done = verified(folder, "--key", "outsider.pub.pem", "--report", "json:key.json")
+    done = verify(folder, "--key", "outsider.pub.pem", "--report", "json:key.json")
     assert done.returncode == 3
-    assert "refused: signed, but not with this key" in spoken(done)
-    assert "(outsider.pub.pem), but by " + KEYIDS["vendor"] in spoken(done)
+    assert "refused: signed, but not with this key" in printed_text(done)
+    assert "(outsider.pub.pem), but by " + KEYIDS["vendor"] in printed_text(done)
     [finding] = json.loads((folder / "key.json").read_text("utf-8"))["findings"]
     assert finding["kind"] == "signed, but not with this key"
 
@@ -106,9 +106,9 @@ def test_verification_with_a_wrong_key_names_the_signer(folder: Path) -> None:
 def test_a_signature_of_another_statement_is_refused(folder: Path) -> None:
     forgery = taken_apart(folder / "it.dmlcert")
     (folder / "changed.dmlcert").write_bytes(forgery.content(None))
-    done = verified(folder, "--key", "vendor.pub.pem", file="changed.dmlcert")
+    done = verify(folder, "--key", "vendor.pub.pem", file="changed.dmlcert")
     assert done.returncode == 3
-    assert "signature 1 of 1 is not valid for any given or enclosed key" in spoken(done)
+    assert "signature 1 of 1 is not valid for any given or enclosed key" in printed_text(done)
 
 
 def test_all_keys_of_a_file_are_required(folder: Path) -> None:
@@ -119,11 +119,11 @@ def test_all_keys_of_a_file_are_required(folder: Path) -> None:
         ("windows.pem", b"The vendor's\n" + b"\n".join(keys).replace(b"\n", b"\r\n")),
     ):
         (folder / name).write_bytes(content)
-        done = verified(folder, "--key", name)
+        done = verify(folder, "--key", name)
         assert done.returncode == 3, name
-        assert f"({name}), but by {KEYIDS['vendor']}" in spoken(done)
+        assert f"({name}), but by {KEYIDS['vendor']}" in printed_text(done)
     (folder / "twice.pem").write_bytes(keys[0] + keys[0])
-    assert verified(folder, "--key", "twice.pem").returncode == 0
+    assert verify(folder, "--key", "twice.pem").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_all_keys_of_a_file_are_required(folder: Path) -> None:
 def test_a_file_with_keys_and_something_else_is_refused(folder: Path, more: bytes) -> None:
     key = (folder / "vendor.pub.pem").read_bytes()
     (folder / "odd.pem").write_bytes(key + key + more)
-    assert verified(folder, "--key", "odd.pem").returncode == 2
+    assert verify(folder, "--key", "odd.pem").returncode == 2
 
 
 def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
@@ -147,15 +147,15 @@ def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
 
 def test_unlikely_dates_of_the_run_are_noted(folder: Path) -> None:
     now = datetime.now(UTC)
-    done = verified(folder, file=forge(folder, times(now - timedelta(1), now)))
-    assert "days" not in spoken(done)
+    done = verify(folder, file=forge(folder, times(now - timedelta(1), now)))
+    assert "days" not in printed_text(done)
     old = datetime(1970, 1, 1, tzinfo=UTC)
-    done = verified(folder, file=forge(folder, times(old, old + timedelta(1))))
+    done = verify(folder, file=forge(folder, times(old, old + timedelta(1))))
     assert done.returncode == 0
-    noted = spoken(done).partition("Before you accept it:")[2]
+    noted = printed_text(done).partition("Before you accept it:")[2]
     assert "the run ended on 1970-01-02, " in noted
-    done = verified(folder, file=forge(folder, times(now - timedelta(50 * 365), now)))
-    noted = spoken(done).partition("Before you accept it:")[2]
+    done = verify(folder, file=forge(folder, times(now - timedelta(50 * 365), now)))
+    noted = printed_text(done).partition("Before you accept it:")[2]
     assert "the run lasted 18,250 days" in noted
 
 

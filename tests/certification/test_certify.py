@@ -21,37 +21,37 @@ from tests.certification.suite import (
     BACKEND,
     PROFILE,
     arguments,
-    certified,
-    furnished,
-    spoken,
-    verified,
+    certify,
+    printed_text,
+    verify,
+    write_suite,
 )
 from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, text_of
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return furnished(tmp_path / "place")
+    return write_suite(tmp_path / "place")
 
 
 def test_a_certificate_that_certify_writes_is_verified(folder: Path) -> None:
-    certified(folder, "--key", "vendor.pem")
-    done = verified(folder, "--key", "vendor.pub.pem")
+    certify(folder, "--key", "vendor.pem")
+    done = verify(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
-    assert "14 cases were judged again" in spoken(done)
+    assert "14 cases were judged again" in printed_text(done)
     assert not (folder / "it.dmlcert.partial").exists()
 
 
 def test_the_same_outcomes_give_the_same_certificate_except_for_dates(folder: Path) -> None:
-    first = taken_apart(certified(folder))
-    second = taken_apart(certified(folder, "-j", "2"))
+    first = taken_apart(certify(folder))
+    second = taken_apart(certify(folder, "-j", "2"))
     for forgery in (first, second):
         forgery.log[0]["started"] = forgery.log[-1]["finished"] = "2026-01-01T00:00:00+00:00"
     assert first.content() == second.content()
 
 
 def test_equal_outputs_are_stored_once(folder: Path) -> None:
-    forgery = taken_apart(certified(folder))
+    forgery = taken_apart(certify(folder))
     stated = forgery.line("/stated")["outputs"]["OutputTensor"]
     assert forgery.elements(stated).tolist() == [1, 2, 1, 2]
     outputs = [
@@ -66,9 +66,7 @@ def test_equal_outputs_are_stored_once(folder: Path) -> None:
 def test_the_challenge_chooses_the_stored_sample_of_a_large_output(folder: Path) -> None:
     elements = []
     for challenge in ((), ("--challenge", "1"), ("--challenge", "2")):
-        output = taken_apart(certified(folder, *challenge)).line("/large")["outputs"][
-            "OutputTensor"
-        ]
+        output = taken_apart(certify(folder, *challenge)).line("/large")["outputs"]["OutputTensor"]
         assert output["sample"] == 4096
         assert output["sizes"] == [40000]
         elements.append(output["stored"])
@@ -76,13 +74,13 @@ def test_the_challenge_chooses_the_stored_sample_of_a_large_output(folder: Path)
 
 
 def test_verify_checks_the_challenge(folder: Path) -> None:
-    certified(folder, "--challenge", "77")
-    assert verified(folder, "--challenge", "77").returncode == 0
-    done = verified(folder, "--challenge", "78")
+    certify(folder, "--challenge", "77")
+    assert verify(folder, "--challenge", "77").returncode == 0
+    done = verify(folder, "--challenge", "78")
     assert done.returncode == 1
-    assert "it was made for challenge 77, not for challenge 78" in spoken(done)
-    certified(folder)
-    assert "made for no challenge" in spoken(verified(folder, "--challenge", "77"))
+    assert "it was made for challenge 77, not for challenge 78" in printed_text(done)
+    certify(folder)
+    assert "made for no challenge" in printed_text(verify(folder, "--challenge", "77"))
 
 
 @pytest.mark.parametrize("fault", ["zeros", "crash", "rejects", "scaled"])
@@ -112,15 +110,15 @@ def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
 )
 def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: object) -> None:
     journal = folder / "it.dmlcert.partial"
-    certify = arguments("-o", "it.dmlcert", backend="faulty:crash,on=stated-again")
-    assert dmlconf_here(folder, *certify).returncode == 1
+    command = arguments("-o", "it.dmlcert", backend="faulty:crash,on=stated-again")
+    assert dmlconf_here(folder, *command).returncode == 1
     lines = journal.read_text("utf-8").splitlines()
     number = next(i for i, line in enumerate(lines) if '"case":"tile/matrix/stated"' in line)
     if isinstance(damaged, dict) and damaged:
         damaged = {**json.loads(lines[number]), **damaged}
     lines[number] = damaged if isinstance(damaged, str) else json.dumps(damaged)
     journal.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    done = dmlconf_here(folder, *certify, "--resume")
+    done = dmlconf_here(folder, *command, "--resume")
     assert done.returncode == 1, done.stderr
     assert "1 case:\n  tile/matrix/stated-again" in done.stderr
     again = [json.loads(line)["line"]["case"] for line in text_of(journal).splitlines()[15:]]
@@ -218,21 +216,21 @@ def test_an_interrupted_certification_continues(folder: Path) -> None:
     assert "was started with another backend" in other.stderr
     done = dmlconf_here(folder, *again, "--resume")
     assert done.returncode == 0, done.stderr
-    assert verified(folder).returncode == 0
+    assert verify(folder).returncode == 0
     assert not journal.exists()
 
 
 def test_a_recording_is_certified_in_its_environment(folder: Path) -> None:
     done = dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "it.dmlrec")
     assert done.returncode == 0, done.stderr
-    certified(folder, backend="recording:it.dmlrec")
+    certify(folder, backend="recording:it.dmlrec")
     forgery = taken_apart(folder / "it.dmlcert")
     assert forgery.predicate["source"]["kind"] == "recording"
     assert forgery.predicate["environment"]["backend"] == "faulty"
     assert str(folder) not in json.dumps(forgery.statement)
-    done = verified(folder)
+    done = verify(folder)
     assert done.returncode == 0, done.stdout
-    assert "it is of an earlier recording, not of a run" in spoken(done)
+    assert "it is of an earlier recording, not of a run" in printed_text(done)
 
 
 def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None:
@@ -244,28 +242,28 @@ def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None
 
 
 def test_several_parties_can_sign_a_certificate_later(folder: Path) -> None:
-    certified(folder)
-    assert "it is not signed" in spoken(verified(folder))
-    assert verified(folder, "--key", "vendor.pub.pem").returncode == 3
+    certify(folder)
+    assert "it is not signed" in printed_text(verify(folder))
+    assert verify(folder, "--key", "vendor.pub.pem").returncode == 3
     for name in ("vendor", "second"):
         done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", f"{name}.pem")
         assert done.returncode == 0, done.stderr
     keys = ("--key", "vendor.pub.pem", "--key", "second.pub.pem")
-    trusted = verified(folder, *keys)
+    trusted = verify(folder, *keys)
     assert trusted.returncode == 0
     for name in ("vendor", "second"):
-        assert f"({name}.pub.pem, given with --key)" in spoken(trusted)
-    done = verified(folder)
+        assert f"({name}.pub.pem, given with --key)" in printed_text(trusted)
+    done = verify(folder)
     assert done.returncode == 0
-    assert spoken(done).count("(an enclosed key)") == 2
-    assert "nobody vouches for whose they are" in spoken(done)
-    done = verified(folder, *keys, "--key", "outsider.pub.pem")
+    assert printed_text(done).count("(an enclosed key)") == 2
+    assert "nobody vouches for whose they are" in printed_text(done)
+    done = verify(folder, *keys, "--key", "outsider.pub.pem")
     assert done.returncode == 3
-    assert "signed, but not with this key: not by " in spoken(done)
+    assert "signed, but not with this key: not by " in printed_text(done)
 
 
 def test_a_key_cannot_sign_twice(folder: Path) -> None:
-    certified(folder, "--key", "vendor.pem")
+    certify(folder, "--key", "vendor.pem")
     before = (folder / "it.dmlcert").read_bytes()
     done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
     assert done.returncode == 2
@@ -274,7 +272,7 @@ def test_a_key_cannot_sign_twice(folder: Path) -> None:
 
 
 def test_a_changed_certificate_is_not_signed(folder: Path) -> None:
-    path = certified(folder)
+    path = certify(folder)
     changed = bytearray(path.read_bytes())
     changed[len(changed) // 2] ^= 1
     path.write_bytes(bytes(changed))
@@ -286,9 +284,9 @@ def test_a_changed_certificate_is_not_signed(folder: Path) -> None:
 def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
     text = "vendor: Example\nproduct: Device 1\ntext: It is fast.\n"
     (folder / "statement.yaml").write_text(text, encoding="utf-8")
-    certified(folder, "--statement", "statement.yaml", "--key", "vendor.pem")
+    certify(folder, "--statement", "statement.yaml", "--key", "vendor.pem")
     assert members(folder / "it.dmlcert")["statement.yaml"].decode() == text
-    assert "Vendor (according to the sender) Example" in spoken(verified(folder))
+    assert "Vendor (according to the sender) Example" in printed_text(verify(folder))
     (folder / "statement.yaml").write_text("vendor: Example\n", encoding="utf-8")
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", "--statement", "statement.yaml"))
     assert done.returncode == 3
@@ -312,11 +310,13 @@ def test_wrong_options_are_reported_and_give_their_exit_code(folder: Path) -> No
 def test_verify_reports_a_damaged_certificate_and_a_certificate_of_other_cases(
     folder: Path,
 ) -> None:
-    certified(folder)
+    certify(folder)
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-100])
     cut = dmlconf_here(folder, "verify", "cut.dmlcert")
     assert cut.returncode == 3
     assert cut.stdout.startswith("Why it does not hold:\n  not a certificate")
     other = dmlconf_here(folder, "verify", "it.dmlcert", "--allow-backend", "faulty", "-q")
     assert other.returncode == 1
-    assert "give the PATHS of the cases that it was made from, or verify it with" in spoken(other)
+    assert "give the PATHS of the cases that it was made from, or verify it with" in printed_text(
+        other
+    )

@@ -32,13 +32,13 @@ from dmlconf.certification.envelope import (
 )
 from dmlconf.certification.errors import CertificationError, RefusedError
 from tests.certification.forging import members, taken_apart
-from tests.certification.suite import OUTSIDER, VENDOR, certified, furnished, spoken, verified
+from tests.certification.suite import OUTSIDER, VENDOR, certify, printed_text, verify, write_suite
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = furnished(tmp_path_factory.mktemp("envelope"))
-    certified(folder, "--key", "vendor.pem", "--challenge", str(2**64 - 1))
+    folder = write_suite(tmp_path_factory.mktemp("envelope"))
+    certify(folder, "--key", "vendor.pem", "--challenge", str(2**64 - 1))
     return folder
 
 
@@ -74,12 +74,12 @@ def test_dmlconf_verifies_what_securesystemslib_signed(folder: Path) -> None:
     }
     del others["signers.pem"]
     (folder / "other.dmlcert").write_bytes(archive_bytes(others))
-    assert verified(folder, "--key", "vendor.pub.pem", file="other.dmlcert").returncode == 0
-    assert verified(folder, "--key", "outsider.pub.pem", file="other.dmlcert").returncode == 3
+    assert verify(folder, "--key", "vendor.pub.pem", file="other.dmlcert").returncode == 0
+    assert verify(folder, "--key", "outsider.pub.pem", file="other.dmlcert").returncode == 3
     # The signer's key is not enclosed, so `--key` must name it.
-    done = verified(folder, file="other.dmlcert")
+    done = verify(folder, file="other.dmlcert")
     assert done.returncode == 3
-    assert "is not valid for any given or enclosed key" in spoken(done)
+    assert "is not valid for any given or enclosed key" in printed_text(done)
 
 
 def test_in_toto_accepts_the_statement(folder: Path) -> None:
@@ -100,7 +100,7 @@ def test_dmlconf_reads_a_statement_that_in_toto_wrote(folder: Path) -> None:
     forgery = taken_apart(folder / "it.dmlcert")
     forgery.statement = written
     (folder / "rewritten.dmlcert").write_bytes(forgery.content(VENDOR))
-    done = verified(folder, "--key", "vendor.pub.pem", file="rewritten.dmlcert")
+    done = verify(folder, "--key", "vendor.pub.pem", file="rewritten.dmlcert")
     assert done.returncode == 0, done.stdout
 
 

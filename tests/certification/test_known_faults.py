@@ -12,7 +12,7 @@ import numpy as np
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
-from tests.certification.suite import PROFILE, spoken
+from tests.certification.suite import PROFILE, printed_text
 from tests.cli.process import dmlconf_here
 from tests.faults.recordings import directml_recording
 
@@ -45,5 +45,5 @@ def test_a_certificate_says_how_many_verdicts_rest_on_known_faults(tmp_path: Pat
         tmp_path, "verify", "it.dmlcert", "suite", *profile, *allowed, "--report", "markdown:it.md"
     )
     sentence = "2 of 3 cases (66.7%): 2 by known faults of DirectML"
-    assert sentence in spoken(done), done.stdout
+    assert sentence in printed_text(done), done.stdout
     assert sentence in (tmp_path / "it.md").read_text("utf-8").replace("\\", "")

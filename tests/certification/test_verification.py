@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 
 from dmlconf.certification.archive import archive_bytes
 from dmlconf.documents.schema import bundled_schema, validator
-from tests.certification.forging import Forgery, forged, members, taken_apart
-from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
+from tests.certification.forging import Forgery, members, taken_apart, verify_forged
+from tests.certification.suite import VENDOR, certify, printed_text, verify, write_suite
 from tests.cli.process import TILE
 from tests.hostile.stranger_cheats import STRANGER
 from tests.hostile.vendor_cheats import VENDOR_CHEATS
@@ -24,8 +24,8 @@ from tests.hostile.vendor_cheats import VENDOR_CHEATS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = furnished(tmp_path_factory.mktemp("verification"))
-    certified(folder, "--key", "vendor.pem")
+    folder = write_suite(tmp_path_factory.mktemp("verification"))
+    certify(folder, "--key", "vendor.pem")
     return folder
 
 
@@ -37,10 +37,10 @@ def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folde
     outputs[3] ^= 1
     parts["outputs.bin"] = bytes(outputs)
     (folder / "flipped.dmlcert").write_bytes(archive_bytes(parts))
-    done = verified(folder, file="flipped.dmlcert")
+    done = verify(folder, file="flipped.dmlcert")
     assert done.returncode == 3
-    assert "outputs.bin is not what the statement says" in spoken(done)
-    assert f"outputs.bin does not match outcomes.jsonl: {first}" in spoken(done)
+    assert "outputs.bin is not what the statement says" in printed_text(done)
+    assert f"outputs.bin does not match outcomes.jsonl: {first}" in printed_text(done)
 
 
 @pytest.mark.parametrize("name", STRANGER)
@@ -50,17 +50,17 @@ def test_a_certificate_that_a_stranger_changed_is_refused_or_has_the_same_conten
     right = (folder / "it.dmlcert").read_bytes()
     path = folder / "stranger.dmlcert"
     path.write_bytes(STRANGER[name](Random(1), right))
-    done = verified(folder, "--key", "vendor.pub.pem", file=path.name)
+    done = verify(folder, "--key", "vendor.pub.pem", file=path.name)
     if done.returncode == 0:
         assert taken_apart(path).members() == taken_apart(right).members()
     else:
-        assert done.returncode == 3, spoken(done)
+        assert done.returncode == 3, printed_text(done)
 
 
 @pytest.mark.parametrize("name", VENDOR_CHEATS)
 def test_a_certificate_of_a_cheating_vendor_does_not_hold(folder: Path, name: str) -> None:
-    done = forged(folder, partial(VENDOR_CHEATS[name], Random(1)))
-    assert done.returncode in (1, 3), spoken(done)
+    done = verify_forged(folder, partial(VENDOR_CHEATS[name], Random(1)))
+    assert done.returncode in (1, 3), printed_text(done)
     assert "Why it does not hold" in done.stdout
 
 
@@ -71,32 +71,32 @@ def test_a_wrong_output_is_reported_although_the_log_says_passed(folder: Path) -
         elements[2] = 5
         forgery.store(output, elements)
 
-    done = forged(folder, change)
+    done = verify_forged(folder, change)
     assert done.returncode == 1
     message = "the log says `passed`; the outcome is `failed` for `wrong values`: 1 of 4 elements"
-    assert message in spoken(done)
-    assert "tile/matrix/stated" in spoken(done)
-    assert "profile small does not allow `failed`" in spoken(done)
+    assert message in printed_text(done)
+    assert "tile/matrix/stated" in printed_text(done)
+    assert "profile small does not allow `failed`" in printed_text(done)
 
 
 def test_a_removed_case_is_named(folder: Path) -> None:
     case = "tile/matrix/stated"
-    done = forged(folder, lambda forgery: forgery.remove(case, of_log=False))
+    done = verify_forged(folder, lambda forgery: forgery.remove(case, of_log=False))
     assert done.returncode == 1
-    assert f"outcomes are missing: {case}" in spoken(done)
-    assert forged(folder, lambda forgery: forgery.remove(case)).returncode == 3
+    assert f"outcomes are missing: {case}" in printed_text(done)
+    assert verify_forged(folder, lambda forgery: forgery.remove(case)).returncode == 3
 
 
 def test_a_device_may_not_lack_data_types_that_its_level_demands(folder: Path) -> None:
-    done = forged(folder, partial(VENDOR_CHEATS["a data type said to lack"], Random(1)))
+    done = verify_forged(folder, partial(VENDOR_CHEATS["a data type said to lack"], Random(1)))
     assert done.returncode == 1
-    assert "which the device lacks" in spoken(done)
+    assert "which the device lacks" in printed_text(done)
 
 
 def test_a_substrate_that_the_verifier_did_not_accept_excuses_nothing(folder: Path) -> None:
-    done = forged(folder, partial(VENDOR_CHEATS["an excuse of one's own"], Random(1)))
+    done = verify_forged(folder, partial(VENDOR_CHEATS["an excuse of one's own"], Random(1)))
     assert done.returncode == 1
-    assert "limits of a substrate that you did not accept" in spoken(done)
+    assert "limits of a substrate that you did not accept" in printed_text(done)
 
 
 def test_an_environment_without_its_fields_is_refused(folder: Path) -> None:
@@ -104,9 +104,9 @@ def test_an_environment_without_its_fields_is_refused(folder: Path) -> None:
         del forgery.predicate["environment"][name]
 
     for name in ("version", "backend", "details"):
-        done = forged(folder, partial(without, name))
+        done = verify_forged(folder, partial(without, name))
         assert done.returncode == 3, done.stderr
-        assert f"`predicate.environment`: '{name}' is a required property" in spoken(done)
+        assert f"`predicate.environment`: '{name}' is a required property" in printed_text(done)
 
 
 @pytest.mark.parametrize("levels", [101, 500])
@@ -119,9 +119,9 @@ def test_details_that_are_nested_deeply_are_refused(folder: Path, levels: int) -
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
             environment["details"] = {"deep": deep}
 
-    done = forged(folder, change)
+    done = verify_forged(folder, change)
     assert done.returncode == 3
-    assert "nested deeper than 100 levels" in spoken(done)
+    assert "nested deeper than 100 levels" in printed_text(done)
 
 
 @pytest.mark.parametrize("stage", ["", "Create Operator", "\x1b[31m", "x" * 101])
@@ -129,9 +129,9 @@ def test_the_stage_of_a_rejection_is_the_name_of_a_call(folder: Path, stage: str
     def change(forgery: Forgery) -> None:
         forgery.line("/invalid")["rejection"]["stage"] = stage
 
-    done = forged(folder, change)
+    done = verify_forged(folder, change)
     assert done.returncode == 3
-    assert "rejection.stage" in spoken(done)
+    assert "rejection.stage" in printed_text(done)
 
 
 def test_a_version_of_thousands_of_digits_does_no_harm(folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_version_of_thousands_of_digits_does_no_harm(folder: Path) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
             environment["version"] = "9" * 5000
 
-    assert forged(folder, change).returncode == 0
+    assert verify_forged(folder, change).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_level_that_came_after_the_stated_directml_is_reported(
             environment["details"] = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
         forgery.predicate["source"]["backend"] = forgery.log[0]["backend"] = "directml"
 
-    done = forged(folder, change)
+    done = verify_forged(folder, change)
     assert done.returncode == code, done.stdout
-    assert (f"DirectML {version} has no feature level above" in spoken(done)) is (code == 1)
+    assert (f"DirectML {version} has no feature level above" in printed_text(done)) is (code == 1)
 
 
 def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_challenge_of_0_or_above_64_bits_is_refused(folder: Path) -> None:
         forgery = taken_apart(folder / "it.dmlcert")
         forgery.predicate["challenge"] = str(number)
         (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
-        assert verified(folder, file="forged.dmlcert").returncode == 3
+        assert verify(folder, file="forged.dmlcert").returncode == 3
 
 
 @pytest.mark.hostile
@@ -174,30 +174,30 @@ def test_a_line_of_a_log_beyond_one_mebibyte_is_refused(folder: Path) -> None:
         for line in forgery.verdicts[:3]:
             line["facts"] = {"a": [[]] * count}
 
-    assert forged(folder, partial(nested, count=200_000)).returncode == 0
-    done = forged(folder, partial(nested, count=300_000))
+    assert verify_forged(folder, partial(nested, count=200_000)).returncode == 0
+    done = verify_forged(folder, partial(nested, count=300_000))
     assert done.returncode == 3
-    assert "run.jsonl:2: a line of more than 1,048,576 bytes" in spoken(done)
+    assert "run.jsonl:2: a line of more than 1,048,576 bytes" in printed_text(done)
 
 
 def test_the_report_warns_about_a_challenge_that_the_verifier_did_not_choose(folder: Path) -> None:
-    certified(folder, "--challenge", "7", "-o", "challenged.dmlcert")
-    done = verified(folder, file="challenged.dmlcert")
+    certify(folder, "--challenge", "7", "-o", "challenged.dmlcert")
+    done = verify(folder, file="challenged.dmlcert")
     assert done.returncode == 0
-    assert "whoever chose its challenge could try many: give yours" in spoken(done)
-    done = verified(folder, "--challenge", "7", file="challenged.dmlcert")
+    assert "whoever chose its challenge could try many: give yours" in printed_text(done)
+    done = verify(folder, "--challenge", "7", file="challenged.dmlcert")
     assert done.returncode == 0
-    assert "chose" not in spoken(done)
+    assert "chose" not in printed_text(done)
 
 
 def test_the_report_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
-    furnished(tmp_path)
+    write_suite(tmp_path)
     (tmp_path / "suite" / "gemm" / "matrix.yaml").unlink()
     (tmp_path / "suite" / "matrix.yaml").write_text(TILE, encoding="utf-8")
-    certified(tmp_path, backend="numpy")
-    done = verified(tmp_path)
+    certify(tmp_path, backend="numpy")
+    done = verify(tmp_path)
     assert done.returncode == 0
-    assert "it is of numpy, which is dmlconf's own reference, not of a device" in spoken(done)
+    assert "it is of numpy, which is dmlconf's own reference, not of a device" in printed_text(done)
 
 
 def test_a_certificate_of_another_suite_says_which_dmlconf_to_use(folder: Path) -> None:
@@ -205,16 +205,16 @@ def test_a_certificate_of_another_suite_says_which_dmlconf_to_use(folder: Path) 
         forgery.predicate["suite"]["sha256"] = "0" * 64
         forgery.predicate["dmlconf"] = forgery.log[0]["dmlconf"] = "9.8.7"
 
-    done = forged(folder, change)
+    done = verify_forged(folder, change)
     assert done.returncode == 1
-    assert "verify it with the dmlconf 9.8.7 that made it; this is dmlconf" in spoken(done)
+    assert "verify it with the dmlconf 9.8.7 that made it; this is dmlconf" in printed_text(done)
 
     def same_version(forgery: Forgery) -> None:
         forgery.predicate["catalogue"]["sha256"] = "0" * 64
 
-    done = forged(folder, same_version)
+    done = verify_forged(folder, same_version)
     assert done.returncode == 1
-    assert "this one has the same version but different files" in spoken(done)
+    assert "this one has the same version but different files" in printed_text(done)
 
 
 def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
@@ -222,9 +222,9 @@ def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
         forgery = taken_apart(folder / "it.dmlcert")
         forgery.predicate["profile"]["name"] = name
         (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
-        done = verified(folder, file="forged.dmlcert")
+        done = verify(folder, file="forged.dmlcert")
         assert done.returncode == 1
-        assert "is not known here" in spoken(done)
+        assert "is not known here" in printed_text(done)
 
 
 def test_figures_that_differ_are_reported_but_do_not_fail(folder: Path) -> None:
@@ -233,9 +233,9 @@ def test_figures_that_differ_are_reported_but_do_not_fail(folder: Path) -> None:
             for figures in line["figures"].values():
                 figures["margin"] = 0.5
 
-    done = forged(folder, change)
+    done = verify_forged(folder, change)
     assert done.returncode == 0
-    assert "cases have different figures here than in the log" in spoken(done)
+    assert "cases have different figures here than in the log" in printed_text(done)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -246,16 +246,14 @@ def test_the_json_report_fits_its_schema_for_every_result(folder: Path, jobs: st
         ("it.dmlcert", "outsider", 3, "refused"),
         ("missing.dmlcert", "vendor", 3, "refused"),
     ):
-        done = verified(
-            folder, "--report", "json", "-j", jobs, "--key", f"{key}.pub.pem", file=file
-        )
+        done = verify(folder, "--report", "json", "-j", jobs, "--key", f"{key}.pub.pem", file=file)
         assert done.returncode == code
         data = json.loads(done.stdout)
         checker.validate(data)
         assert data["result"] == result
-    done = forged(folder, partial(VENDOR_CHEATS["a wrong bit"], Random(1)))
+    done = verify_forged(folder, partial(VENDOR_CHEATS["a wrong bit"], Random(1)))
     assert done.returncode == 1
-    done = verified(folder, "--report", "json", "-j", jobs, file="forged.dmlcert")
+    done = verify(folder, "--report", "json", "-j", jobs, file="forged.dmlcert")
     data = json.loads(done.stdout)
     checker.validate(data)
     assert data["result"] == "does not hold"
@@ -265,7 +263,7 @@ def test_the_json_report_fits_its_schema_for_every_result(folder: Path, jobs: st
 def test_an_unreadable_file_and_a_file_that_is_no_certificate_get_different_errors(
     folder: Path,
 ) -> None:
-    done = verified(folder, "--report", "json:read.json", file="missing.dmlcert")
+    done = verify(folder, "--report", "json:read.json", file="missing.dmlcert")
     assert done.returncode == 3
     assert " ".join(done.stdout.split()) == (
         "missing.dmlcert cannot be read: No such file or directory; "
@@ -274,14 +272,14 @@ def test_an_unreadable_file_and_a_file_that_is_no_certificate_get_different_erro
     (finding,) = json.loads((folder / "read.json").read_text("utf-8"))["findings"]
     assert finding["kind"] == "not a certificate, or changed after it was made"
     (folder / "text.dmlcert").write_text("x", "utf-8")
-    done = verified(folder, file="text.dmlcert")
+    done = verify(folder, file="text.dmlcert")
     assert done.returncode == 3
     assert "cannot be read" not in done.stdout
     assert done.stdout.count("not a certificate, or changed after it was made") == 1
 
 
 def test_the_markdown_report_is_short_and_has_the_main_facts(folder: Path) -> None:
-    done = verified(folder, "--report", "markdown:page.md")
+    done = verify(folder, "--report", "markdown:page.md")
     assert done.returncode == 0
     page = (folder / "page.md").read_text("utf-8")
     assert len(page.splitlines()) < 60

@@ -11,8 +11,8 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.certification import suite
-from tests.certification.forging import Forgery, forged
-from tests.certification.suite import arguments, certified, furnished, spoken
+from tests.certification.forging import Forgery, verify_forged
+from tests.certification.suite import arguments, certify, printed_text, write_suite
 from tests.cli.process import dmlconf_here
 
 CASE = "tile/matrix/stated-again"
@@ -34,24 +34,24 @@ LIMIT = ("--max-waived", "1")
 """Of 14 cases, the usual limit of 1% permits none to be waived."""
 
 
-def verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    return suite.verified(folder, *LIMIT, *more, file=file)
+def verify_with_limit(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
+    return suite.verify(folder, *LIMIT, *more, file=file)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = furnished(tmp_path_factory.mktemp("waivers"))
+    folder = write_suite(tmp_path_factory.mktemp("waivers"))
     (folder / "waivers.yaml").write_text(WAIVERS, encoding="utf-8")
     more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", *LIMIT)
-    certified(folder, *more, backend=BACKEND)
+    certify(folder, *more, backend=BACKEND)
     return folder
 
 
 def test_a_waived_failure_is_certified_and_named(folder: Path) -> None:
-    done = verified(folder, "--key", "vendor.pub.pem")
+    done = verify_with_limit(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
-    assert f"Excused failures: waiver: a-tenth-off: 1 case: {CASE}" in spoken(done)
-    assert "13 passed, 1 waived" in spoken(done)
+    assert f"Excused failures: waiver: a-tenth-off: 1 case: {CASE}" in printed_text(done)
+    assert "13 passed, 1 waived" in printed_text(done)
 
 
 def test_a_failure_without_a_waiver_gives_no_certificate(folder: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_failure_without_a_waiver_gives_no_certificate(folder: Path) -> None:
 
 
 def test_a_certificate_without_its_waivers_contains_a_failure(folder: Path) -> None:
-    done = forged(folder, lambda forgery: forgery.others.pop("waivers.yaml"), *LIMIT)
+    done = verify_forged(folder, lambda forgery: forgery.others.pop("waivers.yaml"), *LIMIT)
     assert done.returncode == 1
-    assert "the log says `waived` for `waiver`; the outcome is `failed`" in spoken(done)
+    assert "the log says `waived` for `waiver`; the outcome is `failed`" in printed_text(done)
 
 
 def test_a_waiver_that_had_ended_on_the_day_of_the_run_is_stale(folder: Path) -> None:
@@ -75,9 +75,9 @@ def test_a_waiver_that_had_ended_on_the_day_of_the_run_is_stale(folder: Path) ->
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2020-12-31")
 
-    done = forged(folder, change, *LIMIT)
+    done = verify_forged(folder, change, *LIMIT)
     assert done.returncode == 1
-    assert "`waiver expired`" in spoken(done)
+    assert "`waiver expired`" in printed_text(done)
 
 
 def test_a_waiver_that_ended_after_the_run_is_reported(folder: Path) -> None:
@@ -86,16 +86,16 @@ def test_a_waiver_that_ended_after_the_run_is_reported(folder: Path) -> None:
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2024-12-31")
         forgery.log[0]["started"] = forgery.log[-1]["finished"] = "2024-12-31T00:00:00+00:00"
 
-    done = forged(folder, change, *LIMIT)
+    done = verify_forged(folder, change, *LIMIT)
     assert done.returncode == 0, done.stdout
-    assert "was valid on the day of the run, but ended 2024-12-31" in spoken(done)
+    assert "was valid on the day of the run, but ended 2024-12-31" in printed_text(done)
 
 
 def test_waivers_for_other_devices_excuse_nothing(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.others["waivers.yaml"] += b'    devices: {adapters: ["Contoso*"]}\n'
 
-    assert forged(folder, change, *LIMIT).returncode == 1
+    assert verify_forged(folder, change, *LIMIT).returncode == 1
 
 
 def test_a_waiver_whose_bound_is_exceeded_excuses_nothing(folder: Path) -> None:
@@ -103,22 +103,22 @@ def test_a_waiver_whose_bound_is_exceeded_excuses_nothing(folder: Path) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"elements: 4", b"elements: 3")
 
-    done = forged(folder, change, *LIMIT)
+    done = verify_forged(folder, change, *LIMIT)
     assert done.returncode == 1
-    assert "`fails worse than waived`" in spoken(done)
-    assert "by a-tenth-off (waivers.yaml:4)" in spoken(done)
+    assert "`fails worse than waived`" in printed_text(done)
+    assert "by a-tenth-off (waivers.yaml:4)" in printed_text(done)
 
 
 def test_a_certificate_with_too_many_waived_cases_fails_verification(folder: Path) -> None:
-    done = suite.verified(folder, "--key", "vendor.pub.pem")
+    done = suite.verify(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 1
     message = "waivers of the sender excuse 1 of 14 cases (7.14%), more than the 1% allowed"
-    assert message in spoken(done)
+    assert message in printed_text(done)
     for limit, code in (("0", 1), ("7.2%", 0), ("7.1%", 1), ("100%", 0)):
-        done = suite.verified(folder, "--max-waived", limit)
+        done = suite.verify(folder, "--max-waived", limit)
         assert done.returncode == code, limit
     for limit in ("some", "1.5", "101%", "-1"):
-        assert suite.verified(folder, f"--max-waived={limit}").returncode == 2
+        assert suite.verify(folder, f"--max-waived={limit}").returncode == 2
 
 
 def test_certify_with_too_many_waived_cases_gives_no_certificate(folder: Path) -> None:
@@ -131,31 +131,33 @@ def test_certify_with_too_many_waived_cases_gives_no_certificate(folder: Path) -
 def test_a_certificate_in_which_every_case_is_waived_fails_verification(
     tmp_path: Path,
 ) -> None:
-    furnished(tmp_path)
+    write_suite(tmp_path)
     text = WAIVERS.replace(f"[{CASE}]", '["*"]').replace("elements: 4", "elements: 1000000000")
     (tmp_path / "waivers.yaml").write_text(text + "    intermittent: true\n", encoding="utf-8")
     more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", "--max-waived", "100%")
-    certified(tmp_path, *more, backend="faulty:scaled")
-    done = suite.verified(tmp_path, "--key", "vendor.pub.pem")
+    certify(tmp_path, *more, backend="faulty:scaled")
+    done = suite.verify(tmp_path, "--key", "vendor.pub.pem")
     assert done.returncode == 1
-    assert "waivers of the sender excuse" in spoken(done)
-    done = suite.verified(tmp_path, "--key", "vendor.pub.pem", "--max-waived", "100%")
+    assert "waivers of the sender excuse" in printed_text(done)
+    done = suite.verify(tmp_path, "--key", "vendor.pub.pem", "--max-waived", "100%")
     assert done.returncode == 0
-    noted = spoken(done).partition("Before you accept it:")[2]
+    noted = printed_text(done).partition("Before you accept it:")[2]
     assert "up to 1e+09 wrong elements in an output, off by any amount" in noted
     assert "the waiver a-tenth-off is valid until 2099-12-31," in noted
 
 
 def test_verify_names_the_largest_bounds_of_waivers(folder: Path) -> None:
-    done = verified(folder, "--key", "vendor.pub.pem")
-    noted = spoken(done).partition("Before you accept it:")[2]
+    done = verify_with_limit(folder, "--key", "vendor.pub.pem")
+    noted = printed_text(done).partition("Before you accept it:")[2]
     assert "waivers of the sender excuse 1 of 14 cases (7.14%); they accept up to 4 wrong" in noted
 
     def change(forgery: Forgery) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"{elements: 4}", b"{ulp: 1000000000}")
 
-    noted = spoken(forged(folder, change, *LIMIT)).partition("Before you accept it:")[2]
+    noted = printed_text(verify_forged(folder, change, *LIMIT)).partition("Before you accept it:")[
+        2
+    ]
     assert "any number of wrong elements in an output, off by up to 1e+09 ULP" in noted
 
 
@@ -163,13 +165,13 @@ def test_a_file_that_is_no_list_of_waivers_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.others["waivers.yaml"] = b"format: 1\nwaivers: all\n"
 
-    done = forged(folder, change, *LIMIT)
+    done = verify_forged(folder, change, *LIMIT)
     assert done.returncode == 3
-    assert "waivers.yaml:2" in spoken(done)
+    assert "waivers.yaml:2" in printed_text(done)
 
 
 def test_a_start_of_the_run_that_is_no_date_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.log[0]["started"] = "not a T day Z"
 
-    assert forged(folder, change, *LIMIT).returncode == 3
+    assert verify_forged(folder, change, *LIMIT).returncode == 3

@@ -18,7 +18,7 @@ from dmlconf.documents.store import Store
 from dmlconf.expectations.valid_files import ValidFiles
 from tests.cases.suites import MEAN
 from tests.cli.process import dmlconf_here, write
-from tests.engine.test_against import recorded
+from tests.engine.test_against import write_recording
 
 STATED = """
 operator: REDUCE
@@ -71,7 +71,7 @@ def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
     folder.mkdir()
     case = build(next(load_suite([write(folder, MEAN, "mean.yaml")]).plan()))
     wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
-    recorded(folder / "x.dmlrec", case, wrong)
+    write_recording(folder / "x.dmlrec", case, wrong)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     for _ in range(2):  # The first run checks the file, and the second one uses the cache.
         assert dmlconf_here(tmp_path, "validate", "reduce", **settings).returncode == 0
@@ -80,7 +80,7 @@ def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
         assert "999 is not within" in done.stderr
         assert "record the case again" in done.stderr
     right = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 2.75, np.float32)})
-    recorded(folder / "x.dmlrec", case, right)
+    write_recording(folder / "x.dmlrec", case, right)
     done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
     assert done.returncode == 0, done.stderr
 

@@ -28,7 +28,7 @@ from dmlconf.verdicts.verdict import (
     Status,
     Verdict,
 )
-from tests.certification.suite import BACKEND, certified, furnished
+from tests.certification.suite import BACKEND, certify, write_suite
 from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
 
@@ -219,8 +219,8 @@ def test_a_share_with_failures_never_rounds_to_100_percent() -> None:
 
 
 def test_certificates_and_recordings_are_compared_like_run_logs(tmp_path: Path) -> None:
-    folder = furnished(tmp_path)
-    certified(folder)
+    folder = write_suite(tmp_path)
+    certify(folder)
     dmlconf_here(folder, "run", "suite", "-b", BACKEND, "--log", "run.jsonl")
     done = dmlconf_here(folder, "compare", "it.dmlcert", "run.jsonl")
     assert (done.returncode, "14 cases in both runs" in done.stdout) == (0, True), done.stdout
@@ -235,7 +235,7 @@ def test_certificates_and_recordings_are_compared_like_run_logs(tmp_path: Path) 
 
 
 def test_only_recorded_cases_of_a_recording_are_compared(tmp_path: Path) -> None:
-    folder = furnished(tmp_path)
+    folder = write_suite(tmp_path)
     dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "whole.dmlrec")
     dmlconf_here(folder, "record", "suite/gemm", "-b", BACKEND, "-o", "part.dmlrec")
     done = dmlconf_here(folder, "compare", "whole.dmlrec", "part.dmlrec", "--suite", "suite", "-v")

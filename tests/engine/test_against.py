@@ -34,7 +34,7 @@ REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": No
 
 
 @contextmanager
-def opened(backend: str) -> Iterator[OpenBackend]:
+def opened_backend(backend: str) -> Iterator[OpenBackend]:
     result = open_backend(registry.parse(backend), Limits())
     try:
         yield result
@@ -46,7 +46,7 @@ def unstated(directory: Path) -> Case:
     return build(plan(directory, "unstated")[0])
 
 
-def recorded(
+def write_recording(
     path: Path, case: Case, outcome: Outcome | None = None, digest: str = "", **environment: Any
 ) -> Path:
     """Write a recording of one case: by default of DirectML, with the reference's outcome."""
@@ -64,13 +64,13 @@ def chosen(
 ) -> Expectations:
     """Return what `--against given` chooses for a run of these cases on a backend."""
     suite = load_suite([write(directory)])
-    with opened(backend) as tested:
+    with opened_backend(backend) as tested:
         return expectations(given, tested, suite, plan(directory, *names), [directory])
 
 
 def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "x.dmlrec", case)
+    path = write_recording(tmp_path / "x.dmlrec", case)
     actual = chosen(tmp_path, f"recording:{path}").against(case)
     assert isinstance(actual, Recorded)
     verdict = judge(case, run_case(case), lambda case: actual)
@@ -79,7 +79,7 @@ def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> 
 
 def test_a_recorded_rejection_is_expected(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "x.dmlrec", case, Rejection("CreateOperator", "E_INVALIDARG"))
+    path = write_recording(tmp_path / "x.dmlrec", case, Rejection("CreateOperator", "E_INVALIDARG"))
     against = chosen(tmp_path, f"recording:{path}").against
     verdict = judge(case, run_case(case), against)
     assert (verdict.status, verdict.expectation) == (Status.FAILED, Provenance.RECORDED)
@@ -90,12 +90,12 @@ def test_a_recorded_rejection_is_expected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("hresult", ["E_FAIL", "E_OUTOFMEMORY", "DXGI_ERROR_UNSUPPORTED"])
 def test_a_recorded_failure_of_the_device_is_no_expectation(tmp_path: Path, hresult: str) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "x.dmlrec", case, Rejection("CompileOperator", hresult))
+    path = write_recording(tmp_path / "x.dmlrec", case, Rejection("CompileOperator", hresult))
     assert chosen(tmp_path, f"recording:{path}").against(case) is None
 
 
 def test_a_case_that_the_recording_lacks_has_no_expected_outcome(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
+    path = write_recording(tmp_path / "x.dmlrec", unstated(tmp_path))
     stated = build(plan(tmp_path, "stated")[0])
     expected = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
     assert expected.against(stated) is None
@@ -104,7 +104,7 @@ def test_a_case_that_the_recording_lacks_has_no_expected_outcome(tmp_path: Path)
 
 def test_a_recording_with_a_stale_case_is_refused_and_the_case_named(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "x.dmlrec", case, digest="0" * 64)
+    path = write_recording(tmp_path / "x.dmlrec", case, digest="0" * 64)
     with pytest.raises(BackendError) as caught:
         chosen(tmp_path, f"recording:{path}")
     message = str(caught.value)
@@ -114,20 +114,20 @@ def test_a_recording_with_a_stale_case_is_refused_and_the_case_named(tmp_path: P
 
 def test_a_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
     case = replace(unstated(tmp_path), identifier="tile/another/case")
-    path = recorded(tmp_path / "x.dmlrec", case)
+    path = write_recording(tmp_path / "x.dmlrec", case)
     with pytest.raises(BackendError, match=r"another suite: it has none of the 1 selected case$"):
         chosen(tmp_path, f"recording:{path}", names=("stated",))
 
 
 def test_a_recording_of_the_suite_may_lack_all_chosen_cases(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
+    path = write_recording(tmp_path / "x.dmlrec", unstated(tmp_path))
     expected = chosen(tmp_path, f"recording:{path}", names=("stated",))
     assert expected.against(build(plan(tmp_path, "stated")[0])) is None
 
 
 def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
+    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE)
     expected = chosen(tmp_path, f"recording:{path}")
     assert expected.against(case) is None
     assert "proves nothing" in str(expected.note)
@@ -135,7 +135,7 @@ def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path)
 
 def test_the_reference_never_judges_a_recording_of_itself(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
+    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE)
     for given in ("numpy", AUTO):
         assert chosen(tmp_path, given, f"recording:{path}").against(case) is None
 
@@ -144,7 +144,7 @@ def test_a_recording_of_the_reference_counts_as_the_reference_for_other_backends
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
+    path = write_recording(tmp_path / "x.dmlrec", case, **REFERENCE)
     verdict = judge(
         case, run_case(case), chosen(tmp_path, f"recording:{path}", "faulty:zeros").against
     )
@@ -153,8 +153,8 @@ def test_a_recording_of_the_reference_counts_as_the_reference_for_other_backends
 
 def test_a_recording_of_the_tested_device_never_judges_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    first = recorded(tmp_path / "one.dmlrec", case)
-    same = recorded(
+    first = write_recording(tmp_path / "one.dmlrec", case)
+    same = write_recording(
         tmp_path / "same.dmlrec",
         case,
         details={**ENVIRONMENT["details"], "other": 1},
@@ -176,8 +176,8 @@ def test_a_recording_of_another_device_gives_expected_outcomes(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
     case = unstated(tmp_path)
-    first = recorded(tmp_path / "one.dmlrec", case)
-    second = recorded(tmp_path / "two.dmlrec", case, **other)
+    first = write_recording(tmp_path / "one.dmlrec", case)
+    second = write_recording(tmp_path / "two.dmlrec", case, **other)
     actual = chosen(tmp_path, f"recording:{second}", f"recording:{first}").against(case)
     assert isinstance(actual, Recorded)
 
@@ -185,7 +185,7 @@ def test_a_recording_of_another_device_gives_expected_outcomes(
 def test_auto_uses_the_suites_recordings_and_then_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     twice = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
-    path = recorded(tmp_path / "recordings" / "x.dmlrec", case, twice)
+    path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, twice)
     expected = chosen(tmp_path, AUTO, "faulty:zeros")
     assert expected.name == f"recording:{path}, else numpy"
     verdict = judge(case, twice, expected.against)
@@ -198,7 +198,7 @@ def test_auto_uses_the_suites_recordings_and_then_the_reference(tmp_path: Path) 
 
 def test_auto_compares_the_reference_only_with_recordings(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "recordings" / "x.dmlrec", case)
+    path = write_recording(tmp_path / "recordings" / "x.dmlrec", case)
     expected = chosen(tmp_path, AUTO)
     assert expected.name == f"recording:{path}"
     assert isinstance(expected.against(case), Recorded)
@@ -214,8 +214,8 @@ def test_auto_without_recordings_uses_the_reference(tmp_path: Path) -> None:
 
 def test_auto_ignores_recordings_of_the_tested_backend(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    recorded(tmp_path / "recordings" / "a.dmlrec", case, **REFERENCE)
-    path = recorded(tmp_path / "recordings" / "b.dmlrec", case)
+    write_recording(tmp_path / "recordings" / "a.dmlrec", case, **REFERENCE)
+    path = write_recording(tmp_path / "recordings" / "b.dmlrec", case)
     assert chosen(tmp_path, AUTO).name == f"recording:{path}"
     replay = chosen(tmp_path, AUTO, f"recording:{path}")
     assert not [each for each in replay.recordings if each.path == path]
@@ -223,7 +223,7 @@ def test_auto_ignores_recordings_of_the_tested_backend(tmp_path: Path) -> None:
 
 def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    path = recorded(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
+    path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
     expected = chosen(tmp_path, AUTO)
     assert expected.recordings[0].stale_note([]) is None
     assert judge(case, run_case(case), expected.against).status is Status.UNCHECKED
@@ -237,7 +237,7 @@ def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -
 
 
 def test_a_damaged_recording_of_the_suite_is_reported(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
+    path = write_recording(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BackendError, match="a damaged one"):
         chosen(tmp_path, AUTO)
@@ -258,7 +258,7 @@ def test_recordings_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None
 
 def test_recordings_by_operator_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None:
     suite = tmp_path / "cases"
-    recorded(suite / "tile" / "x.dmlrec", unstated(tmp_path))
+    write_recording(suite / "tile" / "x.dmlrec", unstated(tmp_path))
     (suite / "join").mkdir()
     (suite / "join" / "y.dmlrec").touch()
     (suite / "notes").mkdir()
@@ -271,7 +271,7 @@ def test_recordings_by_operator_are_found_from_every_part_of_a_suite(tmp_path: P
 
 def test_auto_reads_only_the_recording_of_the_cases_operator(tmp_path: Path) -> None:
     case = unstated(tmp_path)
-    recorded(tmp_path / "tile" / "x.dmlrec", case)
+    write_recording(tmp_path / "tile" / "x.dmlrec", case)
     # A file of another operator, which must not be read.
     (tmp_path / "join").mkdir()
     (tmp_path / "join" / "x.dmlrec").write_bytes(b"no recording")
@@ -283,7 +283,7 @@ def test_auto_reads_only_the_recording_of_the_cases_operator(tmp_path: Path) -> 
 
 
 def test_a_damaged_file_of_an_operator_is_reported_before_the_run(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
+    path = write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BackendError, match="a damaged one"):
         chosen(tmp_path, AUTO)
@@ -292,13 +292,13 @@ def test_a_damaged_file_of_an_operator_is_reported_before_the_run(tmp_path: Path
 @pytest.mark.parametrize("name", ["", "x.dmlrec"])
 def test_against_accepts_a_folder_of_recordings_by_operator(tmp_path: Path, name: str) -> None:
     case = unstated(tmp_path)
-    recorded(tmp_path / "tile" / "x.dmlrec", case)
+    write_recording(tmp_path / "tile" / "x.dmlrec", case)
     expected = chosen(tmp_path, f"recording:{tmp_path / name}")
     assert isinstance(expected.against(case), Recorded)
 
 
 def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -> None:
-    recorded(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path), digest="0" * 64)
+    write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path), digest="0" * 64)
     again = f"dmlconf record {tmp_path} -b directml --operator TILE -o {tmp_path} --name x"
     with pytest.raises(BackendError) as caught:
         chosen(tmp_path, f"recording:{tmp_path}")
@@ -312,9 +312,9 @@ def test_a_recording_by_operator_of_the_tested_device_never_judges_it(
     tmp_path: Path,
 ) -> None:
     case = unstated(tmp_path)
-    first = recorded(tmp_path / "one.dmlrec", case)
-    recorded(tmp_path / "tile" / "x.dmlrec", case)
-    recorded(tmp_path / "gather" / "x.dmlrec", case, driver="32.0")
+    first = write_recording(tmp_path / "one.dmlrec", case)
+    write_recording(tmp_path / "tile" / "x.dmlrec", case)
+    write_recording(tmp_path / "gather" / "x.dmlrec", case, driver="32.0")
     assert (
         chosen(tmp_path, f"recording:{tmp_path / 'x.dmlrec'}", f"recording:{first}").against(case)
         is None
@@ -323,5 +323,5 @@ def test_a_recording_by_operator_of_the_tested_device_never_judges_it(
 
 def test_recordings_do_not_count_as_case_files(tmp_path: Path) -> None:
     suite = load_suite([write(tmp_path)])
-    recorded(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
+    write_recording(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
     assert load_suite([tmp_path]).digest == suite.digest

@@ -29,7 +29,7 @@ from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, St
 from dmlconf.workers.execution import Limits
 from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
 from tests.engine.runs import Interrupt, logged_run, run_of
-from tests.engine.test_against import recorded
+from tests.engine.test_against import write_recording
 
 pytestmark = pytest.mark.breakdown
 
@@ -77,14 +77,14 @@ def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Pat
 
 def test_worker_processes_use_the_recordings_of_the_suite(tmp_path: Path) -> None:
     case = build(plan(tmp_path, "unstated")[0])
-    recorded(tmp_path / "recordings" / "x.dmlrec", case)
+    write_recording(tmp_path / "recordings" / "x.dmlrec", case)
     log = logged(tmp_path, plan(tmp_path))
     assert [verdict.status for verdict in log.verdicts] == [Status.PASSED] * 4
 
 
 def test_worker_processes_report_stale_cases_of_a_recording(tmp_path: Path) -> None:
     planned = plan(tmp_path)
-    recorded(tmp_path / "recordings" / "x.dmlrec", build(planned[1]), digest="0" * 64)
+    write_recording(tmp_path / "recordings" / "x.dmlrec", build(planned[1]), digest="0" * 64)
     suite = load_suite([write(tmp_path)])
     backend = open_backend(NUMPY, Limits())
     expected = expectations(AUTO, backend, suite, planned, [tmp_path])
@@ -95,7 +95,7 @@ def test_worker_processes_report_stale_cases_of_a_recording(tmp_path: Path) -> N
 
 def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     planned = plan(tmp_path)
-    path = recorded(tmp_path / "recordings" / "x.dmlrec", build(planned[1]))
+    path = write_recording(tmp_path / "recordings" / "x.dmlrec", build(planned[1]))
     suite = load_suite([write(tmp_path)])
     backend = open_backend(NUMPY, Limits())
     expected = expectations(AUTO, backend, suite, planned, [tmp_path])

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from tests.certification.forging import taken_apart
-from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
+from tests.certification.suite import VENDOR, certify, printed_text, verify, write_suite
 from tests.hostile.mutant import Mutant
 from tests.hostile.stranger_cheats import STRANGER
 from tests.hostile.vendor_cheats import REPORTED, VENDOR_CHEATS
@@ -33,11 +33,11 @@ _DAY: Final = "2026-01-0{}T00:00:00+00:00"
 @cache
 def _workplace() -> Path:
     """Return this process's folder with the suite and a right certificate of fixed dates."""
-    folder = furnished(Path(tempfile.mkdtemp()) / "workplace")
-    forgery = taken_apart(certified(folder, "--key", "vendor.pem"))
+    folder = write_suite(Path(tempfile.mkdtemp()) / "workplace")
+    forgery = taken_apart(certify(folder, "--key", "vendor.pem"))
     forgery.log[0]["started"], forgery.log[-1]["finished"] = _DAY.format(1), _DAY.format(2)
     (folder / "it.dmlcert").write_bytes(forgery.content(VENDOR))
-    done = verified(folder, "--key", "vendor.pub.pem")
+    done = verify(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
     return folder
 
@@ -61,12 +61,12 @@ def mutant(random: Random) -> Mutant:
 def feed(random: Random, path: Path, base: Path) -> str:
     """Verify a forged certificate; return what `dmlconf verify` did wrong, or an empty text."""
     report = path.parent / "report.json"
-    done = verified(
+    done = verify(
         _workplace(), "--key", "vendor.pub.pem", "--report", f"json:{report}", file=str(path)
     )
     end = ENDS.get(done.returncode, f"exit {done.returncode}")
     note = REPORTED.get(str(base), (None, None))[1]
-    noted = done.returncode == 0 and note is not None and note in spoken(done)
+    noted = done.returncode == 0 and note is not None and note in printed_text(done)
     with (path.parent.parent / _TALLY).open("a", encoding="utf-8") as tallies:
         tallies.write(f"{base}\t{NOTED if noted else end}\n")
     if done.returncode not in ENDS or "Traceback" in done.stderr:

@@ -23,9 +23,9 @@ __all__ = [
     "expression",
     "keywords",
     "node_graph",
-    "rekinded",
     "structured_json",
     "toml",
+    "with_other_kinds",
 ]
 
 METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
@@ -83,7 +83,7 @@ KINDS: Final[tuple[Any, ...]] = (
 """Values of all kinds that fields of dmlconf's formats have."""
 
 
-def rekinded(random: Random, data: Any, times: int) -> Any:
+def with_other_kinds(random: Random, data: Any, times: int) -> Any:
     """Return JSON-like data in which fields have values of other kinds.
 
     Args:

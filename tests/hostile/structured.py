@@ -30,9 +30,9 @@ from tests.hostile.structure import (
     expression,
     keywords,
     node_graph,
-    rekinded,
     structured_json,
     toml,
+    with_other_kinds,
 )
 from tests.reports.logs import log_lines
 
@@ -51,9 +51,9 @@ def _log_mutant(random: Random) -> Mutant:
     place = random.randrange(len(lines))
     record = json.loads(lines[place])
     if random.random() < 0.6 and "facts" in record:
-        rekinded(random, record["facts"], 1)
+        with_other_kinds(random, record["facts"], 1)
     else:
-        rekinded(random, record, random.choice((0, 1)))
+        with_other_kinds(random, record, random.choice((0, 1)))
     text = structured_json(random, record) if random.random() < 0.5 else json.dumps(record).encode()
     lines[place] = text + b"\n"
     return Mutant(b"".join(lines), Path("everything.jsonl"))
@@ -87,7 +87,7 @@ def _recording_mutant(random: Random) -> Mutant:
         manifest = json.loads(members["recording.json"])
         cases = list(manifest["cases"].items())
         manifest["cases"] = dict(random.sample(cases, min(4, len(cases))))
-        rekinded(random, manifest, random.choice((0, 1, 1)))
+        with_other_kinds(random, manifest, random.choice((0, 1, 1)))
         members["recording.json"] = structured_json(random, manifest)
         if kind < 0.3:
             stream = BytesIO()
@@ -200,7 +200,7 @@ def _graph_mutant(random: Random) -> Mutant:
     tree = {**tree, "cases": random.sample(tree["cases"], 1)}
     changed = mutated_value(random, tree, random.choice((1, 2)))
     if random.random() < 0.5:
-        changed = rekinded(random, changed, 1)
+        changed = with_other_kinds(random, changed, 1)
     text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True)
     return Mutant(text.encode("utf-8", "surrogatepass"), base)
 
@@ -220,7 +220,11 @@ def _waivers_mutant(random: Random) -> Mutant:
     data: Any = {"format": 1, "waivers": [waiver]}
     if random.random() < 0.3:
         waiver["where"] = expression(random, 3)
-    data = rekinded(random, data, 1) if random.random() < 0.4 else mutated_value(random, data, 1)
+    data = (
+        with_other_kinds(random, data, 1)
+        if random.random() < 0.4
+        else mutated_value(random, data, 1)
+    )
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     return Mutant(text.encode("utf-8", "surrogatepass"), Path("waivers.yaml"))
 

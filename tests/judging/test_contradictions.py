@@ -30,7 +30,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.backends.recordings import recording
 from tests.cases.suites import MEAN, PRODUCT, built
 from tests.cli.process import dmlconf_here
-from tests.engine.test_against import opened
+from tests.engine.test_against import opened_backend
 from tests.graphs.suites import graph_case
 from tests.judging.test_judge import status_and_kind
 
@@ -200,7 +200,7 @@ def test_a_wrong_expectation_for_other_inputs_is_a_contradiction(tmp_path: Path)
 def test_expected_outcomes_of_a_wrong_backend_are_a_contradiction(tmp_path: Path) -> None:
     case = replace(built(tmp_path, AVERAGE), expectation=None)
     suite = load_suite([case.about.location.path])
-    with opened("faulty:level=6_4") as tested:
+    with opened_backend("faulty:level=6_4") as tested:
         given = expectations("faulty:zeros", tested, suite, list(suite.plan()), [tmp_path])
     verdict = judge(
         case, Outputs({"OutputTensor": np.zeros((1, 1, 1, 1), np.float32)}), given.against
@@ -220,7 +220,7 @@ def test_a_wrong_recording_of_an_earlier_reference_is_a_contradiction(tmp_path: 
         recording_bytes(replace(stored, entries={case.identifier: entry_of(case, wrong)}))
     )
     suite = load_suite([case.about.location.path])
-    with opened("faulty:level=6_4") as tested:
+    with opened_backend("faulty:level=6_4") as tested:
         given = expectations(AUTO, tested, suite, list(suite.plan()), [tmp_path])
     verdict = judge(case, wrong, given.against)
     assert status_and_kind(verdict) == CONTRADICTION

@@ -29,7 +29,7 @@ from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.backends.recordings import recording
 from tests.cases.suites import built
-from tests.engine.test_against import opened
+from tests.engine.test_against import opened_backend
 
 SIZE = 1 << 15
 """Elements of an output that is recorded as a sample; one of 4,095 is recorded whole."""
@@ -90,7 +90,7 @@ def expectations_with(directory: Path, case: Case, recorded: Array, backend: str
     folder.mkdir(exist_ok=True)
     (folder / "x.dmlrec").write_bytes(recording_bytes(recording_of(case, recorded)))
     suite = load_suite([case.about.location.path])
-    with opened(backend) as tested:
+    with opened_backend(backend) as tested:
         return expectations(AUTO, tested, suite, list(suite.plan()), [directory])
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.certification.forging import taken_apart
-from tests.certification.suite import VENDOR, furnished
+from tests.certification.suite import VENDOR, write_suite
 from tests.cli.process import dmlconf_here
 from tests.lab.running import command
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.lab
 SUBSTRATE = Path(__file__).parents[2] / "lab" / "substrate.yaml"
 
 
-def verified(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
+def verify(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
     """Verify a certificate outside of the lab, with the limits of its substrate."""
     return dmlconf_here(
         folder,
@@ -43,7 +43,7 @@ def verified(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
 def test_a_certificate_of_the_lab_is_verified_outside_and_a_changed_output_refused(
     tmp_path: Path,
 ) -> None:
-    folder = furnished(tmp_path / "place")
+    folder = write_suite(tmp_path / "place")
     arguments = (
         "certify",
         "suite",
@@ -60,7 +60,7 @@ def test_a_certificate_of_the_lab_is_verified_outside_and_a_changed_output_refus
     # Like some test machines, the lab has no library for signatures.
     done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
     assert done.returncode == 0, done.stderr
-    done = verified(folder, "it.dmlcert")
+    done = verify(folder, "it.dmlcert")
     assert done.returncode == 0, done.stdout
     assert re.search(r"^DirectML +1\.15\.4 *$", done.stdout, re.MULTILINE)
     forgery = taken_apart(folder / "it.dmlcert")
@@ -69,6 +69,6 @@ def test_a_certificate_of_the_lab_is_verified_outside_and_a_changed_output_refus
     elements.view("uint32")[0] ^= 1
     forgery.store(output, elements)
     (folder / "wrong.dmlcert").write_bytes(forgery.content(VENDOR))
-    done = verified(folder, "wrong.dmlcert")
+    done = verify(folder, "wrong.dmlcert")
     assert done.returncode == 1
     assert "tile/matrix/stated" in done.stdout
