@@ -70,7 +70,7 @@ def test_a_certificate_without_its_waivers_contains_a_failure(folder: Path) -> N
     assert "the log says `waived` for `waiver`; the outcome is `failed`" in printed_text(done)
 
 
-def test_a_waiver_that_had_ended_on_the_day_of_the_run_is_stale(folder: Path) -> None:
+def test_a_failure_whose_waiver_ended_before_the_run_is_stale(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2020-12-31")
@@ -128,7 +128,7 @@ def test_certify_with_too_many_waived_cases_gives_no_certificate(folder: Path) -
     assert "more than the 1% allowed" in done.stderr
 
 
-def test_a_certificate_in_which_every_case_is_waived_fails_verification(
+def test_a_certificate_in_which_every_case_is_waived_needs_a_limit_of_100_percent(
     tmp_path: Path,
 ) -> None:
     write_suite(tmp_path)

@@ -1,6 +1,7 @@
 """Runs are compared case by case, and the reports and the exit code say what changed.
 
-The tested code is in `dmlconf/comparison/compare.py`.
+The tested code is in `dmlconf/comparison/compare.py`, `dmlconf/reports/comparisons/` and
+`dmlconf/cli/commands/results/compare.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """GRU and RNN pass with the stores in FLOAT16 that DirectML was measured to make.
 
-The tested code is in `dmlconf/permitted/recurrent/gru.py` and `dmlconf/permitted/recurrent/rnn.py`.
+The tested code is in `dmlconf/permitted/recurrent/`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def half(*values: float) -> Array:
 
 
 def store_error(error_scale: ErrorScale) -> float:
-    """Return the error that stores may cause in the first element, by the sizes in `stored`."""
+    """Return the error that stores in FLOAT16 may cause in the first element."""
     assert error_scale.stored is not None
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
 

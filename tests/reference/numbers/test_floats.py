@@ -1,4 +1,4 @@
-"""Conversion of elements to FLOAT64 and of attributes to FLOAT32 gives no warning.
+"""Elements become FLOAT64 and attributes are rounded to FLOAT32, both without a warning.
 
 The tested code is in `dmlconf/reference/numbers/floats.py`.
 """
