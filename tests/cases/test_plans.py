@@ -1,7 +1,7 @@
 """The plan of a case says what is compiled for it: an operator, or a graph with numbered edges.
 
 The tested code is in `dmlconf/cases/plans.py` and, of rejections, in
-`dmlconf/backends/directml/dispatch/running.py`.
+`dmlconf/backends/directml/dispatch/outcomes.py`.
 """
 
 from __future__ import annotations
