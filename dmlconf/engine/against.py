@@ -19,6 +19,7 @@ from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.recording.samples import filled
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.cases.loading.planned import of_each_template
 from dmlconf.cases.model import Case, PlannedCase, Provenance
 from dmlconf.documents.files import resolved
 from dmlconf.documents.store import Entries
@@ -204,7 +205,7 @@ def expectations(
         InvalidFilesError: a case of a matrix cannot be built.
     """
     subject = subject_of(tested.environment)
-    if against == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
+    if against == AUTO and subject[0] == REFERENCE and all(map(states_all, of_each_template(plan))):
         return Expectations(REFERENCE, no_expectation)
     if against == AUTO:
         return _automatic(tested, subject, plan, suite_paths, store)
@@ -309,7 +310,7 @@ def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCa
 
 
 def _operators(plan: Iterable[PlannedCase]) -> list[str]:
-    return list(dict.fromkeys(planned.template.operator_name for planned in plan))
+    return list(dict.fromkeys(planned.template.operator_name for planned in of_each_template(plan)))
 
 
 def _require_fresh(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dmlconf.backends import registry
 from dmlconf.cases.loading.loader import Suite, load_suite, require_valid
+from dmlconf.cases.loading.planned import PlannedCases
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.catalogue.loader import operator_name
@@ -52,7 +53,7 @@ def plan_run(
     folders = list(paths) or [cases_directory()]
     suite = load_suite(folders, operators=names, store=store)
     selection = Selection(operators=names, identifiers=frozenset(cases))
-    plan = list(select(suite.plan(), selection))
+    plan = PlannedCases(select(suite.plan(), selection))
     require_valid(suite, plan)
     name = registry.parse(backend)
     return Run(

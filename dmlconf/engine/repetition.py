@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from dmlconf.cases.loading.planned import Picked
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.events import Repeated
 from dmlconf.engine.stream import Judge, Stream
@@ -14,11 +15,11 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["repeated", "shuffled"]
 
 
-def shuffled(plan: Sequence[PlannedCase], seed: int) -> list[PlannedCase]:
+def shuffled(plan: Sequence[PlannedCase], seed: int) -> Sequence[PlannedCase]:
     """Return the plan in a random order, which the seed determines."""
     import random  # Few runs need it.
 
-    return random.Random(seed).sample(plan, len(plan))
+    return Picked(plan, random.Random(seed).sample(range(len(plan)), len(plan)))
 
 
 def repeated(
@@ -35,7 +36,7 @@ def repeated(
     Args:
         seed: determines the order of each repetition; None keeps the order of the plan.
     """
-    left = list(plan)
+    left = plan
     for repetition in range(1, times + 1):
         if not left:
             return
@@ -50,7 +51,9 @@ def repeated(
                     yield _numbered(each, repetition, times)
                 elif not isinstance(each, Verdict) or repetition == times:
                     yield each
-        left = [planned for planned in left if planned.identifier not in failing]
+        if failing and repetition < times:
+            again = (n for n, planned in enumerate(left) if planned.identifier not in failing)
+            left = Picked(left, again)
 
 
 def _numbered(verdict: Verdict, repetition: int, times: int) -> Verdict:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from dmlconf.cases.loading.planned import Picked
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.stream import Attempt, Judge, Stream
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
@@ -56,7 +57,10 @@ class Retries:
     ) -> Stream:
         if most_failures is not None and len(self.attempts) >= most_failures:
             return
-        first = [planned for planned in plan if planned.identifier not in self.attempts]
+        first = plan
+        if self.attempts:
+            new = (n for n, planned in enumerate(plan) if planned.identifier not in self.attempts)
+            first = Picked(plan, new)
         with closing(judge(first)) as stream:
             for each in stream:
                 if not isinstance(each, Verdict) or not each.status.fails_run:

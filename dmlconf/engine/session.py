@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -436,19 +436,23 @@ _EXERCISED_AT_ONCE: Final = 512
 
 def _parts(
     plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
-) -> Iterator[list[PlannedCase]]:
-    """Yield the plan in parts, in its order; graphs with other forms have parts of their own."""
+) -> Iterator[Iterable[PlannedCase]]:
+    """Yield the plan in parts, in its order; graphs with other forms have parts of their own.
+
+    Each part must be taken before the next one.
+    """
 
     def apart(planned: PlannedCase) -> bool:
         template = planned.template
         return template.is_graph if compare_unfused else template.has_relation
 
     for is_apart, group in groupby(plan, apart):
-        cases = list(group)
-        most = _EXERCISED_AT_ONCE if exercised else max(1, len(cases))
-        size = _GRAPHS_AT_ONCE if is_apart else most
-        for start in range(0, len(cases), size):
-            yield cases[start : start + size]
+        if is_apart or exercised:
+            size = _GRAPHS_AT_ONCE if is_apart else _EXERCISED_AT_ONCE
+            while cases := list(islice(group, size)):
+                yield cases
+        else:
+            yield group
 
 
 def _nothing(case: Case) -> None:

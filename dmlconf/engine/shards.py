@@ -10,12 +10,14 @@ from __future__ import annotations
 import heapq
 import json
 import re
+from array import array
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
 from dmlconf.cases.identifiers import cases_digest
+from dmlconf.cases.loading.planned import Picked
 from dmlconf.cases.model import PlannedCase
 
 __all__ = ["Selected", "Shard", "balanced", "parse_shard", "selected", "shard_number"]
@@ -52,13 +54,16 @@ class Selected:
 
     def without(self, names: Container[str]) -> Selected:
         """Return the selection without some cases, but with the digest of this selection."""
-        every = range(len(self.cases)) if self.places is None else self.places
-        left = [
-            (case, place)
-            for case, place in zip(self.cases, every, strict=True)
-            if case.identifier not in names
-        ]
-        return replace(self, cases=[case for case, _ in left], places=[place for _, place in left])
+        left = [index for index, each in enumerate(self.cases) if each.identifier not in names]
+        places = self.every_place
+        return replace(
+            self, cases=Picked(self.cases, left), places=array("I", [places[each] for each in left])
+        )
+
+    @property
+    def every_place(self) -> Sequence[int]:
+        """The index of each selected case in the whole plan."""
+        return range(len(self.cases)) if self.places is None else self.places
 
 
 def parse_shard(text: str) -> Shard:
@@ -122,16 +127,19 @@ def selected(
         else {}
     )
     numbers = balanced(known, shard.count)
-    places = [
-        place
-        for place, planned in enumerate(plan)
-        if numbers.get(planned.identifier) == shard.number
-        or (
-            planned.identifier not in numbers
-            and shard_number(planned.identifier, shard.count) == shard.number
-        )
-    ]
-    cases = [plan[place] for place in places]
+    places = array(
+        "I",
+        (
+            place
+            for place, planned in enumerate(plan)
+            if numbers.get(planned.identifier) == shard.number
+            or (
+                planned.identifier not in numbers
+                and shard_number(planned.identifier, shard.count) == shard.number
+            )
+        ),
+    )
+    cases = Picked(plan, places)
     record = {
         "number": shard.number,
         "count": shard.count,

@@ -1,18 +1,27 @@
 """Keep the cases of a matrix in a short form, which can be stored as JSON.
 
-The form has the values of each parameter once, and for each case the indices of its values.
+The form has the values of each parameter once, and for each case the indices of its values. The two
+numbers of a case of two parameters take 8 bytes, and its parameters as a dictionary 232.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Expansion", "UnstorableError", "planned_case", "written"]
+
+_INDEX: Final = "I"
+"""The type code of arrays of indices: numbers of 32 bits."""
+
+
+_EXACT: Final = frozenset({int, str, bool, DataType})
+"""The types whose values are equal only if they are the same."""
 
 
 class UnstorableError(ValueError):
@@ -43,30 +52,34 @@ class Expansion:
 
     Attributes:
         values: the different values of each parameter.
-        rows: for each case, the index of each parameter's value in `values`.
+        columns: for each parameter, the index of its value in `values` in each case.
     """
 
     names: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
-    rows: tuple[tuple[int, ...], ...]
+    columns: tuple[array[int], ...]
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Expansion:
-        """Return the expansion of cases with these parameters, whose names are the same in all."""
-        rows = list(rows)
-        names = tuple(rows[0]) if rows else ()
-        indices: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
-        values: list[list[Any]] = [[] for _ in names]
-        coded_rows = []
+        """Return the expansion of cases with these parameters, whose names are the same in all.
+
+        A matrix has at least one parameter.
+        """
+        names: tuple[str, ...] = ()
+        columns: list[_Column] = []
         for row in rows:
-            of_row = []
-            for known, column, value in zip(indices, values, row.values(), strict=True):
-                index = known.setdefault(_identity(value), len(known))
-                if index == len(column):
-                    column.append(value)
-                of_row.append(index)
-            coded_rows.append(tuple(of_row))
-        return cls(names, tuple(map(tuple, values)), tuple(coded_rows))
+            if not columns:
+                names, columns = tuple(row), [_Column() for _ in row]
+            for column, value in zip(columns, row.values(), strict=True):
+                column.add(value)
+        return cls(
+            names,
+            tuple(tuple(column.values) for column in columns),
+            tuple(column.indices for column in columns),
+        )
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
 
     def cases(self, template: CaseTemplate) -> Iterator[PlannedCase]:
         """Yield the cases of the template that was expanded."""
@@ -74,15 +87,22 @@ class Expansion:
             [f"{name}={written(value)}" for value in values]
             for name, values in zip(self.names, self.values, strict=True)
         ]
-        for index, row in enumerate(self.rows):
-            named = ",".join([of[value] for of, value in zip(texts, row, strict=True)])
-            yield planned_case(template, named, self.parameters(index))
+        named = zip(*map(_looked_up, texts, self.columns), strict=True)
+        rows = zip(*map(_looked_up, self.values, self.columns), strict=True)
+        for parts, row in zip(named, rows, strict=True):
+            yield planned_case(template, ",".join(parts), dict(zip(self.names, row, strict=True)))
+
+    def case(self, template: CaseTemplate, index: int) -> PlannedCase:
+        """Return the case of the template with this index."""
+        row = self.parameters(index)
+        named = ",".join([f"{name}={written(value)}" for name, value in row.items()])
+        return planned_case(template, named, row)
 
     def parameters(self, index: int) -> dict[str, Any]:
         """Return the parameters of the case with this index."""
-        row = self.rows[index]
         return {
-            name: of[value] for name, of, value in zip(self.names, self.values, row, strict=True)
+            name: of[column[index]]
+            for name, of, column in zip(self.names, self.values, self.columns, strict=True)
         }
 
     def stored(self) -> list[Any]:
@@ -94,7 +114,7 @@ class Expansion:
         return [
             self.names,
             [[_stored(value) for value in values] for values in self.values],
-            self.rows,
+            [column.tolist() for column in self.columns],
         ]
 
     @classmethod
@@ -106,9 +126,30 @@ class Expansion:
                 `id`; those of this expansion are added.
         """
         known = {} if known is None else known
-        names, values, rows = stored
+        names, values, columns = stored
         restored = tuple(tuple([_restored(value, known) for value in each]) for each in values)
-        return cls(tuple(names), restored, tuple(map(tuple, rows)))
+        return cls(tuple(names), restored, tuple([array(_INDEX, each) for each in columns]))
+
+
+class _Column:
+    """A parameter of a matrix: its different values, and the index of the value in each case."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.indices = array(_INDEX)
+        self._known: dict[tuple[Any, ...], int] = {}
+
+    def add(self, value: Any) -> None:
+        kind = type(value)
+        key = (kind, value) if kind in _EXACT else _identity(value)
+        index = self._known.setdefault(key, len(self._known))
+        if index == len(self.values):
+            self.values.append(value)
+        self.indices.append(index)
+
+
+def _looked_up(values: Sequence[Any], indices: Iterable[int]) -> Iterator[Any]:
+    return map(values.__getitem__, indices)
 
 
 def _identity(value: Any) -> tuple[Any, ...]:

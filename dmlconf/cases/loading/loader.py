@@ -13,6 +13,7 @@ from dmlconf.cases.errors import CaseError
 from dmlconf.cases.loading.discovery import case_files, distinct
 from dmlconf.cases.loading.expansion import Expansion
 from dmlconf.cases.loading.matrix import MatrixBudget, expand
+from dmlconf.cases.loading.planned import of_each_template
 from dmlconf.cases.loading.schema import (
     case_checker,
     desc_checker,
@@ -389,7 +390,7 @@ def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
     """Raise `InvalidFilesError` if `valid_case` refuses a template's first case in the plan."""
     problems: list[Problem] = []
     templates: set[CaseTemplate] = set()
-    for planned in plan:
+    for planned in of_each_template(plan):
         if planned.template in templates:
             continue
         templates.add(planned.template)

@@ -22,7 +22,7 @@ from dmlconf.resources import sources_digest
 
 __all__ = ["CheckedFile", "StoredFile", "Validated", "checks_digest", "is_valid"]
 
-_FORM: Final = "3"
+_FORM: Final = "4"
 
 _SOURCES: Final = (
     "cases",
@@ -101,7 +101,7 @@ class Validated:
             restored = [each and Expansion.restored(each, known) for each in expansions]
             if len(uses(data)) == len(lines) == len(restored) == len(valid):
                 return StoredFile(data, lines, restored, valid)
-        except (TypeError, ValueError, LookupError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
             pass  # Nothing is cached, or what is cached is damaged although its digest is right.
         return None
 
@@ -120,7 +120,7 @@ class Validated:
             expansions = [_expansion(template) for template in templates]
             lines = [template.about.location.line for template in templates]
             stored = StoredFile(data, lines, expansions, list(map(is_valid, first_cases)))
-            if sum(len(each.rows) for each in expansions if each) <= _MOST_CASES:
+            if sum(len(each) for each in expansions if each) <= _MOST_CASES:
                 whole = [each and each.stored() for each in expansions]
                 # The operators' pages are kept, so that the catalogue's files need not be read for
                 # them.

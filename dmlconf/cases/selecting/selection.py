@@ -10,6 +10,7 @@ from typing import Final
 
 from dmlconf.cases.identifiers import identifier_matcher
 from dmlconf.cases.loading.loader import built_case
+from dmlconf.cases.loading.planned import Picked, of_each_template
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import keyword_matcher
 from dmlconf.cases.selecting.where import Condition
@@ -146,9 +147,11 @@ def named_models(note: str | None) -> list[str]:
     return text.removeprefix(start).removesuffix(end).split(", ")
 
 
-def without_models(plan: Sequence[PlannedCase]) -> tuple[list[PlannedCase], int]:
+def without_models(plan: Sequence[PlannedCase]) -> tuple[Sequence[PlannedCase], int]:
     """Return the plan without the cases of models, and how many were removed."""
-    rest = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
+    if not any(MODEL_TAG in planned.template.tags for planned in of_each_template(plan)):
+        return plan, 0
+    rest = Picked(plan, (n for n, each in enumerate(plan) if MODEL_TAG not in each.template.tags))
     return rest, len(plan) - len(rest)
 
 

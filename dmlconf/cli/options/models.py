@@ -16,10 +16,10 @@ __all__ = ["leave_out_models", "without_unasked_models"]
 
 def leave_out_models(
     paths: Sequence[Path],
-    plan: list[PlannedCase],
+    plan: Sequence[PlannedCase],
     selection: Mapping[str, Any],
     why: str,
-) -> list[PlannedCase]:
+) -> Sequence[PlannedCase]:
     """Return the plan without cases of models, and warn of it, unless the user asks for such cases.
 
     Args:
@@ -33,8 +33,8 @@ def leave_out_models(
 
 
 def without_unasked_models(
-    paths: Sequence[Path], plan: list[PlannedCase], selection: Mapping[str, Any]
-) -> tuple[list[PlannedCase], int]:
+    paths: Sequence[Path], plan: Sequence[PlannedCase], selection: Mapping[str, Any]
+) -> tuple[Sequence[PlannedCase], int]:
     """Return the plan that `leave_out_models` returns, and how many cases were left out."""
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
     named = named or MODEL_TAG in (selection.get("profile") or "").split("+")[1:]

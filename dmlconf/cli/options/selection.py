@@ -13,6 +13,7 @@ import click
 
 from dmlconf.cases.identifiers import AmbiguousNameError, Scope, resolved, scope_of
 from dmlconf.cases.loading.loader import Suite, load_suite, require_valid
+from dmlconf.cases.loading.planned import PlannedCases
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import KeywordError
 from dmlconf.cases.selecting.selection import Selection, select
@@ -241,7 +242,7 @@ def load_chosen(
     profile: str | None = None,
     challenge: int | None = None,
     **more: Any,
-) -> tuple[Suite, list[PlannedCase]]:
+) -> tuple[Suite, Sequence[PlannedCase]]:
     """Load the suite under the paths, and return it with the cases that the options select.
 
     Files whose operators or names rule out a selected case are not parsed.
@@ -263,7 +264,7 @@ def load_chosen(
     try:
         suite, names = _loaded(paths, selection, lists, challenge)
         cases = select(suite.plan(), names)
-        chosen = list(cases if required is None else _required(required, cases))
+        chosen = PlannedCases(cases if required is None else _required(required, cases))
     except AmbiguousNameError as error:
         raise click.UsageError(printable(str(error))) from error
     except ConditionError as error:
@@ -352,7 +353,7 @@ def _warn_of(missing: Sequence[str], source: CaseList) -> None:
         warn(f"{source.name}: there is no case {first_names(missing, _MOST_NAMED)}")
 
 
-def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
+def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, Sequence[PlannedCase]]:
     """Load cases as `load_chosen` does, and check the first selected case of each template.
 
     Raises:

@@ -1,0 +1,92 @@
+"""A plan gives the cases of large matrices as if it held them, in far less memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.loading.loader import Suite, load_suite
+from dmlconf.cases.loading.planned import Picked, PlannedCases, of_each_template
+from dmlconf.cases.model import PlannedCase
+
+SUITE = """
+operator: TILE
+cases:
+  - name: single
+    desc: &tile
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+  - name: large
+    matrix:
+      Number: =range(700)
+      Mixed: [1, 1.5, true, "text", [1, [2, 3]], null]
+      Type: {data_types: InputTensor}
+    where: =Number < 700
+    desc: *tile
+  - name: small
+    matrix: {Number: [1, 2, 3]}
+    desc: *tile
+"""
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    folder: Path = tmp_path_factory.mktemp("suite")
+    (folder / "tile.yaml").write_text(SUITE, "utf-8")
+    return load_suite([folder])
+
+
+@pytest.fixture(scope="module")
+def cases(suite: Suite) -> list[PlannedCase]:
+    """The cases of the suite as objects, in order."""
+    planned = list(suite.plan())
+    assert len(planned) > 40_000
+    return planned
+
+
+def exact(planned: PlannedCase) -> tuple[object, ...]:
+    """Return a case with the types of its parameters, as 1, 1.0 and true are equal."""
+    return planned, str(planned.parameters), id(planned.template)
+
+
+def test_a_plan_has_the_cases_in_their_order(cases: list[PlannedCase]) -> None:
+    plan = PlannedCases(iter(cases))
+    assert len(plan) == len(cases)
+    assert list(map(exact, plan)) == list(map(exact, cases))
+
+
+def test_a_plan_has_each_case_at_its_index(cases: list[PlannedCase]) -> None:
+    plan = PlannedCases(cases)
+    for index in (0, 1, 2, 777, len(cases) - 4, len(cases) - 3, -1, -len(cases)):
+        assert exact(plan[index]) == exact(cases[index])
+    for part in (slice(0, 3), slice(5, None, 9001), slice(None, None, -7001), slice(4, 4)):
+        assert list(map(exact, plan[part])) == list(map(exact, cases[part]))
+    with pytest.raises(IndexError):
+        plan[len(cases)]
+    with pytest.raises(IndexError):
+        plan[-len(cases) - 1]
+
+
+def test_cases_can_be_picked_in_any_order(cases: list[PlannedCase]) -> None:
+    indices = [5, 0, 41_000, -1, 5]
+    picked = Picked(PlannedCases(cases), [each % len(cases) for each in indices])
+    assert list(map(exact, picked)) == [exact(cases[each]) for each in indices]
+    assert list(map(exact, picked[1:3])) == [exact(cases[each]) for each in indices[1:3]]
+    assert exact(picked[-2]) == exact(cases[-1])
+
+
+def test_questions_about_templates_need_not_make_every_case(cases: list[PlannedCase]) -> None:
+    first = list(of_each_template(PlannedCases(cases)))
+    assert {planned.template for planned in first} == {planned.template for planned in cases}
+    assert len(first) < 10
+
+
+def test_a_case_of_a_large_matrix_takes_a_few_bytes(suite: Suite) -> None:
+    tracemalloc.start()
+    plan = PlannedCases(suite.plan())
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 20 * len(plan)
