@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Generator, Iterable, Iterator, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -32,6 +32,7 @@ from dmlconf.engine.run import Rounds, Run
 from dmlconf.engine.session import OpenBackend, executed, make_header, no_expectation, now
 from dmlconf.engine.stream import Attempt, Verdicts
 from dmlconf.engine.target import Target, local_target
+from dmlconf.engine.unreached import Unreached
 from dmlconf.excuses.waivers import effective_waivers
 from dmlconf.judging.judge import not_run
 from dmlconf.run_log.log import Footer, Header
@@ -225,50 +226,43 @@ class _State:
         earlier = run.earlier
         self._kept = earlier.places if earlier else {}
         self._counts: Counter[Status] = Counter(earlier.summary if earlier else {})
-        self._unreached: dict[str, tuple[int, PlannedCase]] = {}
+        self._unreached = Unreached()
         self._generated: list[str] = []
         self.retries = Retries(run.retries, earlier.attempts if earlier else None)
         chosen = run.chosen
         if not isinstance(chosen, Rounds):
-            every = range(len(chosen.cases))
-            self._expect(chosen.cases, every if chosen.places is None else chosen.places)
+            left = chosen.without(self._kept) if self._kept else chosen
+            self._left = left.cases
+            self._unreached.expect(left.cases, left.every_place)
 
     def rounds(self) -> Iterator[Sequence[PlannedCase]]:
         """Yield the cases without a verdict, in rounds if they are generated."""
         chosen = self._run.chosen
         if isinstance(chosen, Rounds):
             for cases in chosen.rounds:
-                self._expect(cases, range(len(self._generated), len(self._generated) + len(cases)))
+                begin = len(self._generated)
+                self._unreached.expect(cases, range(begin, begin + len(cases)))
                 self._generated += (each.identifier for each in cases)
                 yield cases
             return
-        yield (
-            [each for each in chosen.cases if each.identifier not in self._kept]
-            if self._kept
-            else chosen.cases
-        )
-
-    def _expect(self, cases: Sequence[PlannedCase], places: Iterable[int]) -> None:
-        for each, place in zip(cases, places, strict=True):
-            if each.identifier not in self._kept:
-                self._unreached[each.identifier] = place, each
+        yield self._left
 
     def place(self, case: str) -> int:
         """Return the place of a case that has no verdict yet."""
-        return self._unreached[case][0]
+        return self._unreached.place(case)
 
     def judged(self, verdict: Verdict) -> Judged:
         """Count a verdict, and return its event."""
         self._counts[verdict.status] += 1
-        return Judged(verdict, self._unreached.pop(verdict.case)[0])
+        return Judged(verdict, self._unreached.reach(verdict.case))
 
     def reached(self, event: Executed | Unsupported) -> None:
         """Record that a case whose outcome is not judged was reached."""
         if isinstance(event, Unsupported):
             self._counts[event.verdict.status] += 1
-            del self._unreached[event.verdict.case]
+            self._unreached.reach(event.verdict.case)
         else:
-            del self._unreached[event.case.identifier]
+            self._unreached.reach(event.case.identifier)
 
     @property
     def _failures(self) -> int:
@@ -297,9 +291,9 @@ class _State:
         if not self._run.judged:
             self._counts[Status.NOT_RUN] += len(self._unreached)
             self._unreached.clear()
-        for case, (_, planned) in list(self._unreached.items()):
-            template = planned.template
-            yield self.judged(not_run(case, template.operator_name, template.tags, reason))
+        for planned in self._unreached:
+            name, template = planned.identifier, planned.template
+            yield self.judged(not_run(name, template.operator_name, template.tags, reason))
         yield Finished(self._footer(complete))
 
     def _footer(self, complete: bool) -> Footer:

@@ -1,0 +1,67 @@
+"""The cases without a verdict are found by identifier, and take little memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.unreached import Unreached
+from tests.engine.cases import many
+
+COUNT = 2000
+
+
+class SameDigest(str):
+    """An identifier whose digest is that of any other."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return 7
+
+
+@pytest.fixture(params=[str, SameDigest])
+def cases(request: pytest.FixtureRequest, tmp_path: Path) -> list[PlannedCase]:
+    """Eight cases, whose identifiers differ, and perhaps their digests."""
+    planned = many(tmp_path, 8)
+    return [PlannedCase(request.param(each.identifier), each.template, {}) for each in planned]
+
+
+def test_each_case_is_reached_once_in_any_order(cases: list[PlannedCase]) -> None:
+    unreached = Unreached()
+    unreached.expect(cases, range(10, 18))
+    names = [planned.identifier for planned in cases]
+    assert all(name in unreached for name in names)
+    assert type(names[0])("tile/other") not in unreached
+    assert unreached.place(names[3]) == 13
+    assert [unreached.reach(names[each]) for each in (3, 0, 7)] == [13, 10, 17]
+    assert names[3] not in unreached
+    assert len(unreached) == 5
+    assert list(unreached) == [cases[each] for each in (1, 2, 4, 5, 6)]
+    with pytest.raises(KeyError):
+        unreached.reach(names[3])
+
+
+def test_cases_of_a_further_round_are_added(cases: list[PlannedCase]) -> None:
+    unreached = Unreached()
+    unreached.expect(cases[:3], range(3))
+    unreached.reach(cases[1].identifier)
+    unreached.expect(cases[3:], range(3, 8))
+    assert list(unreached) == [cases[0], *cases[2:]]
+    assert unreached.reach(cases[6].identifier) == 6
+    assert unreached.reach(cases[2].identifier) == 2
+    unreached.clear()
+    assert not len(unreached)
+
+
+def test_a_case_takes_a_few_bytes(tmp_path: Path) -> None:
+    planned = many(tmp_path, COUNT)
+    unreached = Unreached()
+    tracemalloc.start()
+    unreached.expect(planned, range(COUNT))
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 20 * COUNT
