@@ -8,11 +8,19 @@ begins with a letter and has no character that is special in a shell.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from typing import Final
 
-__all__ = ["SHORTEST", "cases_of_handle", "handles", "is_handle", "longest_handle"]
+__all__ = [
+    "SHORTEST",
+    "cases_of_handle",
+    "handles",
+    "handles_among",
+    "is_handle",
+    "longest_handle",
+]
 
 SHORTEST: Final = 5
 """The fewest characters of a handle. There are 24 * 32^4 = 25 million handles of this length."""
@@ -41,12 +49,38 @@ def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
     in_order = sorted(set(digests.values()))
     lengths: dict[str, int] = {}
     for one, other in zip(["", *in_order], [*in_order, ""], strict=True):
-        shared = 0
-        while shared < min(len(one), len(other)) and one[shared] == other[shared]:
-            shared += 1
+        shared = _shared(one, other)
         for each in (one, other):
             lengths[each] = max(lengths.get(each, SHORTEST), shared + 1)
     return {identifier: text[: lengths[text]] for identifier, text in digests.items()}
+
+
+def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[str, str]:
+    """Return the handles that some of the cases have among all, by identifier.
+
+    They are those that `handles` returns, in memory for these few.
+    """
+    digests = {identifier: longest_handle(identifier) for identifier in some}
+    in_order = sorted(digests.values())
+    lengths = [SHORTEST] * len(in_order)
+    for identifier in identifiers:
+        digest = longest_handle(identifier)
+        at = bisect_left(in_order, digest)
+        own = at < len(in_order) and in_order[at] == digest
+        for neighbour in (at - 1, at + 1 if own else at):
+            if 0 <= neighbour < len(in_order):
+                shared = _shared(digest, in_order[neighbour])
+                lengths[neighbour] = max(lengths[neighbour], shared + 1)
+    by_digest = dict(zip(in_order, lengths, strict=True))
+    return {identifier: text[: by_digest[text]] for identifier, text in digests.items()}
+
+
+def _shared(one: str, other: str) -> int:
+    """Return with how many equal characters two texts begin."""
+    shared = 0
+    while shared < min(len(one), len(other)) and one[shared] == other[shared]:
+        shared += 1
+    return shared
 
 
 def is_handle(name: str) -> bool:

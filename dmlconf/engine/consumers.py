@@ -10,6 +10,7 @@ from contextlib import closing
 
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Judged, Opened, Retried
+from dmlconf.run_log.columns import VerdictColumns
 from dmlconf.run_log.log import Footer, Header, LogWriteError, LogWriter, RunLog, read_back
 from dmlconf.run_log.packed import packing, rounded
 from dmlconf.verdicts.verdict import Verdict
@@ -47,25 +48,31 @@ def logging_to(log: LogWriter) -> Consumer:
 class LogKeeper:
     """A consumer that keeps the run log in memory for reports."""
 
-    def __init__(self, most_unpacked: int = 2000) -> None:
-        """Verdicts of runs with more than `most_unpacked` selected cases are packed
-        (`dmlconf.run_log.packed`).
+    def __init__(self, most_unpacked: int = 2000, most_objects: int = 100_000) -> None:
+        """Verdicts take less memory, and reports more time, the more cases are selected.
+
+        Args:
+            most_unpacked: in runs of more selected cases, verdicts are packed
+                (`dmlconf.run_log.packed`).
+            most_objects: in runs of more selected cases, verdicts are kept in columns
+                (`dmlconf.run_log.columns`).
         """
-        self._most_unpacked = most_unpacked
+        self._most_unpacked, self._most_objects = most_unpacked, most_objects
         self._header: Header | None = None
         self._footer: Footer | None = None
-        self._pack: Callable[[Verdict], Verdict] = packing()
-        self._verdicts: dict[int, Verdict] = {}
+        self._kept: _Verdicts | VerdictColumns = _Verdicts(packing())
 
     def __call__(self, event: Event) -> None:
         """Keep the header, a verdict or the footer."""
         match event:
             case Opened(header, resumed=False):
                 self._header = read_back(header)
-                if 0 < self._header.selected <= self._most_unpacked:  # 0: it is not known.
-                    self._pack = rounded
+                if self._header.selected > self._most_objects:
+                    self._kept = VerdictColumns()
+                elif 0 < self._header.selected <= self._most_unpacked:  # 0: it is not known.
+                    self._kept = _Verdicts(rounded)
             case Judged(verdict, place):
-                self._verdicts[place] = self._pack(verdict)
+                self._kept.add(verdict, place)
             case Finished(footer):
                 self._footer = footer
 
@@ -73,10 +80,22 @@ class LogKeeper:
         """Return the log, and forget its verdicts; None without a header, as for a resumed run."""
         if self._header is None:
             return None
-        verdicts, self._verdicts = self._verdicts, {}
-        return RunLog(
-            self._header, tuple(verdicts[each] for each in sorted(verdicts)), self._footer
-        )
+        kept, self._kept = self._kept, _Verdicts(packing())
+        return RunLog(self._header, kept.in_order(), self._footer)
+
+
+class _Verdicts:
+    """Verdicts as objects, by place."""
+
+    def __init__(self, pack: Callable[[Verdict], Verdict]) -> None:
+        self._pack = pack
+        self._verdicts: dict[int, Verdict] = {}
+
+    def add(self, verdict: Verdict, place: int) -> None:
+        self._verdicts[place] = self._pack(verdict)
+
+    def in_order(self) -> Sequence[Verdict]:
+        return tuple(self._verdicts[each] for each in sorted(self._verdicts))
 
 
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:

@@ -127,7 +127,7 @@ class RunLog:
     """A run log that was read; its footer is None if the log ends early."""
 
     header: Header
-    verdicts: tuple[Verdict, ...]
+    verdicts: Sequence[Verdict]
     footer: Footer | None
 
     @property

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["MANY", "Packed", "packing", "rounded"]
+__all__ = ["DIGITS", "MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
 """The verdicts of a log of more cases than this are packed."""
 
-_DIGITS: Final = 6
+DIGITS: Final = 6
 """Decimals of seconds in the log."""
 
 _PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
@@ -74,7 +74,7 @@ def packing() -> Callable[[Verdict], Verdict]:
             replace(judgement, figures=packed(judgement.figures)),
             replace(
                 execution,
-                seconds=round(execution.seconds, _DIGITS),
+                seconds=round(execution.seconds, DIGITS),
                 output_digests=packed(execution.output_digests),
             ),
         )
@@ -84,7 +84,7 @@ def packing() -> Callable[[Verdict], Verdict]:
 
 def rounded(verdict: Verdict) -> Verdict:
     """Return a verdict with its seconds rounded as in the log and in packed verdicts."""
-    seconds = round(verdict.execution.seconds, _DIGITS)
+    seconds = round(verdict.execution.seconds, DIGITS)
     return verdict if seconds == verdict.execution.seconds else verdict.ran(seconds=seconds)
 
 

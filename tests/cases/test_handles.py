@@ -10,10 +10,17 @@ import shlex
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dmlconf.cases.handles import SHORTEST, cases_of_handle, handles, is_handle, longest_handle
+from dmlconf.cases.handles import (
+    SHORTEST,
+    cases_of_handle,
+    handles,
+    handles_among,
+    is_handle,
+    longest_handle,
+)
 from dmlconf.cases.identifiers import AmbiguousNameError, resolved
 
 NAMES = [f"gemm/matrix[A={number}]" for number in (*range(300), 980, 5023, 1259, 18_489)]
@@ -39,6 +46,15 @@ def test_handles_in_a_run_are_as_long_as_needed_to_differ(
     longer = [name for name in NAMES if len(known[name]) > SHORTEST]
     for name in (*NAMES[:3], *longer[:3]):
         assert cases_of_handle(known[name], NAMES) == [name]
+
+
+@given(st.integers(0, 300_000), st.sets(st.integers(0, 499), max_size=9))
+@example(0, {0, 1, 2})
+def test_handles_of_some_cases_are_those_among_all(first: int, some: set[int]) -> None:
+    names = [f"gemm/matrix[A={first + number}]" for number in range(500)] + NAMES
+    chosen = [names[number] for number in some] + NAMES[-4::2]
+    every = handles(names)
+    assert handles_among(chosen, names) == {name: every[name] for name in chosen}
 
 
 @given(st.text())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.engine.consumers import LogKeeper, logging_to, run_through, run_to_end
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Executed, Finished, Interrupted, Judged, Opened
-from dmlconf.run_log.log import LogWriter, read_log
+from dmlconf.run_log.log import LogWriter, read_log, verdict_data
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import write as write_file
 from tests.engine.cases import many, plan
@@ -131,19 +132,23 @@ def test_no_verdict_is_lost_if_a_consumer_raises(tmp_path: Path) -> None:
     assert len([event for event in seen if isinstance(event, Judged)]) == 6
 
 
-@pytest.mark.parametrize("most_unpacked", [0, 10_000])
+@pytest.mark.parametrize(
+    "most",
+    [(10_000, 10_000), (0, 10_000), (0, 0)],
+    ids=["as they are", "packed", "in columns"],
+)
 def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
-    tmp_path: Path, most_unpacked: int
+    tmp_path: Path, most: tuple[int, int]
 ) -> None:
     """The run has verdicts of every kind, in another order than the plan's, as from workers."""
     every = everything().verdicts
     verdicts = [
-        each.of_case(case=f"case/{n}/{each.case}").ran(seconds=n / 7)
+        each.of_case(case=f"case/{n}/{each.case}").ran(seconds=n / 7, sequence=n or None)
         for n in range(80)
         for each in every
     ]
     written = run_log(*verdicts, options={"tags": ("a", "b")})
-    keeper = LogKeeper(most_unpacked)
+    keeper = LogKeeper(*most)
     keeper(Opened(written.header, len(verdicts)))
     places = sorted(range(len(verdicts)), key=lambda place: place % 7)
     for place in places:
@@ -155,7 +160,28 @@ def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
     read = read_log(write(tmp_path / "run.jsonl", written))
     assert (kept.header, kept.footer) == (read.header, read.footer)
     assert text_of(kept) == text_of(read)
-    assert [each.seconds for each in kept.verdicts] == [each.seconds for each in read.verdicts]
+    assert [each.execution for each in kept.verdicts] == [each.execution for each in read.verdicts]
+    assert [verdict_data(each) for each in kept.verdicts[5:90:7]] == [
+        verdict_data(each) for each in read.verdicts[5:90:7]
+    ]
+    assert verdict_data(kept.verdicts[-1]) == verdict_data(read.verdicts[-1])
+
+
+def test_a_kept_verdict_of_a_large_run_takes_little_memory() -> None:
+    written = everything()
+    passed = next(each for each in written.verdicts if each.status is Status.PASSED)
+    names = [f"tile/large[Number={number}]" for number in range(2000)]
+    keeper = LogKeeper(0, 0)
+    keeper(Opened(replace(written.header, selected=len(names)), len(names)))
+    tracemalloc.start()
+    for place, name in enumerate(names):
+        keeper(Judged(passed.of_case(case=name).ran(seconds=place / 7), place))
+    kept = keeper.take_log()
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept is not None
+    assert [each.case for each in kept.verdicts] == names
+    assert taken < 150 * len(names)
 
 
 def test_the_log_of_a_resumed_run_is_not_kept_in_memory() -> None:

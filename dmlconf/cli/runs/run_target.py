@@ -42,9 +42,6 @@ _MOST_UNSAVED: Final = 12288
 LARGEST_HINTED_PLAN: Final = 100_000
 """The largest plan for whose cases there are hints."""
 
-_MOST_KEPT: Final = 100_000
-"""The most verdicts that stay in memory; the log of a larger run is read again."""
-
 _MOST_DUMPED: Final = 100
 """The most failing cases that `--dump` writes, with several files for each case."""
 
@@ -83,14 +80,14 @@ class _Ended:
     """A run that has ended.
 
     Attributes:
-        keeper: has the content of the log in memory; None if the log must be read again.
+        keeper: has the content of the log in memory, unless the run was resumed.
         slower_lines: lines to print about operators that take longer than in an earlier run.
         slower: complaints about the operators that take so much longer that the run fails.
     """
 
     log: Path
     footer: Footer
-    keeper: LogKeeper | None = None
+    keeper: LogKeeper
     slower_lines: tuple[str, ...] = ()
     slower: tuple[str, ...] = ()
 
@@ -146,8 +143,7 @@ def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
 
 
 def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
-    kept = ended.keeper and ended.keeper.take_log()
-    written = kept or read_log(ended.log, own=True)
+    written = ended.keeper.take_log() or read_log(ended.log, own=True)
     reports = [replace(each, file=labelled(each.file, label)) for each in shown.reports]
     could_write = show(written, reports, **shown.details)
     if ended.footer.summary[Status.UNCHECKED] and not shown.quiet:
@@ -179,12 +175,13 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
                 say(each)
         color = str(shown.details["color"])
         with progress(engine.total, quiet=shown.quiet, color=color) as advance:
-            few = engine.total is not None and engine.total <= _MOST_KEPT
-            keeper = LogKeeper() if few else None
-            consumers = [_announcing(shown.quiet), advancing(advance)]
-            if keeper is not None:
-                consumers.append(keeper)
-            consumers.append(_noting_end(log, ends, keeper))
+            keeper = LogKeeper()
+            consumers: list[Consumer] = [
+                _announcing(shown.quiet),
+                advancing(advance),
+                keeper,
+                _noting_end(log, ends, keeper),
+            ]
             if run.how.cache is not None:
                 consumers.append(_saving(run.how.cache))
             if earlier is not None and earlier.complete:
@@ -203,7 +200,7 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
                 warn(recording.stale_note(list(map(Path, run.paths))))
 
 
-def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper | None) -> Consumer:
+def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper) -> Consumer:
     def consume(event: Event) -> None:
         if isinstance(event, Finished):
             ends.append(_Ended(log, event.footer, keeper))

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from dmlconf.cases.handles import handles
+from dmlconf.cases.handles import handles_among
 from dmlconf.catalogue.families import OTHER, families
 from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.heading import backend_text, expected_by, software_text
 from dmlconf.run_log.log import Header, RunLog
-from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = [
@@ -76,26 +75,36 @@ class OperatorTotals:
         return sum(self.counts.values())
 
 
-def _totals(name: str, verdicts: Sequence[Verdict]) -> OperatorTotals:
-    distances: list[float] = []
-    margins: list[float] = []
-    histogram: Counter[str] = Counter()
-    for verdict in verdicts:
+class _Adding:
+    """Adds up verdicts one by one, so that those of a large run need not be in memory together."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Status] = Counter()
+        self._histogram: Counter[str] = Counter()
+        self._worst_ulp: float | None = None
+        self._margin: float | None = None
+        self._seconds = 0.0
+
+    def add(self, verdict: Verdict) -> None:
         passed = verdict.status is Status.PASSED
+        self._counts[verdict.status] += 1
+        self._seconds += verdict.seconds
         for figures in verdict.figures.values():
-            histogram.update(figures.histogram)
-            if figures.worst_ulp is not None and figures.rule == "ulp":
-                distances.append(figures.worst_ulp)
-            if passed and figures.margin is not None and figures.rule != "exact":
-                margins.append(figures.margin)
-    return OperatorTotals(
-        name,
-        Counter(verdict.status for verdict in verdicts),
-        max(distances, default=None),
-        max(margins, default=None),
-        sum(verdict.seconds for verdict in verdicts),
-        histogram,
-    )
+            self._histogram.update(figures.histogram)
+            if figures.rule == "ulp":
+                self._worst_ulp = _larger(self._worst_ulp, figures.worst_ulp)
+            if passed and figures.rule != "exact":
+                self._margin = _larger(self._margin, figures.margin)
+
+    def totals(self, name: str) -> OperatorTotals:
+        """Return the totals of the verdicts so far."""
+        return OperatorTotals(
+            name, self._counts, self._worst_ulp, self._margin, self._seconds, self._histogram
+        )
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def _sum(name: str, rows: Sequence[OperatorTotals]) -> OperatorTotals:
@@ -121,7 +130,12 @@ def margin_cell(margin: float | None) -> str:
 
 def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
     """Return the totals of each operator, sorted by name, and the totals of all together."""
-    rows = [_totals(*each) for each in sorted(verdicts_by_operator(log.verdicts).items())]
+    by_operator: dict[str, _Adding] = {}
+    for verdict in log.verdicts:
+        if verdict.operator not in by_operator:
+            by_operator[verdict.operator] = _Adding()
+        by_operator[verdict.operator].add(verdict)
+    rows = [added.totals(name) for name, added in sorted(by_operator.items())]
     return rows, _sum("total", rows)
 
 
@@ -236,10 +250,8 @@ def show_command(header: Header, handle: str) -> str:
 
 def failing_handles(log: RunLog) -> Mapping[str, str]:
     """Return the handle of each failing case, by identifier: unique among all cases of the run."""
-    if not any(verdict.status.fails_run for verdict in log.verdicts):
-        return {}
-    every = handles(verdict.case for verdict in log.verdicts)
-    return {each.case: every[each.case] for each in log.verdicts if each.status.fails_run}
+    failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
+    return handles_among(failing, (v.case for v in log.verdicts)) if failing else {}
 
 
 def margin_text(margin: float) -> str:
