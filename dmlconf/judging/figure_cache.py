@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache, lru_cache
@@ -82,6 +82,11 @@ _EXPECTATION_SOURCES: Final = (
 _MOST_GROUPS: Final = 8
 """How many groups are in memory; the cases of a group follow each other in a plan."""
 
+_MOST_OVERFLOWS: Final = 2
+"""When a group has become too large this often, all its records are of this run, and no more of
+them are kept: storing a large group for every few thousand cases would take a tenth of a run.
+"""
+
 _KEY_DIGITS: Final = 32
 
 _CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
@@ -128,6 +133,7 @@ class FigureCache:
     unsaved: list[CachedRecord] = field(default_factory=list)
     _groups: OrderedDict[str, _Group] = field(default_factory=OrderedDict)
     _saved: bool = False
+    _overflows: Counter[str] = field(default_factory=Counter)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FigureCache, (self.store,)
@@ -193,6 +199,8 @@ class FigureCache:
         The values that follow from the case's entry are added too.
         """
         group = _group_of(case)
+        if self._is_full(group):
+            return
         record = [figures_key, known.provenance, list(known.figures), list(known.unchecked)]
         self.unsaved.append(CachedRecord(group, _JUDGED, key, record))
         data_types = ",".join(sorted(case.data_types))
@@ -244,8 +252,10 @@ class FigureCache:
 
     def add(self, case: Case, key: str, figures: Mapping[str, Figures]) -> None:
         """Add the figures of a case whose outputs are right."""
-        records = {name: record_of(each) for name, each in figures.items()}
-        self.unsaved.append(CachedRecord(_group_of(case), _FIGURES, key, records))
+        group = _group_of(case)
+        if not self._is_full(group):
+            records = {name: record_of(each) for name, each in figures.items()}
+            self.unsaved.append(CachedRecord(group, _FIGURES, key, records))
 
     def take(self) -> tuple[CachedRecord, ...]:
         """Return the records added since the last call."""
@@ -263,6 +273,8 @@ class FigureCache:
         """Store new records."""
         groups: dict[str, _Group] = {}
         for group, part, key, record in self.take():
+            if self._is_full(group):
+                continue
             groups.setdefault(group, _empty())[part][key] = record
         for group, new in groups.items():
             known = self._group(group)
@@ -270,9 +282,14 @@ class FigureCache:
                 known[part].update(records)
             while not self.store.put(_group_key(group), known):
                 known = self._groups[group] = _newest(known)
+                self._overflows[group] += 1
         if groups and not self._saved:
             self._saved = True
             self.store.prune()  # Runs that were killed did not.
+
+    def _is_full(self, group: str) -> bool:
+        """Return whether new records of a group would only replace others of this run."""
+        return self._overflows[group] >= _MOST_OVERFLOWS
 
     def _group(self, group: str) -> _Group:
         if group not in self._groups:
