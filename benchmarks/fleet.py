@@ -137,7 +137,6 @@ def scale(folder: Path, size: _Size) -> None:
     start = _measured(folder, "run", suite(folder, 1), "-q", "--log", "1.jsonl").seconds
     for count in (each // size.divisor for each in (10_000, 100_000, 1_000_000)):
         name, log = suite(folder, count), f"{count}.jsonl"
-        # If the log is large, a separate process generates what the run shows at its end.
         done = _measured(folder, "run", name, "-j", "1", "-q", "--log", log)
         each = 1e6 * (done.seconds - start) / count
         print(f"scale: {count:,} cases {done.seconds:.1f} s, {each:.0f} us a case, {done.memory}")

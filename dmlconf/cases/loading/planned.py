@@ -1,6 +1,6 @@
 """Keep planned cases in little memory: those of a large matrix as what `Expansion` keeps.
 
-A planned case takes some 500 bytes as an object, and 4 for each parameter in an expansion.
+A planned case takes some 450 bytes as an object, and 4 for each parameter in an expansion.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Final
 
 from dmlconf.cases.identifiers import identifier_matcher
 from dmlconf.cases.loading.loader import built_case
-from dmlconf.cases.loading.planned import Picked, of_each_template
+from dmlconf.cases.loading.planned import PlannedCases, of_each_template
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import keyword_matcher
 from dmlconf.cases.selecting.where import Condition
@@ -151,7 +151,7 @@ def without_models(plan: Sequence[PlannedCase]) -> tuple[Sequence[PlannedCase], 
     """Return the plan without the cases of models, and how many were removed."""
     if not any(MODEL_TAG in planned.template.tags for planned in of_each_template(plan)):
         return plan, 0
-    rest = Picked(plan, (n for n, each in enumerate(plan) if MODEL_TAG not in each.template.tags))
+    rest = PlannedCases(each for each in plan if MODEL_TAG not in each.template.tags)
     return rest, len(plan) - len(rest)
 
 
