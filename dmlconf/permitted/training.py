@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.permitted.numbers.half import to_nearest, toward_zero
 from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.training import AdamOptimizerDesc, bias_correction, moving_average
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = [
-    "adam_optimizer_interval",
+    "adam_optimizer_candidates",
 ]
 
 _LEAST_FLOAT32: Final = float(np.finfo(np.float32).smallest_subnormal)
@@ -31,52 +33,100 @@ class _Moments(NamedTuple):
     v_error: Array
 
 
-@of_fields(AdamOptimizerDesc)
-def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
-    """Return the least and the greatest right parameters and moments.
+class _Held(NamedTuple):
+    """The moments from which parameters are computed, FLOAT64, and the ends of what each may be."""
 
-    The moments may be rounded to their type before the parameters are computed.
+    m: Array
+    v: Array
+    m_ends: Interval
+    v_ends: Interval
+
+
+@of_fields(AdamOptimizerDesc)
+def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interval], ...]:
+    """Return the candidates for the parameters, and one interval for each of the moments.
+
+    The moments may be rounded to their type before the parameters are computed. FLOAT16 parameters
+    thus have a candidate for each way to hold both moments: in FLOAT32, truncated, and to nearest.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
+    Measured: DirectML 1.15.4 truncates the moments in tensors of more than 4 dimensions.
     """
     dtype = desc.OutputParametersTensor.DataType.dtype
-    epsilon = single(desc.Epsilon)
     with np.errstate(all="ignore"):
         moments = _moments(desc)
         m, v, m_error, v_error = moments
-        alpha = bias_correction(desc)
-        least_alpha, greatest_alpha = _bias_correction_ends(desc)
-        rate = single(desc.LearningRate)
-        steps = rate * alpha * m / (np.sqrt(v) + epsilon)
-        m_reach, least, most = _stored(moments, dtype)
-        numerator = np.abs(m)
-        divisors = [
-            (np.sqrt(end) * (1 + sign * 2 * STEP) + epsilon) * (1 + sign * STEP)
-            for end, sign in ((least, -1), (most, 1))
-        ]
-        longest = abs(rate) * greatest_alpha * (numerator + m_reach) / np.abs(divisors).min(0)
-        shortest = abs(rate) * least_alpha * (numerator - m_reach) / np.abs(divisors).max(0)
-        errors = longest * (1 + 4 * STEP) - np.abs(steps), np.abs(steps) - shortest * (1 - 4 * STEP)
-        parameters = desc.InputParametersTensor - steps
-        # If the divisor may be 0 but need not, a step may have any length and either sign.
-        undefined = (divisors[0] <= 0) & (divisors[1] >= 0) & (divisors[0] != divisors[1])
-        # Measured: with M = 3e38 and LearningRate = 65504, infinity less an infinite step is NaN.
-        undefined |= np.isinf(desc.InputParametersTensor) & (longest > LARGEST_FLOAT32)
-        # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, or 0 if
-        # rounded.
-        may_vanish = (m_reach > 0) & (numerator <= m_reach)
-        undefined |= may_vanish & (divisors[0] <= 0) & (divisors[1] >= 0)
+        ends_of_alpha = _bias_correction_ends(desc)
+        of_m = _undefined(rounded_interval(m, m_error, dtype), np.isinf(m_error))
+        of_v = _not_negative(rounded_interval(v, v_error, dtype), desc)
         overflowing = np.isinf(m_error) | np.isinf(v_error)
-        # Powers of a negative Beta need its logarithm, and the bias correction may be infinite.
-        undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))
+        of_parameters = (_parameters(desc, held, ends_of_alpha) for held in _held(moments, dtype))
         return (
-            _undefined(
-                rounded_interval(parameters, np.maximum(*errors), dtype),
-                overflowing | undefined,
-            ),
-            _undefined(rounded_interval(m, m_error, dtype), np.isinf(m_error)),
-            _undefined(_not_negative(rounded_interval(v, v_error, dtype), desc), np.isinf(v_error)),
+            [_undefined(interval, overflowing) for interval in of_parameters],
+            [of_m],
+            [_undefined(of_v, np.isinf(v_error))],
         )
+
+
+def _held(moments: _Moments, dtype: np.dtype[Any]) -> Iterator[_Held]:
+    """Yield the moments as kernels may hold them until they compute the parameters.
+
+    A V beyond the largest FLOAT16 number may be held as this number or as infinity.
+    """
+    m, v, m_error, v_error = moments
+    m_reach, v_reach = np.abs(m) * STEP + m_error, np.abs(v) * STEP + v_error
+    m_ends, v_ends = (m - m_reach, m + m_reach), (v - v_reach, v + v_reach)
+    yield _Held(m, v, m_ends, v_ends)
+    if dtype == np.float16:
+        for store in (toward_zero, _to_nearest_or_infinity):
+            (m_least, m_most), (v_least, v_most) = map(store, m_ends), map(store, v_ends)
+            yield _Held(store(m), store(v), (m_least, m_most), (v_least, v_most))
+
+
+def _to_nearest_or_infinity(values: Array) -> Array:
+    """Return the nearest FLOAT16 numbers, and infinity for all beyond the largest one.
+
+    Measured: some stores make infinity of whatever exceeds the largest number.
+    """
+    beyond = np.abs(values) > LARGEST_FLOAT16
+    return np.where(beyond, np.copysign(np.inf, values), to_nearest(values))
+
+
+def _parameters(
+    desc: AdamOptimizerDesc, held: _Held, ends_of_alpha: tuple[float, float]
+) -> Interval:
+    """Return the least and the greatest right parameters for moments that are held."""
+    epsilon, rate = single(desc.Epsilon), single(desc.LearningRate)
+    alpha = bias_correction(desc)
+    least, most = (np.sqrt(np.maximum(end, 0)) for end in held.v_ends)
+    least, most = least * (1 - 2 * STEP) + epsilon, most * (1 + 2 * STEP) + epsilon
+    least, most = least - np.abs(least) * STEP, most + np.abs(most) * STEP
+    steps = rate * alpha * held.m / (np.sqrt(held.v) + epsilon)
+    ends = [
+        rate * end_of_alpha * end_of_m / divisor * (1 + sign * 4 * STEP)
+        for end_of_alpha in ends_of_alpha
+        for end_of_m in held.m_ends
+        for divisor in (least, most)
+        for sign in (-1, 1)
+    ]
+    shortest, longest = np.minimum.reduce(ends), np.maximum.reduce(ends)
+    parameters = desc.InputParametersTensor - steps
+    dtype = desc.OutputParametersTensor.DataType.dtype
+    lowest, _ = rounded_interval(parameters, np.maximum(longest - steps, 0), dtype)
+    _, highest = rounded_interval(parameters, np.maximum(steps - shortest, 0), dtype)
+    # If the divisor may be 0 but need not, a step may have any length and either sign.
+    around_zero = (least <= 0) & (most >= 0)
+    undefined = around_zero & (least != most)
+    # Measured: with M = 3e38 and LearningRate = 65504, infinity less an infinite step is NaN.
+    size = np.maximum(np.abs(shortest), np.abs(longest))
+    undefined |= np.isinf(desc.InputParametersTensor) & (size > LARGEST_FLOAT32)
+    # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, or 0 if
+    # rounded.
+    m_least, m_most = held.m_ends
+    undefined |= (m_least < m_most) & (m_least <= 0) & (m_most >= 0) & around_zero
+    # Powers of a negative Beta need its logarithm, and the bias correction may be infinite.
+    undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))
+    return _undefined((lowest, highest), undefined)
 
 
 def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Array]:
@@ -123,23 +173,6 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
         error += np.where(error > 0, STEP * np.abs(value), _rounding_error(value))
         errors.append(np.where(overflowing, np.inf, error))
     return _Moments(*values, *errors)
-
-
-def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """Return the error of M, and the least and the greatest V, if both are stored before use.
-
-    A V beyond the largest number of its type may be stored as this number or as infinity.
-    """
-    info = np.finfo(dtype)
-    relative = STEP if dtype == np.float32 else float(info.eps)
-    step, largest = float(info.smallest_subnormal), float(info.max)
-    m_reach = np.abs(moments.m) * relative + moments.m_error
-    v_reach = np.abs(moments.v) * relative + moments.v_error
-    if dtype == np.float16:
-        m_reach, v_reach = m_reach + step, v_reach + step
-    least = np.minimum(np.maximum(moments.v - v_reach, 0), largest)
-    most = moments.v + v_reach
-    return m_reach, least, np.where(most > largest, np.inf, np.maximum(most, 0))
 
 
 def _of_difference(new: Array, old: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What ADAM_OPTIMIZER may give if intermediate results are infinite, subnormal or rounded away.
+"""What ADAM_OPTIMIZER may give if intermediate results are infinite, subnormal, rounded away or held in FLOAT16.
 
 The tested code is in `dmlconf/permitted/training.py`.
 """
@@ -96,3 +96,41 @@ def test_a_subnormal_square_may_be_rounded(tmp_path: Path) -> None:
     )
     assert accepts(case, "OutputSecondMomentTensor", [-0.00013685224985, -0.000047683712182])
     assert not accepts(case, "OutputSecondMomentTensor", [-0.0014, -0.00048])
+
+
+HELD = """
+  InputParametersTensor: {Sizes: [1], DataType: FLOAT16, values: [PARAMETER]},
+  InputFirstMomentTensor: {Sizes: [1], DataType: FLOAT16, values: [FIRST]},
+  InputSecondMomentTensor: {Sizes: [1], DataType: FLOAT16, values: [SECOND]},
+  GradientTensor: {Sizes: [1], DataType: FLOAT16, values: [GRADIENT]},
+  TrainingStepTensor: {Sizes: [1], DataType: UINT32, values: [2]},
+  OutputParametersTensor: {Sizes: [1], DataType: FLOAT16},
+  OutputFirstMomentTensor: {Sizes: [1], DataType: FLOAT16},
+  OutputSecondMomentTensor: {Sizes: [1], DataType: FLOAT16},
+  LearningRate: 0.5, Beta1: BETA1, Beta2: 0.5, Epsilon: EPSILON"""
+
+
+def held(tmp_path: Path, **values: float) -> Case:
+    desc = HELD
+    for name, value in values.items():
+        desc = desc.replace(name, str(value))
+    return single(tmp_path, "ADAM_OPTIMIZER", desc)
+
+
+def test_float16_holds_both_moments_or_neither(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives the first number: with more than 4 dimensions it holds the moments."""
+    given = {"PARAMETER": -0.2761, "FIRST": -0.9946, "SECOND": 3.75, "GRADIENT": -2.533}
+    case = held(tmp_path, **given, BETA1=0.75, EPSILON=0.125)
+    for right in (0.2974, 0.2976):
+        assert accepts(case, "OutputParametersTensor", [right]), right
+    for wrong in (0.2966, 0.2983):
+        assert not accepts(case, "OutputParametersTensor", [wrong]), wrong
+
+
+def test_a_held_moment_beyond_float16_is_the_largest_number_or_infinity(tmp_path: Path) -> None:
+    """V is 4.5 million: DirectML 1.15.4 gives the first number."""
+    case = held(tmp_path, PARAMETER=2, FIRST=2, SECOND=2, GRADIENT=-3000, BETA1=0.5, EPSILON=1)
+    for right in (2.406, 2.408, 5.367, 2):
+        assert accepts(case, "OutputParametersTensor", [right]), right
+    for wrong in (2.38, 3.5, 2.01, 1.99, -0.5):
+        assert not accepts(case, "OutputParametersTensor", [wrong]), wrong
