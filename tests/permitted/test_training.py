@@ -1,4 +1,4 @@
-"""What ADAM_OPTIMIZER may give if intermediate results are infinite, subnormal, rounded away or held in FLOAT16.
+"""What ADAM_OPTIMIZER may give for infinite, subnormal, lost or FLOAT16 intermediate results.
 
 The tested code is in `dmlconf/permitted/training.py`.
 """

@@ -149,9 +149,9 @@ def _power_interval(
     if dtype.kind in "iu":
         return cast(low, output), cast(high, output)
     # Every FLOAT32 number of this size is even, but kernels may treat it as odd. An odd integer
-    # that FLOAT32 does not hold may be rounded to an even one: measured with 979433053. Such numbers
-    # are above 2^24, and that times the error of log2 is more than the power itself, so the powers
-    # of both signs leave no gap at 0.
+    # that FLOAT32 does not hold may be rounded to an even one: measured with 979433053. Such
+    # numbers are above 2^24, and that times the error of log2 is more than the power itself, so the
+    # powers of both signs leave no gap at 0.
     with np.errstate(invalid="ignore"):  # For infinite exponents.
         odd = np.abs(np.fmod(exponent, 2)) == 1
     unheld = odd & (exponent.astype(np.float32) != exponent)

@@ -15,6 +15,7 @@ and in addition within the last node's own rule. Some elements have other right 
 - any value, if an intermediate that leads to the element may have any value (`reach`);
 - values up to an infinity, if an intermediate may lie on either side of a pole (`poles`);
 - any value at a jump, such as a remainder whose quotient lies next to an integer (`jumps`);
+- what follows from true or from false, if numbers are equal within their errors (`decisions`);
 - what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
 - each whole number that FLOOR gives for a range, but nothing between two of them (`steps`);
 - any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
@@ -30,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -39,6 +41,12 @@ from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of, bands_of, stored
 from dmlconf.permitted.graphs.choices import index_choices, ranges_at_most
+from dmlconf.permitted.graphs.decisions import (
+    OUTCOMES,
+    beyond_single_elements,
+    next_in_doubt,
+    with_outcome,
+)
 from dmlconf.permitted.graphs.jumps import elements_at_jumps
 from dmlconf.permitted.graphs.poles import beyond_poles, poles_of
 from dmlconf.permitted.graphs.reach import open_elements
@@ -105,9 +113,16 @@ def graph_candidates(
 
 
 def _candidates(
-    case: Case, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
+    case: Case,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    right: NodeValues,
+    decided: Mapping[Slot, Array] = MappingProxyType({}),
 ) -> dict[str, list[Interval]]:
-    """Return the candidates of the outputs for one way to evaluate the nodes."""
+    """Return the candidates of the outputs for one way to evaluate the nodes.
+
+    `decided` has the elements of comparisons in doubt that `evaluate` decides.
+    """
     bands = {
         (name, tensor): band_of(node, tensor, right.outputs[name, tensor], allowance_of)
         for name, node in right.cases.items()
@@ -116,12 +131,21 @@ def _candidates(
     whole = unrounded(case, evaluate)
     sampled = list(samples(case, evaluate, allowance_of, bands, right, whole))
     moved = [right, *(sample.values for sample in sampled)]
+    jumps = elements_at_jumps(bands, right, moved)
+    in_doubt = next_in_doubt(jumps, right, decided)
+    if in_doubt is not None:
+        decided = {**decided, in_doubt: jumps[in_doubt]}
+        return _decided_either_way(case, evaluate, allowance_of, right, decided)
     poles = poles_of(case, evaluate, bands, right, moved)
     fused = () if whole is None else fused_samples(whole, evaluate)
-    jumps = elements_at_jumps(bands, right, moved)
+    jumps = {slot: mask for slot, mask in jumps.items() if slot not in decided}
     open_ = open_elements(
         case, evaluate, allowance_of, bands, right, sampled, poles.elements, jumps
     )
+    beyond = beyond_single_elements(right, decided) if decided else set()
+    if beyond:
+        mixed = open_elements(case, evaluate, allowance_of, bands, right, (), {}, decided)
+        open_ = open_.joined(mixed, beyond)
     indices = _indices(case)
     order = index_choices(bands, right, moved, open_.read)
     evaluations = _Evaluations(allowance_of, bands, [right, *poles.zeros, *moved[1:]], fused)
@@ -149,6 +173,24 @@ def _candidates(
             ranges = ranges_at_most(right.cases[slot[0]], slot[1])
             intervals = _open_within(intervals, anything, ranges)
         candidates[output] = intervals
+    return candidates
+
+
+def _decided_either_way(
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    right: NodeValues,
+    decided: Mapping[Slot, Array],
+) -> dict[str, list[Interval]]:
+    """Return the candidates with either outcome of the comparison that was decided last."""
+    comparison, mask = list(decided.items())[-1]
+    candidates: dict[str, list[Interval]] = {}
+    for outcome in OUTCOMES:
+        other = with_outcome(evaluate, right.cases[comparison[0]], mask, outcome)
+        values = evaluate_nodes(case, other)
+        for output, intervals in _candidates(case, other, allowance_of, values, decided).items():
+            candidates.setdefault(output, []).extend(intervals)
     return candidates
 
 

@@ -8,7 +8,7 @@ open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,6 +62,11 @@ class Open:
 
     reached: Mapping[Slot, Array]
     read: Mapping[Slot, Array]
+
+    def joined(self, other: Open, outputs: Collection[Slot]) -> Open:
+        """Return these elements, and those of some outputs that are open in another set."""
+        reached = {slot: mask for slot, mask in other.reached.items() if slot in outputs}
+        return Open(_either(self.reached, reached), _either(self.read, other.read))
 
 
 def open_elements(

@@ -1,0 +1,90 @@
+"""Numbers in a graph that are equal within their errors: a device may decide either way.
+
+If x may be 0.999 to 1.001 and y is 1, x == y may be true or false. What follows from each outcome
+is right, such as A and B of an IF, and nothing between. So the graph is evaluated with either
+outcome, for several such comparisons with each combination of outcomes.
+
+Each element of a later output that follows from one element of each comparison has one of these
+results. In others, such as sums of several elements, outcomes of several elements meet, and they
+are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import Slot
+from dmlconf.permitted.graphs.bands import ONE_TO_ONE
+from dmlconf.reference.graph_evaluation import Evaluate, NodeValues
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["OUTCOMES", "beyond_single_elements", "next_in_doubt", "with_outcome"]
+
+OUTCOMES: Final = (0, 1)
+"""What a comparison may give: false and true."""
+
+_COMPARISON: Final = "ELEMENT_WISE_LOGICAL_EQUALS"
+
+_MOST_COMPARISONS: Final = 3
+"""The most comparisons in doubt of which each combination is evaluated. With more, all that follows
+from the others is open."""
+
+
+def next_in_doubt(
+    jumps: Mapping[Slot, Array], right: NodeValues, decided: Mapping[Slot, Array]
+) -> Slot | None:
+    """Return the first comparison with elements at a jump that has no decided elements yet."""
+    if len(decided) >= _MOST_COMPARISONS:
+        return None
+    slots = (slot for slot in jumps if right.cases[slot[0]].operator_name == _COMPARISON)
+    return next((slot for slot in slots if slot not in decided), None)
+
+
+def with_outcome(evaluate: Evaluate, comparison: Case, mask: Array, outcome: int) -> Evaluate:
+    """Return the evaluation in which some elements of a comparison have a given outcome."""
+
+    def outputs(case: Case) -> Mapping[str, Array]:
+        values = evaluate(case)
+        if case.identifier != comparison.identifier:
+            return values
+        return {
+            name: np.where(mask, each.dtype.type(outcome), each) for name, each in values.items()
+        }
+
+    return outputs
+
+
+def beyond_single_elements(right: NodeValues, decided: Mapping[Slot, Array]) -> set[Slot]:
+    """Return the later outputs of which elements follow from several elements of a comparison."""
+    beyond: set[Slot] = set()
+    # Outputs of which each element follows from one element, and whether that is at the same place.
+    following = {slot: _tensor(right, slot).Packed for slot in decided}
+    for name, case in right.cases.items():
+        reads = {
+            tensor: source
+            for tensor in case.inputs()
+            if not isinstance(source := right.sources[name, tensor], str)
+            and (source in following or source in beyond)
+        }
+        slots = [(name, tensor) for tensor in case.outputs()]
+        if not reads or any(slot in decided for slot in slots):
+            continue
+        in_place = all(case.desc[tensor].Packed for tensor in [*reads, *case.outputs()])
+        in_place &= all(following.get(source, False) for source in reads.values())
+        alone = str(case.operator.family).startswith(ONE_TO_ONE)
+        alone &= not beyond & set(reads.values())
+        if alone and (len(reads) == 1 or in_place):
+            following |= dict.fromkeys(slots, in_place)
+        else:
+            beyond |= set(slots)
+    return beyond
+
+
+def _tensor(right: NodeValues, slot: Slot) -> TensorDesc:
+    name, tensor = slot
+    return right.cases[name].outputs()[tensor]

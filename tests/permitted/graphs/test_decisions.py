@@ -1,0 +1,136 @@
+"""Numbers that are equal within their errors: later nodes see true or false, nothing between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.model import Case
+from tests.permitted.graphs.accepted import accepts, graph
+
+INPUTS = {
+    "x": "[-0.00099486, 0.5, -0.00099486, 0.25]",
+    "near": "[-0.000994861, 0.5, -0.000994861, 0.25]",
+    "a": "[10, 20, 30, 40]",
+    "b": "[100, 200, 300, 400]",
+    "c": "[0.2, 0.1, 0.14, 0.3]",
+}
+"""The tanh of the first and the third number of `x` and `near` may be the number itself."""
+
+EQUALS = """
+  tanh: {operator: ACTIVATION_TANH, desc: {InputTensor: x, OutputTensor: {}}}
+  equals:
+    operator: ELEMENT_WISE_LOGICAL_EQUALS
+    desc: {ATensor: x, BTensor: tanh, OutputTensor: {Sizes: [2, 2], DataType: UINT8}}"""
+
+CAST = """
+  NAME:
+    operator: CAST
+    desc: {InputTensor: SOURCE, OutputTensor: {Sizes: [2, 2], DataType: FLOAT32}}"""
+
+
+def after_equals(tmp_path: Path, nodes: str, *inputs: str) -> Case:
+    given = "".join(
+        f"\n  {name}: {{Sizes: [2, 2], DataType: FLOAT32, values: {INPUTS[name]}}}"
+        for name in ("x", *inputs)
+    )
+    return graph(tmp_path, given, EQUALS + nodes)
+
+
+def cast(name: str, source: str = "equals") -> str:
+    return CAST.replace("NAME", name).replace("SOURCE", source)
+
+
+@pytest.mark.parametrize("later", ["", "exp"])
+def test_a_cast_gives_0_or_1(tmp_path: Path, later: str) -> None:
+    nodes = cast("number" if later else "node")
+    true, false = 1.0, 0.0
+    if later:
+        nodes += """
+  node: {operator: ELEMENT_WISE_EXP, desc: {InputTensor: number, OutputTensor: {}}}"""
+        true, false = 2.7182817, 1.0
+    case = after_equals(tmp_path, nodes)
+    for first in (true, false):
+        for third in (true, false):
+            assert accepts(case, "y", [first, false, third, false])
+    for wrong in (0.5, 1.5, 2, -1):
+        assert not accepts(case, "y", [wrong, false, true, false]), wrong
+    assert not accepts(case, "y", [true, true, true, false])
+
+
+IF = """
+  node:
+    operator: ELEMENT_WISE_IF
+    desc: {ConditionTensor: equals, ATensor: CHOSEN, BTensor: b, OutputTensor: {}}"""
+
+
+def test_an_if_gives_one_of_its_two_elements(tmp_path: Path) -> None:
+    case = after_equals(tmp_path, IF.replace("CHOSEN", "a"), "a", "b")
+    assert accepts(case, "y", [10, 200, 300, 400])
+    assert accepts(case, "y", [100, 200, 30, 400])
+    for wrong in (55, 0, 100.01, -100):
+        assert not accepts(case, "y", [wrong, 200, 300, 400]), wrong
+    assert not accepts(case, "y", [10, 20, 300, 400])
+
+
+def test_an_if_gives_elements_with_their_own_errors(tmp_path: Path) -> None:
+    """Direct3D permits 0.0008 of a cosine: that of 0.2 is 0.98007."""
+    nodes = (
+        IF.replace("CHOSEN", "cosine")
+        + """
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: c, OutputTensor: {}}}"""
+    )
+    case = after_equals(tmp_path, nodes, "b", "c")
+    for first in (0.98007, 0.9805, 100):
+        assert accepts(case, "y", [first, 200, 300, 400]), first
+    for wrong in (0.97, 0.985, 50, 100.01):
+        assert not accepts(case, "y", [wrong, 200, 300, 400]), wrong
+
+
+AND = """
+  other:
+    operator: ELEMENT_WISE_LOGICAL_EQUALS
+    desc: {ATensor: near, BTensor: tanh, OutputTensor: {Sizes: [2, 2], DataType: UINT8}}
+  both:
+    operator: ELEMENT_WISE_LOGICAL_OPERATOR
+    desc: {ATensor: equals, BTensor: other, OutputTensor: {Sizes: [2, 2], DataType: UINT8}}"""
+
+
+@pytest.mark.parametrize("operator", ["AND", "XOR"])
+def test_two_comparisons_have_each_combination_of_outcomes(tmp_path: Path, operator: str) -> None:
+    nodes = AND.replace("OPERATOR", operator) + cast("node", "both")
+    case = after_equals(tmp_path, nodes, "near")
+    for first in (0, 1):
+        assert accepts(case, "y", [first, 0, 1, 0])
+    assert not accepts(case, "y", [0.5, 0, 1, 0])
+    assert not accepts(case, "y", [1, 1, 1, 0])
+
+
+def test_a_sum_of_several_outcomes_is_open(tmp_path: Path) -> None:
+    nodes = (
+        cast("number")
+        + """
+  node:
+    operator: REDUCE
+    desc: {InputTensor: number, Axes: [AXIS], Function: SUM,
+           OutputTensor: {Sizes: SIZES, DataType: FLOAT32}}"""
+    )
+    of_columns = after_equals(tmp_path, nodes.replace("AXIS", "0").replace("SIZES", "[1, 2]"))
+    for both in (0, 1, 2):
+        assert accepts(of_columns, "y", [both, 0])
+    assert not accepts(of_columns, "y", [0, 1])
+
+
+def test_an_element_of_two_comparisons_at_different_places_is_open(tmp_path: Path) -> None:
+    """The first element of the sum is that of the first outcome and, transposed, of the third."""
+    nodes = (
+        cast("number")
+        + """
+  node:
+    operator: ELEMENT_WISE_ADD
+    desc: {ATensor: {from: number, Strides: [1, 2]}, BTensor: number, OutputTensor: {}}"""
+    )
+    case = after_equals(tmp_path, nodes)
+    for second, third in ((0, 1), (1, 0), (1, 1)):
+        assert accepts(case, "y", [0, second, third, 0])
