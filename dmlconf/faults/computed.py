@@ -26,8 +26,7 @@ class Computed:
         allowance: gives the allowance of each output.
         unknown: by tensor, which elements may have any value.
         spills: whether something is written past the end of an output.
-        others: yields the outputs of other kernels with the fault, if it is unknown which runs; not
-            used for nodes of graphs.
+        others: yields the outputs of other kernels with the fault, if it is unknown which runs.
     """
 
     outputs: Mapping[str, Array]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import partial
+from itertools import islice
+from typing import Final
 
 import numpy as np
 
@@ -13,10 +15,13 @@ from dmlconf.faults.computed import Computed, Formula
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, Interval, SumErrors
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
+from dmlconf.reference.graph_evaluation import NodeValues, evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Prediction", "predictions"]
+
+_MOST_KERNELS: Final = 8
+"""The most kernels with a fault that are tried in a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,7 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
             yield from _of_graph(case, formula)
         return
     right = evaluate(case)
-    more = computed.others() if computed.others is not None else ()
-    for each in chain([computed], more):
+    for each in _kernels(computed):
         changed = _changed(each.outputs, right, each.unknown)
         if changed:
             yield Prediction(each.outputs, changed, _around(each), each.unknown, each.spills)
@@ -71,10 +75,36 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
 
 
 def _of_graph(case: Case, formula: Formula) -> Iterator[Prediction]:
-    def computed(node: Case) -> Mapping[str, Array]:
-        wrong = formula(node)
-        return evaluate(node) if wrong is None else wrong.outputs
+    """Yield what a graph gives if all its nodes with the fault run the same kernel of several."""
+    nodes = evaluate_nodes(case, partial(_outputs, formula))
+    yield from _of_kernel(case, formula, nodes)
+    each_node = nodes.cases.values()
+    kernels = max((sum(1 for _ in _kernels(formula(node))) for node in each_node), default=0)
+    for number in range(1, min(kernels, _MOST_KERNELS)):
+        kernel = partial(_numbered, formula, number)
+        yield from _of_kernel(case, kernel, evaluate_nodes(case, partial(_outputs, kernel)))
 
+
+def _kernels(computed: Computed | None) -> Iterator[Computed]:
+    if computed is None:
+        return
+    yield computed
+    if computed.others is not None:
+        yield from computed.others()
+
+
+def _numbered(formula: Formula, number: int, node: Case) -> Computed | None:
+    """Return what the kernel with a number gives, or the first if a node has fewer kernels."""
+    first = formula(node)
+    return next(islice(_kernels(first), number, None), first)
+
+
+def _outputs(formula: Formula, node: Case) -> Mapping[str, Array]:
+    wrong = formula(node)
+    return evaluate(node) if wrong is None else wrong.outputs
+
+
+def _of_kernel(case: Case, formula: Formula, nodes: NodeValues) -> Iterator[Prediction]:
     def permitted(node: Case, output: str) -> Allowance:
         wrong = formula(node)
         if wrong is None:
@@ -82,7 +112,6 @@ def _of_graph(case: Case, formula: Formula) -> Iterator[Prediction]:
         around = _around(wrong)
         return _exactly(wrong.outputs[output]) if around is None else around(output)
 
-    nodes = evaluate_nodes(case, computed)
     outputs = graph_outputs(case.graph, nodes.outputs)
     wrong = {name: formula(node) for name, node in nodes.cases.items()}
     unknown = {
@@ -95,7 +124,7 @@ def _of_graph(case: Case, formula: Formula) -> Iterator[Prediction]:
         return
     from dmlconf.permitted.graphs.allowance import graph_candidates  # Few runs have such a fault.
 
-    candidates = graph_candidates(case, computed, permitted)
+    candidates = graph_candidates(case, partial(_outputs, formula), permitted)
     yield Prediction(
         outputs,
         changed,

@@ -787,3 +787,27 @@ def test_in_a_graph_updates_with_strides_are_read_at_the_first_address(tmp_path:
     assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
     wrong[0, 1] = 11
     assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.FAILED, "")
+
+
+PACKED_OR_NOT = """
+inputs:
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT64, values: [5, 6]}
+  i: {Sizes: [2, 2, 2, 2, 1], DataType: UINT32,
+      values: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]}
+  u: {Sizes: [2, 2, 2, 2], DataType: FLOAT64, Strides: [1, 2, 4, 8],
+      values: [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26]}
+nodes:
+  n: {operator: SCATTER_ND,
+      desc: {InputTensor: x, IndicesTensor: i, UpdatesTensor: u, InputDimensionCount: 1,
+             IndicesDimensionCount: 5, OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT64}}}
+outputs: {y: n}
+"""
+
+
+@pytest.mark.parametrize("last", [0, 26])
+def test_a_graph_has_what_any_kernel_with_the_fault_gives(last: int, tmp_path: Path) -> None:
+    """All go to the first element. The last is read behind the memory, or after it was packed."""
+    case = graph_case(tmp_path, PACKED_OR_NOT)
+    wrong = np.array([last, 6], np.float64).reshape(1, 1, 1, 2)
+    assert status_and_fault(case, {"y": wrong}, "1.13.1")[0] is Status.WAIVED
+    assert status_and_fault(case, {"y": wrong + 1}, "1.13.1") == (Status.FAILED, "")
