@@ -21,11 +21,13 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
 from dmlconf.permitted.graphs.float32_edges import with_float32_edges
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.numbers.rounding import sizes_of
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
@@ -117,6 +119,72 @@ def _draw(sample: int, number: int, count: int) -> Array:
     return np.random.Generator(np.random.PCG64([sample, number])).uniform(-1, 1, count)
 
 
+_CHOOSE_ALIKE: Final = frozenset(
+    {
+        "ADAM_OPTIMIZER",
+        "RESAMPLE",
+        "RESAMPLE1",
+        "RESAMPLE2",
+        "RESAMPLE3",
+        "UPSAMPLE_2D",
+    }
+)
+"""Operators of which a kernel takes the same one of several candidates for all elements, such as
+the line through an element and the one before it. A sum of many such elements may be farther from
+the right one than any sum in which each element has a candidate of its own."""
+
+_MOST_ALIKE: Final = 16
+"""The most candidates that are taken for all elements."""
+
+
+def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[Interval]:
+    """Return the candidates of an output of which a kernel takes the same for all elements."""
+    if case.operator_name not in _CHOOSE_ALIKE or case.rule(tensor).kind is not RuleKind.ONE_OF:
+        return ()
+    return allowance_of(case, tensor).candidates
+
+
+def _apart(candidates: Sequence[Interval]) -> list[int]:
+    """Return the numbers of candidates that lie apart from all earlier ones, not the first."""
+    apart: list[int] = []
+    for number, (low, high) in enumerate(candidates):
+        others = (candidates[each] for each in apart)
+        if not any(((low <= most) & (least <= high)).all() for least, most in others):
+            apart.append(number)
+    return apart[1 : _MOST_ALIKE + 1]
+
+
+def _alike(
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    right: NodeValues,
+    movable: Sequence[Slot],
+) -> Iterator[Sample]:
+    """Yield evaluations in which nodes take the same one of their candidates for all elements."""
+    numbers = {
+        (name, tensor): _apart(_candidates(right.cases[name], tensor, allowance_of))
+        for name, tensor in movable
+    }
+
+    def taken(at: int) -> Sample:
+        def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+            own_numbers = numbers.get((node.name, tensor), [])
+            if at >= len(own_numbers):
+                return values
+            candidates = _candidates(own, tensor, allowance_of)
+            if own_numbers[at] >= len(candidates):
+                return values  # With other inputs, a node may have fewer candidates.
+            low, high = (end.astype(np.float64) for end in candidates[own_numbers[at]])
+            middle = low + (high - low) / 2
+            return np.where(np.isfinite(middle), middle, values).astype(values.dtype)
+
+        return Sample(evaluate_nodes(case, evaluate, store=store, known=right), {})
+
+    with np.errstate(all="ignore"):
+        yield from map(taken, range(max(map(len, numbers.values()))))
+
+
 @dataclass(frozen=True, slots=True)
 class Unrounded:
     """A graph whose FLOAT16 edges are FLOAT32 instead.
@@ -185,6 +253,7 @@ def samples(
     up, down, *_ = choosers = list(_choosers())
     if _SCALED_BY_EXTREMES & set(case.graph.operators):
         choosers = [partial(_extremes_apart, ends=ends) for ends in _APART] + choosers
+    yield from _alike(case, evaluate, allowance_of, right, movable)
     for last in _last(movable):
         yield moved(up, last)
         yield moved(down, last)

@@ -1,0 +1,45 @@
+"""Kernels of which the choice for one element is that for all elements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.permitted.graphs.accepted import accepts, graph
+
+INPUTS = """
+  x: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 0.5, 0.25]}
+  w: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, -2, 0]}"""
+
+WEIGHTED = """
+  rows:
+    operator: RESAMPLE2
+    desc:
+      InputTensor: x
+      OutputTensor: {Sizes: [1, 1, 3, 256], DataType: FLOAT32}
+      InterpolationMode: LINEAR
+      RoundingDirection: INCREASING
+      Scales: [1, 1, 1, 1]
+      InputPixelOffsets: [0, 0, -1, 0]
+      OutputPixelOffsets: [0, 0, 0.5, 0]
+  weighted:
+    operator: ELEMENT_WISE_MULTIPLY
+    desc:
+      ATensor: rows
+      BTensor: {from: w, Sizes: [1, 1, 3, 256], Strides: [0, 0, 1, 0]}
+      OutputTensor: {}
+  node:
+    operator: REDUCE
+    desc: {InputTensor: weighted, Axes: [2, 3], Function: SUM,
+           OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}"""
+
+
+def test_all_elements_lie_on_the_same_line(tmp_path: Path) -> None:
+    """Each of 256 columns is 0.75, 0.375, or 1, 0.25, or 1, 0.75, so the sums are 0, 128 or -128.
+
+    DirectML 1.13.1 takes the second kind of line for all elements of such an output.
+    """
+    case = graph(tmp_path, INPUTS, WEIGHTED)
+    for total in (0, 128, -128):
+        assert accepts(case, "y", [total]), total
+    for total in (200, -250):
+        assert not accepts(case, "y", [total]), total
