@@ -23,6 +23,7 @@ from dmlconf.faults.one_hot import (
     second_value_after_the_first,
     unsigned_index_as_signed,
 )
+from dmlconf.faults.passes import first_pass_truncated
 from dmlconf.faults.regions import parts_beyond_32_bits_left_out
 from dmlconf.faults.scatters import (
     scattered_by_other_tuples,
@@ -45,6 +46,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         bias_by_a_product,
         element_in_place_of_its_variance,
         first_group_of_filter_and_input,
+        first_pass_truncated,
         first_value_in_place_of_the_second,
         infinity_as_the_least_integer,
         lengths_not_clamped,

@@ -13,7 +13,7 @@ from dmlconf.faults.computed import Computed
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.numbers.floats import single
 
-__all__ = ["element_in_place_of_its_variance"]
+__all__ = ["axes_of_mean", "divides_by_root", "element_in_place_of_its_variance"]
 
 
 def element_in_place_of_its_variance(case: Case) -> Computed | None:
@@ -24,7 +24,9 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     """
     desc, inputs = case.desc, case.inputs()
     tensor = inputs["InputTensor"]
-    if math.prod(tensor.shape[axis] for axis in _axes(desc)) > 1 or not _divides(desc):
+    if math.prod(tensor.shape[axis] for axis in axes_of_mean(desc)) > 1 or not divides_by_root(
+        desc
+    ):
         return None
     epsilon = single(desc["Epsilon"])
     without_root = np.isfinite(tensor) & (tensor.astype(np.float64) + epsilon <= 0)
@@ -36,14 +38,14 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     return Computed(evaluate(wrong), around=wrong)
 
 
-def _axes(desc: Desc) -> set[int]:
+def axes_of_mean(desc: Desc) -> set[int]:
     """Return the axes of a mean; MEAN_VARIANCE_NORMALIZATION has no field of them."""
     if "Axes" in desc:
         return set(desc["Axes"])
     return set(range(1 if desc["CrossChannel"] else 2, desc["InputTensor"].DimensionCount))
 
 
-def _divides(desc: Desc) -> bool:
+def divides_by_root(desc: Desc) -> bool:
     """Return whether the difference from the mean is divided by a root."""
     if "NormalizeVariance" in desc:
         return bool(desc["NormalizeVariance"])

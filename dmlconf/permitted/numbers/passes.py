@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["in_passes"]
+__all__ = ["in_passes", "passes_over"]
 
 _Axes = tuple[int, ...]
 
 
-def _passes_over(axes: Sequence[int]) -> list[_Axes]:
+def passes_over(axes: Sequence[int]) -> list[_Axes]:
     """Return the groups of adjacent axes: (0, 1) and (3,) for the axes 0, 1 and 3."""
     passes: list[_Axes] = []
     for axis in sorted(set(axes)):
@@ -35,7 +35,7 @@ def in_passes(
 
     `combined` sums or averages an array over some axes, and keeps these with a size of 1.
     """
-    passes = _passes_over(axes)
+    passes = passes_over(axes)
     if len(passes) < 2:
         return
     for order in (passes, passes[::-1]):

@@ -1,0 +1,133 @@
+"""A fault of FLOAT16 means and sums: DirectML computes them in two passes, and truncates the first.
+
+The order of adding was found by sums of 16384, -16384 and 1, of which the 1 stays only if it is
+added to another number than these two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import permutations, product
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.faults.computed import Computed
+from dmlconf.faults.normalization import axes_of_mean, divides_by_root
+from dmlconf.permitted.numbers.half import toward_zero
+from dmlconf.permitted.numbers.passes import passes_over
+from dmlconf.reference.activation.fused import fused
+from dmlconf.reference.numbers.floats import single
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.layout import packed_strides
+
+__all__ = ["first_pass_truncated"]
+
+_Combine = Callable[[Array], Array]
+"""Sums or averages an array along the operator's axes, which keep a size of 1."""
+
+_Order = tuple[int, ...]
+"""A permutation of the axes."""
+
+_Passes = Sequence[tuple[Sequence[int], int]]
+"""Groups of adjacent axes, in the order of their passes, and how many elements the first pass of
+each combines."""
+
+_MOST_WAYS: Final = 48
+"""The most ways to divide the elements that are tried."""
+
+
+@np.errstate(all="ignore")
+def first_pass_truncated(case: Case) -> Computed | None:
+    """Return the FLOAT16 sums and means of kernels that truncate what a first pass gives.
+
+    Along axes that are not the last ones, a first pass combines 2, 4, 8 or more elements that lie
+    equally far apart, and a second one combines what it gives. Of 6 rows, rows 0 and 3, 1 and 4,
+    and 2 and 5 are added first. Which power of two it is depends on the sizes, so all are tried.
+    Axes that are not adjacent have such passes one after the other. The variance is a mean of
+    squares.
+    """
+    desc, inputs = case.desc, case.inputs()
+    tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")
+    if tensor.dtype != np.float16 or function not in ("SUM", "AVERAGE"):
+        return None
+    computed = partial(_reduced if case.operator_name == "REDUCE" else _normalized, desc, inputs)
+    operation = np.sum if function == "SUM" else np.mean
+    ways = [
+        partial(_in_order, order=order, passes=passes, operation=operation)
+        for order in _orders(desc["InputTensor"])
+        for passes in _ways(tensor.shape, order, axes_of_mean(desc))
+    ]
+    if not ways:
+        return None
+    return replace(computed(ways[0]), others=lambda: map(computed, ways[1:_MOST_WAYS]))
+
+
+def _orders(tensor: TensorDesc) -> Iterator[_Order]:
+    """Yield the orders in which kernels take the axes: as they lie in memory, and as declared."""
+    declared = tuple(range(len(tensor.Sizes)))
+    strides = tensor.Strides or packed_strides(tensor.Sizes)
+    yield from dict.fromkeys([tuple(sorted(declared, key=lambda axis: -strides[axis])), declared])
+
+
+def _ways(sizes: Sequence[int], order: _Order, axes: Collection[int]) -> Iterator[_Passes]:
+    """Yield the ways to divide elements along some axes into passes; none if there is one pass."""
+    sizes = [sizes[axis] for axis in order]
+    groups = passes_over([at for at, axis in enumerate(order) if axis in axes])
+    for succession in permutations(groups):
+        firsts = [_powers_of_two(sizes, group) for group in succession]
+        for counts in product(*firsts):
+            if len(groups) > 1 or counts[0] > 1:
+                yield tuple(zip(succession, counts, strict=True))
+
+
+def _powers_of_two(sizes: Sequence[int], group: Sequence[int]) -> list[int]:
+    """Return how many elements a first pass along adjacent axes may combine, the most first."""
+    count = math.prod(sizes[axis] for axis in group)
+    if math.prod(sizes[group[-1] + 1 :]) == 1:
+        return [1]  # Elements that lie side by side are combined in one pass.
+    powers = [1 << bits for bits in range(count.bit_length()) if count % (1 << bits) == 0]
+    return [power for power in reversed(powers) if power < count] or [1]
+
+
+def _in_order(
+    values: Array, *, order: _Order, passes: _Passes, operation: Callable[..., Array]
+) -> Array:
+    values = values.transpose(order)
+    for group, first in passes:
+        before, after = values.shape[: group[0]], values.shape[group[-1] + 1 :]
+        axis, parts = len(before), values.reshape(*before, -1, *after)
+        if first > 1:
+            alike = values.reshape(*before, first, -1, *after)
+            parts = toward_zero(operation(alike, axis=axis))
+        parts = toward_zero(operation(parts, axis=axis))
+        values = parts.reshape(*before, *(1 for _ in group), *after)
+    return values.transpose(np.argsort(order))
+
+
+def _reduced(desc: Desc, inputs: Mapping[str, Array], combine: _Combine) -> Computed:
+    values = inputs["InputTensor"].astype(np.float64)
+    sums, sizes = combine(values).astype(np.float16), combine(np.abs(values))
+    return Computed({"OutputTensor": sums}, terms={"OutputTensor": sizes})
+
+
+def _normalized(desc: Desc, inputs: Mapping[str, Array], combine: _Combine) -> Computed:
+    values = inputs["InputTensor"].astype(np.float64)
+    centred = values - combine(values)
+    sizes = np.abs(values) + np.abs(centred - values)
+    root: Any = 1.0
+    if divides_by_root(desc):
+        root = np.sqrt(combine(np.square(centred)) + single(desc["Epsilon"]))
+    scale, bias = (
+        np.float64(absent) if desc.get(name) is None else inputs[name].astype(np.float64)
+        for name, absent in (("ScaleTensor", 1.0), ("BiasTensor", 0.0))
+    )
+    sums = centred / root * scale + bias
+    sizes = sizes / root * np.abs(scale) + np.abs(bias)
+    normalized = toward_zero(fused(sums, desc.get("FusedActivation"))).astype(np.float16)
+    return Computed({"OutputTensor": normalized}, terms={"OutputTensor": sizes})
