@@ -15,6 +15,7 @@ from dmlconf.faults.copies import (
     window_written_without_gaps,
 )
 from dmlconf.faults.fused_sums import sum_before_the_activation
+from dmlconf.faults.gates import bounded_before_activations
 from dmlconf.faults.moments import moments_read_as_parameters
 from dmlconf.faults.normalization import element_in_place_of_its_variance
 from dmlconf.faults.one_hot import (
@@ -44,6 +45,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
     function.__name__: function
     for function in (
         bias_by_a_product,
+        bounded_before_activations,
         element_in_place_of_its_variance,
         first_group_of_filter_and_input,
         first_pass_truncated,

@@ -12,8 +12,10 @@ from dmlconf.permitted.recurrent.kernels import Sites
 from dmlconf.permitted.recurrent.layers import error_scales
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.recurrent.gru import GruDesc, gru_direction
+from dmlconf.reference.recurrent.layers import Direction
 
 __all__ = [
+    "error_scales_of_kernels",
     "gru_error_scale",
 ]
 
@@ -46,9 +48,14 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
 
     Derived in docs/bounds.md, Recurrent layers.
     """
+    return error_scales_of_kernels(desc, gru_direction)
+
+
+def error_scales_of_kernels(desc: GruDesc, direction: Direction[GruDesc]) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs whose directions are computed by `direction`."""
     kernel_sites: tuple[Sites, ...]
     if desc.LinearBeforeReset:
         kernel_sites = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)
     else:
         kernel_sites = (_NEWER_RESET_FIRST, _OLDER_RESET_FIRST, _EVERYTHING)
-    return error_scales(desc, gru_direction, kernel_sites, biases=2)
+    return error_scales(desc, direction, kernel_sites, biases=2)

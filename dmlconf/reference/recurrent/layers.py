@@ -15,6 +15,7 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "AnyLayerDesc",
+    "Direction",
     "LayerDesc",
     "layer_outputs",
     "values",

@@ -1,0 +1,73 @@
+"""A fault of GRU: what its activations are given is bounded, so that NaN and infinity are lost."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.permitted.numbers.rounding import ANY_RESULT
+from dmlconf.permitted.recurrent.gru import error_scales_of_kernels
+from dmlconf.precision.allowance import Allowance
+from dmlconf.reference.activation.fused import Activation
+from dmlconf.reference.evaluation import arguments
+from dmlconf.reference.recurrent.gru import GruDesc, gru_direction
+from dmlconf.reference.recurrent.layers import values
+from dmlconf.reference.recurrent.sequences import Sequences
+from dmlconf.reference.recurrent.values import Arithmetic, State, Values
+
+__all__ = ["bounded_before_activations"]
+
+
+@of_operators("GRU")
+def bounded_before_activations(case: Case) -> Computed | None:
+    """Return GRU's outputs if arguments of activations are bounded by the largest finite numbers.
+
+    NaN becomes the lowest number. SOFTSIGN of infinity is then 1 and not NaN, and a gate of NaN
+    makes a finite state of finite numbers.
+    """
+    desc = GruDesc(**arguments(case.entry, case, case.inputs()))
+    largest = float(np.finfo(desc.InputTensor.dtype).max)
+    direction = partial(_bounded_direction, largest=largest)
+    with np.errstate(all="ignore"):
+        outputs = dict(zip(case.outputs(), values(desc, direction), strict=True))
+        scales = dict(zip(outputs, error_scales_of_kernels(desc, direction), strict=True))
+        usual = dict(zip(outputs, error_scales_of_kernels(desc, gru_direction), strict=True))
+    return Computed(
+        outputs,
+        allowance=lambda output: Allowance(right=outputs[output], errors=scales[output]),
+        unknown={name: scale.sums >= ANY_RESULT for name, scale in usual.items()},
+    )
+
+
+def _bounded_direction(
+    desc: GruDesc,
+    arithmetic: Arithmetic,
+    index: int,
+    sequences: Sequences,
+    backward: bool,
+    *,
+    largest: float,
+) -> tuple[Values, State]:
+    bounded = cast(Arithmetic, _Bounded(arithmetic, largest))
+    return gru_direction(desc, bounded, index, sequences, backward)
+
+
+class _Bounded:
+    """An arithmetic whose activations are given finite numbers."""
+
+    def __init__(self, arithmetic: Arithmetic, largest: float) -> None:
+        self._arithmetic, self._largest = arithmetic, largest
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._arithmetic, name)
+
+    def activated(self, sums: Values, activation: Activation) -> Values:
+        """Return the activation of sums between the lowest and the largest number."""
+        within = np.abs(sums.value) <= self._largest
+        numbers = np.nan_to_num(sums.value, nan=-self._largest)
+        ends = self._arithmetic.exact(np.clip(numbers, -self._largest, self._largest))
+        return self._arithmetic.activated(sums.where(within, ends), activation)

@@ -1,0 +1,39 @@
+"""GRU of DirectML 1.8.0, whose activations are given finite numbers.
+
+All outputs but those called wrong are what DirectML 1.8.0 gave.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.verdicts.verdict import Status
+from tests.faults.test_computed_faults import case_of, judged, outputs_of
+
+FAULT = "gates-of-bounded-numbers-in-gru"
+
+STEP = (
+    "{InputTensor: {Sizes: [1, 1, 1, 1], DataType: TYPE, values: [1]}, "
+    "WeightTensor: {Sizes: [1, 1, 3, 1], DataType: TYPE, values: WEIGHTS}, "
+    "RecurrenceTensor: {Sizes: [1, 1, 3, 1], DataType: TYPE, values: [0, 0, 0]}, "
+    "OutputSingleTensor: {Sizes: [1, 1, 1, 1], DataType: TYPE}, "
+    "ActivationDescs: [{operator: ACTIVATION_IDENTITY}, {operator: ACTIVATION_SOFTSIGN}], "
+    "Direction: FORWARD, LinearBeforeReset: false}"
+)
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize(("weight", "given"), [(".inf", 1), ("-.inf", -1)])
+def test_softsign_of_infinity_is_that_of_the_largest_number(
+    weight: str, given: float, data_type: str, tmp_path: Path
+) -> None:
+    desc = STEP.replace("TYPE", data_type).replace("WEIGHTS", f"[0, 0, {weight}]")
+    case = case_of(tmp_path, "GRU", desc)
+    arrays = outputs_of(case, {"OutputSingleTensor": [given]})
+    assert judged(case, arrays, "1.8.0") == (Status.WAIVED, FAULT)
+    assert judged(case, arrays, "1.9.0") == (Status.FAILED, "")
+    for wrong in (0.5, -given):
+        arrays = outputs_of(case, {"OutputSingleTensor": [wrong]})
+        assert judged(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
