@@ -158,3 +158,31 @@ def test_an_exact_sum_is_rounded_by_the_last_store(tmp_path: Path) -> None:
     even = single(tmp_path, "RNN", ODD.format(bias=1684, shift=4))
     assert accepts(even, "OutputSingleTensor", [5340])
     assert not accepts(even, "OutputSingleTensor", [5336])
+
+
+ONE_INPUT = """
+  InputTensor: {Sizes: [1, 2, 8, 1], DataType: FLOAT16,
+                fill: {uniform: {low: 0, high: 1, seed: 98}}},
+  WeightTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT16, values: [-4.5, 2.5, 5.5]},
+  RecurrenceTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT16, values: [-3, 2, 4]},
+  BiasTensor: {Sizes: [1, 1, 1, 6], DataType: FLOAT16,
+               fill: {uniform: {low: 0, high: 1, seed: 98}}},
+  OutputSequenceTensor: {Sizes: [2, 1, 8, 1], DataType: FLOAT16},
+  ActivationDescs: [{operator: ACTIVATION_SOFTSIGN}, {operator: ACTIVATION_TANH}],
+  Direction: FORWARD, LinearBeforeReset: false"""
+
+
+def test_with_one_input_a_kernel_adds_the_bias_before_it_stores_the_product(tmp_path: Path) -> None:
+    """DirectML 1.8.0 gives these numbers; the eighth is 0.44678 if the product is stored."""
+    case = single(tmp_path, "GRU", ONE_INPUT)
+    given = [
+        *(1.7158203125, 1.6845703125, 1.630859375, 1.6318359375),
+        *(1.4482421875, 1.4755859375, 1.6845703125, 0.447265625),
+        *(0.416259765625, 0.399169921875, 0.50830078125, 0.5126953125),
+        *(0.6171875, 0.63818359375, 0.39794921875, 1.431640625),
+    ]
+    assert accepts(case, "OutputSequenceTensor", given)
+    for wrong in (0.449, 0.446):
+        other = [*given]
+        other[7] = wrong
+        assert not accepts(case, "OutputSequenceTensor", other), wrong
