@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.verdicts.verdict import Status
-from tests.faults.test_computed_faults import case_of, judged, outputs_of
+from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fault
 
 FAULT = "gates-of-bounded-numbers-in-gru"
 
@@ -32,8 +32,8 @@ def test_softsign_of_infinity_is_that_of_the_largest_number(
     desc = STEP.replace("TYPE", data_type).replace("WEIGHTS", f"[0, 0, {weight}]")
     case = case_of(tmp_path, "GRU", desc)
     arrays = outputs_of(case, {"OutputSingleTensor": [given]})
-    assert judged(case, arrays, "1.8.0") == (Status.WAIVED, FAULT)
-    assert judged(case, arrays, "1.9.0") == (Status.FAILED, "")
+    assert status_and_fault(case, arrays, "1.8.0") == (Status.WAIVED, FAULT)
+    assert status_and_fault(case, arrays, "1.9.0") == (Status.FAILED, "")
     for wrong in (0.5, -given):
         arrays = outputs_of(case, {"OutputSingleTensor": [wrong]})
-        assert judged(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
+        assert status_and_fault(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dmlconf.verdicts.verdict import Status
-from tests.faults.test_computed_faults import case_of, judged, outputs_of
+from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fault
 from tests.graphs.suites import graph_case
 
 FAULT = "float16-mean-along-an-inner-axis"
@@ -28,12 +28,12 @@ SUM = (
 def test_rows_are_combined_in_two_passes(function: str, right: float, tmp_path: Path) -> None:
     case = case_of(tmp_path, "REDUCE", SUM.replace("FUNCTION", function))
     given = outputs_of(case, {"OutputTensor": [0] * 5})
-    assert judged(case, given, "1.9.1") == (Status.WAIVED, FAULT)
-    assert judged(case, given, "1.10.1") == (Status.FAILED, "")
+    assert status_and_fault(case, given, "1.9.1") == (Status.WAIVED, FAULT)
+    assert status_and_fault(case, given, "1.10.1") == (Status.FAILED, "")
     for wrong in (2 * right, -right):
         other = outputs_of(case, {"OutputTensor": [0, 0, 0, 0, wrong]})
-        assert judged(case, other, "1.9.1") == (Status.FAILED, ""), wrong
-    assert judged(case, outputs_of(case, {"OutputTensor": [right] * 5}), "1.9.1")[0] is (
+        assert status_and_fault(case, other, "1.9.1") == (Status.FAILED, ""), wrong
+    assert status_and_fault(case, outputs_of(case, {"OutputTensor": [right] * 5}), "1.9.1")[0] is (
         Status.PASSED
     )
 
@@ -57,7 +57,7 @@ GIVEN = [
 
 def test_mean_and_variance_are_averaged_so(tmp_path: Path) -> None:
     case = case_of(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", NORMALIZED)
-    assert judged(case, outputs_of(case, {"OutputTensor": GIVEN}), "1.8.0") == (
+    assert status_and_fault(case, outputs_of(case, {"OutputTensor": GIVEN}), "1.8.0") == (
         Status.WAIVED,
         FAULT,
     )
@@ -65,7 +65,7 @@ def test_mean_and_variance_are_averaged_so(tmp_path: Path) -> None:
         other = [*GIVEN]
         other[at] = wrong
         arrays = outputs_of(case, {"OutputTensor": other})
-        assert judged(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
+        assert status_and_fault(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
 
 
 SIDE_BY_SIDE = """
@@ -87,4 +87,4 @@ def test_the_axes_are_those_in_memory_in_nodes_too(
     """Numbers that lie side by side are added at once: no 1 is lost, and the last is -0.25."""
     case = graph_case(tmp_path, SIDE_BY_SIDE.replace("STRIDES", strides))
     rows = np.tile(np.array([16384, -16384, 1, 0], np.float16), (5, 1))
-    assert judged(case, {"y": rows}, "1.9.1")[0] is status
+    assert status_and_fault(case, {"y": rows}, "1.9.1")[0] is status

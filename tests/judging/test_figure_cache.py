@@ -43,7 +43,7 @@ def test_the_newest_records_are_kept_when_an_entry_is_full(tmp_path: Path) -> No
 def test_records_that_would_only_replace_others_of_the_same_run_are_not_kept(
     tmp_path: Path,
 ) -> None:
-    saved(tmp_path / "cache", "of an earlier run")
+    save_records(tmp_path / "cache", "of an earlier run")
     cache = FigureCache(Store(tmp_path / "cache"))
     for keys in (range(12), range(12, 18), range(18, 30)):
         records = (CachedRecord("tile/tile/boundary", "figures", str(key), LONG) for key in keys)
@@ -51,7 +51,7 @@ def test_records_that_would_only_replace_others_of_the_same_run_are_not_kept(
         cache.save()
     cache.close()
     assert keys_in(tmp_path / "cache") == list(map(str, range(12, 18)))
-    saved(tmp_path / "cache", "of a later run")
+    save_records(tmp_path / "cache", "of a later run")
     assert keys_in(tmp_path / "cache") == [*map(str, range(12, 18)), "of a later run"]
 
 

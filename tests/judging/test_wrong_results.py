@@ -53,7 +53,7 @@ def explanations() -> list[Explanation]:
 
 
 @pytest.fixture
-def plan(bundled_suite: Suite) -> list[PlannedCase]:
+def plan(bundled_suite: Suite) -> Sequence[PlannedCase]:
     """All cases except those of models, which tests/judging/test_layers.py tries."""
     return without_models(list(bundled_suite.plan()))[0]
 

@@ -5,6 +5,8 @@ The tested code is in `dmlconf/run_log/packed.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from dmlconf.run_log.log import read_log, verdict_data
@@ -20,7 +22,7 @@ DETAILED = FAILED.of_case(
 
 
 @pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Verdict, ...]:
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Verdict]:
     """The verdicts in a log that a large run left when it died."""
     other = DETAILED.of_case(case="gather/other")
     log = dead(run_log(*EVERY_STATUS, DETAILED, other), MANY + 1)

@@ -177,7 +177,7 @@ def _candidates(
 
 
 def _decided_either_way(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     right: NodeValues,

@@ -155,7 +155,7 @@ def _apart(candidates: Sequence[Interval]) -> list[int]:
 
 
 def _alike(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
     right: NodeValues,

@@ -6,6 +6,7 @@ The tested code is in `dmlconf/backends/onnxruntime/backend.py`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.runtimes
 CASES: Final = Path(__file__).resolve().parents[3] / "cases"
 
 
-def verdicts(folder: Path, *arguments: str) -> tuple[int, tuple[Verdict, ...]]:
+def verdicts(folder: Path, *arguments: str) -> tuple[int, Sequence[Verdict]]:
     """Run `dmlconf run` in a folder, and return its exit code and its verdicts."""
     log = folder / "run.jsonl"
     done = dmlconf_here(folder, "run", *arguments, "--quiet", "--log", str(log))
