@@ -16,7 +16,7 @@ from dmlconf.diagnosis.factors import Culprit, Experiment, experiments
 from dmlconf.diagnosis.graph_mutants import Mutant
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
 from dmlconf.diagnosis.rewritten import same_as_rewritten
-from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Status, Verdict
 
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
@@ -24,7 +24,6 @@ REPETITIONS: Final = 10
 _BROKEN_REPETITIONS: Final = 2
 """Fewer runs for a case that breaks the backend, since each costs a process."""
 
-_OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 
 _BATCH: Final = 8
 _ATTEMPTS: Final = 4
@@ -146,7 +145,7 @@ def _rewritten(diagnosis: Diagnosis, bench: Bench, own: Mutant | None) -> Mutant
     case, reason = diagnosis.case, diagnosis.verdict.reason
     if not case.forms or case.relation is not None:
         return None
-    if reason is None or reason.kind not in _OF_VALUES:
+    if reason is None or reason.kind not in OF_VALUES:
         return None
     outputs = bench.outputs(case)
     if outputs is None:

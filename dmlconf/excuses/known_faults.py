@@ -35,7 +35,7 @@ from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import compare
 from dmlconf.precision.rules import undefined
 from dmlconf.tensors.sample import Sample
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import OF_VALUES, Reason, ReasonKind, Status, Verdict
 
 if TYPE_CHECKING:
     from dmlconf.faults.computed import Computed, Formula
@@ -283,11 +283,11 @@ class KnownFault:
     def may_cause(self, reason: ReasonKind, case: Case) -> bool:
         """Return whether the fault can cause a failure for this reason."""
         if self.formula is not None:
-            return reason in _OF_VALUES or reason in _OF_UNDEFINED
+            return reason in OF_VALUES or reason in _OF_UNDEFINED
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC
-        return bool(case.nodes) and (unsteady or reason in _OF_VALUES)
+        return bool(case.nodes) and (unsteady or reason in OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
         """Return an operator's outputs with the fault; None if unknown, or if it does not apply."""
@@ -419,15 +419,6 @@ class KnownFaults:
         return any(
             fault.alone and fault.concerns(case, as_graph=self.as_graph) for fault in self.faults
         )
-
-
-_OF_VALUES: Final = frozenset(
-    {
-        ReasonKind.WRONG_VALUES,
-        ReasonKind.ALL_ZEROS,
-        ReasonKind.INPUT_COPIED,
-    }
-)
 
 
 NO_KNOWN_FAULTS: Final = KnownFaults()

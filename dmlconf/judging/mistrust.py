@@ -59,7 +59,8 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
     The kernel cannot flush them to 0, their terms cannot cancel, and 0 is not among their
     candidates.
     """
-    expected, kind = allowance.right, case.rule(name).kind
+    expected, rule = allowance.right, case.rule(name)
+    kind = rule.kind
     is_float = expected.dtype.kind == "f"
     certain: Array = (
         np.abs(expected) >= np.finfo(expected.dtype).tiny if is_float else expected != 0
@@ -76,6 +77,8 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
             with np.errstate(all="ignore"):
                 length = np.subtract(highest, lowest, dtype=np.float64)
                 certain &= np.abs(expected) > _CANCELLED * length
+    if rule.flushes and is_float and allowance.flushed is not None:
+        certain &= allowance.flushed[1] != 0  # The root of 1e-40 is 1e-20, or that of 0.
     return certain
 
 
@@ -85,6 +88,9 @@ def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> A
     apart = _apart(expected, source)
     if rule.kind == RuleKind.EXACT:
         return apart
+    if rule.kind == RuleKind.ACCUMULATE and allowance.errors is not None:
+        for other in allowance.errors.others:
+            apart &= _apart(other.reshape(expected.shape), source)
     lowest, highest = permitted_ends(expected.ravel(), rule, allowance)
     return apart & ~undefined(lowest, highest).reshape(apart.shape)
 

@@ -30,7 +30,7 @@ from dmlconf.precision.room import room
 from dmlconf.reference.graph_evaluation import seen_through
 from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import OF_VALUES, Reason, ReasonKind, Status, Verdict
 
 __all__ = ["Stopped", "in_other_form", "judge_relation", "with_unfused"]
 
@@ -43,15 +43,10 @@ _FORMS: Mapping[Relation, str] = {
 }
 
 
-_OF_VALUES: Final = frozenset(
-    {
-        ReasonKind.WRONG_VALUES,
-        ReasonKind.ALL_ZEROS,
-        ReasonKind.INPUT_COPIED,
-        ReasonKind.NO_INDEPENDENT_EXPECTATION,
-        ReasonKind.ANY_VALUE_PERMITTED,
-    }
-)
+_COMPARED: Final = OF_VALUES | {
+    ReasonKind.NO_INDEPENDENT_EXPECTATION,
+    ReasonKind.ANY_VALUE_PERMITTED,
+}
 """A graph with another reason, which is not about values, is not compared."""
 
 
@@ -166,7 +161,7 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
     assert case.relation is not None
-    if verdict.reason is not None and verdict.reason.kind not in _OF_VALUES:
+    if verdict.reason is not None and verdict.reason.kind not in _COMPARED:
         return verdict
     form = _FORMS[case.relation]
     other = yield from in_other_form(case, case.relation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from dmlconf.cases.model import Provenance
 from dmlconf.verdicts.figures import Figures
@@ -13,6 +13,7 @@ from dmlconf.verdicts.record import ALWAYS, NUMBERS, PART, Positional, Rounded
 from dmlconf.verdicts.status import Status
 
 __all__ = [
+    "OF_VALUES",
     "Execution",
     "Identity",
     "Judgement",
@@ -72,6 +73,12 @@ class ReasonKind(StrEnum):
     INTERRUPTED = "interrupted"
     STOPPED_AT_FIRST_FAILURE = "stopped at the first failure"
     TOO_MANY_FAILURES = "stopped after too many failures"
+
+
+OF_VALUES: Final = frozenset(
+    {ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED}
+)
+"""The reasons of outputs whose values are wrong, or look as if the operator had not run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,50 @@ def test_zeros_pass_if_another_permitted_output_is_zero(tmp_path: Path) -> None:
     assert judge_outputs(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED
 
 
+def test_a_copy_of_the_bias_is_right_where_another_right_output_is_the_bias(
+    tmp_path: Path,
+) -> None:
+    """Squares that overflow make an infinite variance, so that nothing but the bias is left."""
+    file = tmp_path / "means.yaml"
+    file.write_text(
+        """
+operator: MEAN_VARIANCE_NORMALIZATION1
+cases:
+  - name: squares-overflow
+    desc:
+      InputTensor: {Sizes: [4, 8], DataType: FLOAT32, fill: {uniform: {low: -1e21, high: 1e21}}}
+      ScaleTensor: {Sizes: [4, 8], DataType: FLOAT32, fill: {uniform: {low: 1, high: 9}}}
+      BiasTensor: {Sizes: [4, 8], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1}}}
+      OutputTensor: {Sizes: [4, 8], DataType: FLOAT32}
+      Axes: [1]
+      NormalizeVariance: true
+      Epsilon: 0.25
+""",
+        encoding="utf-8",
+    )
+    [planned] = load_suite([file]).plan()
+    case = build(planned)
+    assert judge_outputs(case, case.inputs()["BiasTensor"]).status is Status.PASSED
+
+
+def test_zeros_are_right_where_subnormal_operands_may_be_zeros(tmp_path: Path) -> None:
+    """The root of 1e-40 is 1e-20, far above the least normal number."""
+    file = tmp_path / "roots.yaml"
+    file.write_text(
+        """
+operator: ELEMENT_WISE_SQRT
+cases:
+  - name: subnormal
+    desc:
+      InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {constant: {value: 1.0e-40}}}
+      OutputTensor: {Sizes: [16], DataType: FLOAT32}
+""",
+        encoding="utf-8",
+    )
+    [planned] = load_suite([file]).plan()
+    assert judge_outputs(build(planned), np.zeros(16, np.float32)).status is Status.PASSED
+
+
 def test_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
     tmp_path: Path,
 ) -> None:
