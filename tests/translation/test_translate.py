@@ -258,3 +258,32 @@ def test_an_input_on_which_no_output_depends_is_not_used() -> None:
     assert len(program.inputs) == 5
     assert len(program.used_inputs()) == 2
     assert program.used_inputs().keys() < program.inputs.keys()
+
+
+def test_scales_of_columns_have_as_many_zero_points_and_the_batches_of_their_matrix() -> None:
+    """ONNX: "Scale and zero point must have same shape", [D1, D2, 1, K] for columns."""
+    for name, sizes in (("batches", (3, 1, 2, 4)), ("rows", (2, 4))):
+        product = stated_case(
+            "here",
+            name,
+            "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
+            {
+                "ATensor": np.ones((*sizes[:-2], 1, 2), np.uint8),
+                "AScaleTensor": np.ones((1, 1), np.float32),
+                "BTensor": np.ones(sizes, np.uint8),
+                "BScaleTensor": np.ones((1, 4), np.float32),
+                "OutputScaleTensor": np.ones((1, 1), np.float32),
+            },
+            {"OutputTensor": np.full((*sizes[:-2], 1, 4), 2, np.uint8)},
+            {},
+        )
+        program = translated(product, "onnx")
+        made = {step.outputs[0]: step for step in program.steps}
+        step = made["OutputTensor"]
+        expanded = [made[name] for name in (step.inputs[4], step.inputs[5])]
+        if len(sizes) == 2:
+            assert [each.operation for each in expanded] == ["Reshape", "Reshape"]
+            continue
+        assert [each.operation for each in expanded] == ["Expand", "Expand"]
+        for each in expanded:
+            assert program.constants[each.inputs[1]].tolist() == [3, 1, 1, 4]
