@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.excuses.sigmoid_errors import near_sigmoids
 from dmlconf.faults.computed import activation_of
 from dmlconf.precision.ulp import ulp_distance
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["ELEMENTS"]
@@ -53,66 +53,6 @@ def _ulp(
     with np.errstate(invalid="ignore"):
         within: Array = ulp_distance(actual, right) <= limit
     return within
-
-
-_SIGMOIDS: Final = frozenset({"ACTIVATION_SIGMOID", "ACTIVATION_SWISH"})
-
-_SAMPLES: Final = 8
-"""How many samples of a graph's sigmoids are evaluated, each with random signs of the errors."""
-
-
-def _sigmoid(
-    case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
-) -> Array:
-    """Elements of x * sigmoid(a * x), or of a fused sigmoid, within the error of a sigmoid.
-
-    If a sigmoid is off by `absolute`, the product is off by |x| times as much. An element of a
-    graph may be off by four times as much as in any of `_SAMPLES` evaluations with random errors.
-    """
-    if case.nodes:
-        return _behind_sigmoids(case, right, actual, absolute)
-    activation, before = activation_of(case)
-    if right.dtype.kind != "f" or before is None or activation not in _SIGMOIDS:
-        return np.zeros(right.shape, bool)
-    with np.errstate(all="ignore"):
-        number = np.abs(before.astype(np.float64))
-        if activation == "ACTIVATION_SIGMOID":
-            number = np.ones_like(number)
-        limit = absolute * number + np.spacing(np.abs(right)).astype(np.float64)
-        within: Array = np.abs(actual.astype(np.float64) - right.astype(np.float64)) <= limit
-    return within
-
-
-def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -> Array:
-    """Return a mask of a graph's elements that differ as if its sigmoids were off.
-
-    Elements that no sigmoid reaches are not among them.
-    """
-    same = (name for name, each in evaluate(case).items() if each.tobytes() == right.tobytes())
-    output = next(same, None)
-    if output is None or right.dtype.kind != "f":
-        return np.zeros(right.shape, bool)
-    random = np.random.default_rng(0)
-
-    def off(node: Case) -> Mapping[str, Array]:
-        computed = evaluate(node)
-        activation, before = activation_of(node)
-        if before is None or activation not in _SIGMOIDS:
-            return computed
-        values = computed["OutputTensor"]
-        error = absolute * random.choice((-1.0, 1.0), values.shape)
-        if activation == "ACTIVATION_SWISH":
-            error *= before
-        return {"OutputTensor": (values + error).astype(values.dtype)}
-
-    with np.errstate(all="ignore"):
-        furthest = np.zeros(right.shape)
-        for _ in range(_SAMPLES):
-            sample = graph_outputs(case.graph, evaluate_nodes(case, off).outputs)[output]
-            furthest = np.fmax(furthest, np.abs(sample.astype(np.float64) - right))
-        limit = 4 * furthest + np.spacing(np.abs(right)).astype(np.float64)
-        within: Array = np.abs(actual.astype(np.float64) - right) <= limit
-    return within & (furthest > 0)
 
 
 def _nan_before_activation(
@@ -312,9 +252,7 @@ def _large_angle(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, beyond: float
 ) -> Array:
     """Elements whose input after ScaleBias exceeds a limit, such as an angle of 1e10 for cos."""
-    angle, by = inputs["InputTensor"].astype(np.float64), case.desc["ScaleBias"]
-    if by is not None:
-        angle = angle * by["Scale"] + by["Bias"]
+    angle = inputs["InputTensor"]
     large: Array = np.isfinite(angle) & (np.abs(angle) > beyond)
     return large
 
@@ -355,7 +293,7 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "all": _all,
     "near": _near,
     "ulp": _ulp,
-    "error of a sigmoid": _sigmoid,
+    "error of a sigmoid": near_sigmoids,
     "nan": _nan,
     "nan along the axes": _nan_along_axes,
     "nan anywhere": _nan_anywhere,

@@ -20,7 +20,7 @@ from dmlconf.excuses.deviations import Deviation, Deviations, formula_of, patche
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
 from dmlconf.resources import schemas_directory
-from dmlconf.verdicts.verdict import ReasonKind, Verdict
+from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Verdict
 
 __all__ = ["NO_FINDINGS", "Finding", "Findings", "all_findings", "findings_of"]
 
@@ -89,16 +89,17 @@ class Findings:
         if not self.findings or not verdict.status.fails_run or reason is None:
             return verdict
         facts = Facts(case)
+        kind = ReasonKind.WRONG_VALUES if reason.kind in OF_VALUES else reason.kind
         covering = [
             each
             for each in self.findings
-            if each.fails is reason.kind
+            if each.fails is kind
             and each.message.search(reason.message)
             and each.wrong.scope.covers(case, facts)
         ]
         if not covering:
             return verdict
-        if reason.kind is ReasonKind.WRONG_VALUES:
+        if kind is ReasonKind.WRONG_VALUES:
             covering = _of_values(case, outcome, covering, deviations, judge)
         else:
             covering = covering[:1]

@@ -15,6 +15,7 @@ from dmlconf.faults.runtimes import (
     openvino_graphs,
     openvino_integers,
     specifications,
+    specified_activations,
     webnn,
 )
 
@@ -33,5 +34,6 @@ RUNTIME_FORMULAS: Final[Mapping[str, Formula]] = {
     **_of(openvino_graphs),
     **_of(openvino_integers),
     **_of(specifications),
+    **_of(specified_activations),
     **_of(webnn),
 }

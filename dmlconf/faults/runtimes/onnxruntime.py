@@ -167,29 +167,32 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
 
 @of_operators("LOCAL_RESPONSE_NORMALIZATION")
 def running_sums_of_squares(case: Case) -> Computed | None:
-    """Return LOCAL_RESPONSE_NORMALIZATION's outputs if squares are subtracted from a running sum.
+    """Return LOCAL_RESPONSE_NORMALIZATION's outputs with a running sum of squares in FLOAT32.
 
-    After an infinite square, the sum is NaN: of channels [1e20, 2, -3] with LocalSize 3, the last
-    output is NaN.
+    It starts with Bias; each channel adds the square that enters its window and subtracts the one
+    that leaves it. What a large square rounds away stays lost: after an infinite square the sum is
+    NaN, and of channels [1e20, 2, -3] with LocalSize 3, the last output is NaN.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["CrossChannel"]:
         return None
     size, channels = desc["LocalSize"], tensor.shape[1]
-    running = np.empty(tensor.shape, np.float32)
+    before, share = (size - 1) // 2, np.float32(desc["Alpha"]) / np.float32(size)
+    numbers = tensor.astype(np.float32)
+    bases = np.empty_like(numbers)
     with np.errstate(all="ignore"):
-        squares = np.square(tensor.astype(np.float32))
-        total = np.zeros_like(squares[:, 0])
-        for channel in range(-(size // 2), channels):
-            entering, leaving = channel + size // 2, channel - (size - size // 2)
-            if entering < channels:
-                total = total + squares[:, entering]
-            if leaving >= 0:
-                total = total - squares[:, leaving]
-            if channel >= 0:
-                running[:, channel] = total
-    right = evaluate(case)["OutputTensor"]
-    return Computed({"OutputTensor": np.where(np.isnan(running), right.dtype.type(np.nan), right)})
+        window = [(0, 0)] * tensor.ndim
+        window[1] = (before, size - 1 - before)
+        squares = share * np.pad(np.square(numbers), window)
+        base = np.full_like(numbers[:, 0], desc["Bias"])
+        for channel in range(size):
+            base = base + squares[:, channel]
+        bases[:, 0] = base
+        for channel in range(1, channels):
+            base = base + squares[:, channel + size - 1] - squares[:, channel - 1]
+            bases[:, channel] = base
+        normalized = numbers * np.power(bases, np.float32(-desc["Beta"]))
+        return Computed({"OutputTensor": normalized.astype(tensor.dtype)})
 
 
 @of_operators("ELEMENT_WISE_RECIP")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -23,19 +24,79 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = [
     "greatest_for_least_of_negative_scales",
     "halves_rounded_up",
-    "infinite_sums_as_the_least_integer",
+    "quantized_products_by_ratios",
+    "quantized_sums_by_ratios",
     "unsigned_without_zero_points",
     "zero_point_before_rounding",
 ]
 
+_BEYOND_INT32: Final = 2.0**31
+"""The least positive number that INT32 lacks."""
+
 
 @of_operators("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
-def infinite_sums_as_the_least_integer(case: Case) -> Computed | None:
-    """Return a quantized sum whose infinite elements are the least integer, not the greatest."""
-    right = evaluate(case)["OutputTensor"]
-    least = np.iinfo(right.dtype).min
-    infinite = np.isposinf(_quantized_sum(case)[0])
-    return Computed({"OutputTensor": np.where(infinite, right.dtype.type(least), right)})
+def quantized_sums_by_ratios(case: Case) -> Computed | None:
+    """Return a quantized sum as MLAS computes it: ratios of scales, and zero points first.
+
+    With the ratios p = AScale / OutputScale and q = BScale / OutputScale it is
+
+        (OutputZeroPoint - (p AZeroPoint + q BZeroPoint)) + p A + q B
+
+    in FLOAT32, where each product and the sum that it is added to may be rounded together. Then it
+    becomes an INT32, the lowest for all that INT32 lacks: 2e9 gives 255 as UINT8, and 3e9 gives 0.
+    """
+    desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
+    if max(desc.AScaleTensor.size, desc.BScaleTensor.size, desc.OutputScaleTensor.size) > 1:
+        return None
+    limits, scale = np.iinfo(desc.ATensor.dtype), desc.OutputScaleTensor
+    a, b = desc.ATensor.astype(np.float32), desc.BTensor.astype(np.float32)
+    zeros = desc.AZeroPointTensor, desc.BZeroPointTensor, desc.OutputZeroPointTensor
+    a_zero, b_zero, zero = (
+        np.float32(0) if each is None else each.astype(np.float32) for each in zeros
+    )
+
+    def total(add: Callable[[Array, Array, Array], Array]) -> Computed:
+        with np.errstate(all="ignore"):
+            p, q = desc.AScaleTensor / scale, desc.BScaleTensor / scale
+            quotient = add(b, q, add(a, p, zero - (p * a_zero + q * b_zero)))
+            held = np.abs(quotient) < _BEYOND_INT32
+            whole = np.where(held, np.rint(np.where(held, quotient, 0)), -_BEYOND_INT32)
+        clamped = np.clip(whole, limits.min, limits.max)
+        return Computed({"OutputTensor": clamped.astype(limits.dtype)})
+
+    return replace(total(_added_at_once), others=lambda: iter([total(_added)]))
+
+
+def _added(x: Array, factor: Array, to: Array) -> Array:
+    total: Array = to + x * factor
+    return total
+
+
+def _added_at_once(x: Array, factor: Array, to: Array) -> Array:
+    """Return `to + x * factor`, rounded once to FLOAT32."""
+    exact = to.astype(np.float64) + x.astype(np.float64) * factor
+    single: Array = exact.astype(np.float32)
+    return single
+
+
+@of_operators("QUANTIZED_LINEAR_MATRIX_MULTIPLY")
+def quantized_products_by_ratios(case: Case) -> Computed | None:
+    """Return a quantized product of matrices as MLAS computes it: sums times a ratio of scales.
+
+    The ratio AScale * BScale / OutputScale is a FLOAT32 number. Where it is infinite, a sum of 0
+    gives NaN, and that the least integer.
+    """
+    desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
+    limits = np.iinfo(desc.OutputTensor.DataType.dtype)
+    zero = 0 if desc.OutputZeroPointTensor is None else desc.OutputZeroPointTensor.astype(np.int64)
+    a, b = desc.centred()
+    with np.errstate(all="ignore"):
+        ratio = desc.AScaleTensor * desc.BScaleTensor / desc.OutputScaleTensor
+        quotient = (a @ b).astype(np.float32) * ratio
+        held = np.fmax(np.fmin(quotient, limits.max - zero), limits.min - zero)
+        least = np.where(np.isnan(quotient), limits.min - zero, held)
+    whole = np.clip(np.rint(least) + zero, limits.min, limits.max)
+    return Computed({"OutputTensor": whole.astype(limits.dtype).reshape(desc.OutputTensor.Sizes)})
 
 
 @of_operators(

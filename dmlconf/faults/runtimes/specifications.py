@@ -8,25 +8,22 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.faults.computed import Computed, activation_of, of_operators
+from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.reference.element_wise.clipping import bound_of
-from dmlconf.reference.element_wise.scale_bias import scaled
+from dmlconf.reference.element_wise.scale_bias import is_identity, scaled
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
-    "attributes_of_float16",
     "computed_output_padding",
     "greatest_of_crossed_bounds",
     "logarithms_of_sums_as_written",
     "maxima_of_nan",
-    "nan_before_clamping",
     "nearest_interpolated_integers",
     "powers_of_zero_as_in_c",
     "ranges_of_nan",
+    "scaled_integers_that_wrap_around",
     "scatters_by_clamped_indices",
-    "shrink_of_negative_thresholds",
-    "softplus_of_infinite_products",
 ]
 
 
@@ -39,48 +36,6 @@ def greatest_of_crossed_bounds(case: Case) -> Computed | None:
     if not least > greatest:
         return None
     return Computed({"OutputTensor": np.full(output.Sizes, greatest)})
-
-
-@of_operators("ACTIVATION_SHRINK")
-def shrink_of_negative_thresholds(case: Case) -> Computed | None:
-    """Return what ONNX demands of ACTIVATION_SHRINK if Threshold is negative.
-
-    Numbers below -Threshold give x + Bias; others above Threshold give x - Bias.
-    """
-    desc, tensor = case.desc, case.inputs()["InputTensor"]
-    if not desc["Threshold"] < 0 or tensor.dtype.kind != "f":
-        return None
-    numbers, bias = tensor.astype(np.float32), np.float32(desc["Bias"])
-    below, above = numbers < -desc["Threshold"], numbers > desc["Threshold"]
-    shrunk = np.where(below, numbers + bias, np.where(above, numbers - bias, np.float32(0)))
-    return Computed({"OutputTensor": shrunk.astype(tensor.dtype)})
-
-
-@of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_LEAKY_RELU")
-def attributes_of_float16(case: Case) -> Computed | None:
-    """Return the output of a FLOAT16 activation whose attributes are rounded to FLOAT16."""
-    tensor, desc = case.inputs()["InputTensor"], case.desc
-    if tensor.dtype != np.float16:
-        return None
-    number = tensor.astype(np.float32)
-    with np.errstate(all="ignore"):
-        alpha = np.float32(np.float16(desc["Alpha"]))
-        if case.operator_name == "ACTIVATION_LEAKY_RELU":
-            real = np.where(number < 0, number * alpha, number)
-        else:
-            beta = np.float32(np.float16(desc["Beta"]))
-            real = np.clip(number * alpha + beta, np.float32(0), np.float32(1))
-        return Computed({"OutputTensor": real.astype(np.float16)})
-
-
-@of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH")
-def nan_before_clamping(case: Case) -> Computed | None:
-    """Return NaN where Alpha * x + Beta is infinity - infinity in FLOAT32, and is clamped then."""
-    right, desc = evaluate(case)["OutputTensor"], case.desc
-    with np.errstate(all="ignore"):
-        product = case.inputs()["InputTensor"].astype(np.float32) * np.float32(desc["Alpha"])
-        sums = product + np.float32(desc["Beta"])
-    return Computed({"OutputTensor": np.where(np.isnan(sums), right.dtype.type(np.nan), right)})
 
 
 _COMPARING: Final = (
@@ -210,17 +165,23 @@ def scatters_by_clamped_indices(case: Case) -> Computed | None:
     return Computed(evaluate(replace(case, data={**case.data, "IndicesTensor": clamped})))
 
 
-def softplus_of_infinite_products(case: Case) -> Computed | None:
-    """Return a softplus, alone or fused, that is infinite where its factor makes x infinite.
+@of_operators(
+    *("ELEMENT_WISE_ABS", "ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1", "ELEMENT_WISE_IDENTITY"),
+    *("ELEMENT_WISE_POW", "ELEMENT_WISE_THRESHOLD"),
+)
+def scaled_integers_that_wrap_around(case: Case) -> Computed | None:
+    """Return the outputs if `x * Scale + Bias` wraps around in the integers' own type.
 
-    With the Steepness 1.5, 3.4e38 * 1.5 is infinite in FLOAT32, and so is infinity / 1.5.
+    UINT32's 4294967295 * 2 + 3 becomes 1; DirectML gives the greatest integer.
     """
-    activation, before = activation_of(case)
-    field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}
-    if activation not in field or before is None or before.dtype.kind != "f":
+    tensor, by = case.inputs()["InputTensor"], case.desc["ScaleBias"]
+    if tensor.dtype.kind not in "iu" or is_identity(by):
         return None
-    factor = (case.desc.get("FusedActivation") or case.desc)[field[activation]]
+    if by["Scale"] % 1 or by["Bias"] % 1:
+        return None
+    words = tensor.astype(np.uint64)
     with np.errstate(over="ignore"):
-        infinite = np.isposinf(before.astype(np.float32) * np.float32(factor))
-    right = evaluate(case)["OutputTensor"]
-    return Computed({"OutputTensor": np.where(infinite, right.dtype.type(np.inf), right)})
+        product = words * np.int64(by["Scale"]).astype(np.uint64)
+        wrapped = (product + np.int64(by["Bias"]).astype(np.uint64)).astype(tensor.dtype)
+    without = replace(case, desc={**case.desc, "ScaleBias": None})
+    return Computed(evaluate(without.with_data({**case.inputs(), "InputTensor": wrapped})))

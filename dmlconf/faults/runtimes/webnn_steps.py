@@ -16,6 +16,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
+from dmlconf.reference.activation.formulas import FORMULAS
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.windows.sliding import elements, windows
 from dmlconf.tensors.datatypes import Array
@@ -166,6 +167,7 @@ _UNARY: Final[Mapping[str, Callable[..., Array]]] = {
         x * np.float32(alpha) + np.float32(beta), np.float32(0), np.float32(1)
     ),
     "clamp": lambda x, minValue, maxValue: np.clip(x, np.float32(minValue), np.float32(maxValue)),
+    "gelu": lambda x: np.asarray(FORMULAS["ACTIVATION_GELU"](x.astype(np.float64)), np.float32),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "tanh": np.tanh,
     "softsign": lambda x: x / (1 + np.abs(x)),

@@ -1,0 +1,140 @@
+"""Find the elements of an output that are off as if a runtime's sigmoids were.
+
+ONNX Runtime's sigmoid is off by up to 2.4e-7, also where it is 1e-8 or where a gate is multiplied
+by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import activation_of
+from dmlconf.reference.activation.fused import Activation
+from dmlconf.reference.evaluation import arguments, evaluate
+from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
+from dmlconf.reference.recurrent.gru import GruDesc, gru_direction
+from dmlconf.reference.recurrent.layers import layer_outputs
+from dmlconf.reference.recurrent.lstm import LstmDesc, lstm_direction
+from dmlconf.reference.recurrent.rnn import RnnDesc, rnn_direction
+from dmlconf.reference.recurrent.values import EXACT, Arithmetic, ExactArithmetic, Values
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["near_sigmoids"]
+
+_SIGMOID: Final = "ACTIVATION_SIGMOID"
+_SIGMOIDS: Final = frozenset({_SIGMOID, "ACTIVATION_SWISH"})
+_LAYERS: Final[Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
+    "GRU": (GruDesc, gru_direction),
+    "LSTM": (LstmDesc, lstm_direction),
+    "RNN": (RnnDesc, rnn_direction),
+}
+_LAYER_OUTPUTS: Final = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
+
+_SAMPLES: Final = 8
+"""How many samples of several sigmoids are evaluated, each with random signs of the errors."""
+
+
+def near_sigmoids(
+    case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
+) -> Array:
+    """Elements of x * sigmoid(a * x), or of a fused sigmoid, within the error of a sigmoid.
+
+    If a sigmoid is off by `absolute`, the product is off by |x| times as much. In a graph and in a
+    recurrent layer, what is computed from sigmoids is off as samples are, at most four times as
+    far.
+    """
+    if right.dtype.kind != "f":
+        return np.zeros(right.shape, bool)
+    if case.nodes or case.operator_name in _LAYERS:
+        return _behind_sigmoids(case, right, actual, absolute)
+    activation, before = activation_of(case)
+    if before is None or activation not in _SIGMOIDS:
+        return np.zeros(right.shape, bool)
+    with np.errstate(all="ignore"):
+        number = np.abs(before.astype(np.float64))
+        if activation == _SIGMOID:
+            number = np.ones_like(number)
+        return _within(right, actual, absolute * number)
+
+
+def _within(right: Array, actual: Array, error: Array) -> Array:
+    limit = error + np.spacing(np.abs(right)).astype(np.float64)
+    within: Array = np.abs(actual.astype(np.float64) - right.astype(np.float64)) <= limit
+    return within
+
+
+def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -> Array:
+    """Return a mask of the elements that differ as if the case's sigmoids were off.
+
+    Elements that no sigmoid reaches are not among them.
+    """
+    same = (name for name, each in evaluate(case).items() if each.tobytes() == right.tobytes())
+    output = next(same, None)
+    if output is None:
+        return np.zeros(right.shape, bool)
+    of = _graph_samples if case.nodes else _layer_samples
+    with np.errstate(all="ignore"):
+        furthest = np.zeros(right.shape)
+        for exact, sample in of(case, absolute):
+            furthest = np.fmax(furthest, np.abs(sample[output] - exact[output]))
+        return _within(right, actual, 4 * furthest) & (furthest > 0)
+
+
+_Pair = tuple[Mapping[str, Array], Mapping[str, Array]]
+"""The outputs with exact sigmoids and those with errors, FLOAT64."""
+
+
+def _graph_samples(case: Case, absolute: float) -> Iterator[_Pair]:
+    random = np.random.default_rng(0)
+
+    def off(node: Case) -> Mapping[str, Array]:
+        computed = evaluate(node)
+        activation, before = activation_of(node)
+        if before is None or activation not in _SIGMOIDS:
+            return computed
+        values = computed["OutputTensor"]
+        error = absolute * random.choice((-1.0, 1.0), values.shape)
+        if activation == "ACTIVATION_SWISH":
+            error *= before
+        return {"OutputTensor": (values + error).astype(values.dtype)}
+
+    exact = _wide(evaluate(case))
+    for _ in range(_SAMPLES):
+        yield exact, _wide(graph_outputs(case.graph, evaluate_nodes(case, off).outputs))
+
+
+def _wide(outputs: Mapping[str, Array]) -> Mapping[str, Array]:
+    return {name: array.astype(np.float64) for name, array in outputs.items()}
+
+
+def _layer_samples(case: Case, absolute: float) -> Iterator[_Pair]:
+    desc_of, direction = _LAYERS[case.operator_name]
+    desc = desc_of(**arguments(case.entry, case, case.inputs()))
+
+    def outputs(arithmetic: Arithmetic) -> Mapping[str, Array]:
+        computed = layer_outputs(desc, direction, arithmetic)
+        return {name: each.value for name, each in zip(_LAYER_OUTPUTS, computed, strict=False)}
+
+    exact, off = outputs(EXACT), _SigmoidsOff(absolute, np.random.default_rng(0))
+    for _ in range(_SAMPLES):
+        yield exact, outputs(off)
+
+
+@dataclass(frozen=True, slots=True)
+class _SigmoidsOff(ExactArithmetic):
+    """Computes the equations of a layer with sigmoids that are off by `absolute`."""
+
+    absolute: float
+    random: np.random.Generator
+
+    def activated(self, sums: Values, activation: Activation) -> Values:
+        """Return the activation of sums, with an error of a random sign if it is a sigmoid."""
+        values = activation.formula(sums.value)
+        if activation.desc["operator"] == _SIGMOID:
+            values = values + self.absolute * self.random.choice((-1.0, 1.0), values.shape)
+        return Values(values)

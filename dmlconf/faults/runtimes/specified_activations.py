@@ -1,0 +1,159 @@
+"""Formulas of activations that a specification, such as ONNX, defines otherwise than DirectML.
+
+Each takes an activation alone or fused into another operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed, activation_of, of_operators
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "attributes_of_float16",
+    "celu_as_written",
+    "elu_as_written",
+    "nan_before_clamping",
+    "prelu_as_written",
+    "selu_as_written",
+    "shrink_of_negative_thresholds",
+    "softplus_of_infinite_products",
+]
+
+
+@of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_LEAKY_RELU")
+def attributes_of_float16(case: Case) -> Computed | None:
+    """Return the output of a FLOAT16 activation whose attributes are rounded to FLOAT16."""
+    tensor, desc = case.inputs()["InputTensor"], case.desc
+    if tensor.dtype != np.float16:
+        return None
+    number = tensor.astype(np.float32)
+    with np.errstate(all="ignore"):
+        alpha = np.float32(np.float16(desc["Alpha"]))
+        if case.operator_name == "ACTIVATION_LEAKY_RELU":
+            real = np.where(number < 0, number * alpha, number)
+        else:
+            beta = np.float32(np.float16(desc["Beta"]))
+            real = np.clip(number * alpha + beta, np.float32(0), np.float32(1))
+        return Computed({"OutputTensor": real.astype(np.float16)})
+
+
+def celu_as_written(case: Case) -> Computed | None:
+    """Return NaN where `max(0, x) + min(0, Alpha * (exp(x / Alpha) - 1))` has NaN as an operand.
+
+    With an Alpha of 0, 2 / 0 is infinite, and 0 * infinity is NaN.
+    """
+
+    def product(x: Array, attributes: Mapping[str, float]) -> Array:
+        alpha = np.float32(attributes["Alpha"])
+        return alpha * (np.exp(x / alpha) - np.float32(1))
+
+    return _nan_where(case, "ACTIVATION_CELU", product)
+
+
+def elu_as_written(case: Case) -> Computed | None:
+    """Return NaN where `Alpha * (exp(x) - 1)` is NaN for x < 0.
+
+    With an infinite Alpha and -1e-40, whose exp is 1 in FLOAT32, this is infinity times 0.
+    """
+
+    def product(x: Array, attributes: Mapping[str, float]) -> Array:
+        written = np.float32(attributes["Alpha"]) * (np.exp(x) - np.float32(1))
+        return np.where(x < 0, written, x)
+
+    return _nan_where(case, "ACTIVATION_ELU", product)
+
+
+def selu_as_written(case: Case) -> Computed | None:
+    """Return NaN where `Gamma * (Alpha * exp(x) - Alpha)` for x <= 0, else `Gamma * x`, is NaN.
+
+    With an infinite Alpha, infinity minus infinity is NaN.
+    """
+
+    def scaled(x: Array, attributes: Mapping[str, float]) -> Array:
+        alpha, gamma = np.float32(attributes["Alpha"]), np.float32(attributes["Gamma"])
+        return gamma * np.where(x <= 0, alpha * np.exp(x) - alpha, x)
+
+    return _nan_where(case, "ACTIVATION_SCALED_ELU", scaled)
+
+
+def _nan_where(
+    case: Case, activation: str, written: Callable[[Array, Mapping[str, float]], Array]
+) -> Computed | None:
+    """Return the right output, and NaN where an expression of what is activated is NaN."""
+    found, before = activation_of(case)
+    if found != activation or before is None or before.dtype.kind != "f":
+        return None
+    right = evaluate(case)["OutputTensor"]
+    with np.errstate(all="ignore"):
+        expression = written(
+            before.astype(np.float32), case.desc.get("FusedActivation") or case.desc
+        )
+    return Computed(
+        {"OutputTensor": np.where(np.isnan(expression), right.dtype.type("nan"), right)}
+    )
+
+
+@of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH")
+def nan_before_clamping(case: Case) -> Computed | None:
+    """Return NaN where Alpha * x + Beta is infinity - infinity in FLOAT32, and is clamped then."""
+    right, desc = evaluate(case)["OutputTensor"], case.desc
+    with np.errstate(all="ignore"):
+        product = case.inputs()["InputTensor"].astype(np.float32) * np.float32(desc["Alpha"])
+        sums = product + np.float32(desc["Beta"])
+    return Computed({"OutputTensor": np.where(np.isnan(sums), right.dtype.type(np.nan), right)})
+
+
+@of_operators("ACTIVATION_PARAMETERIZED_RELU")
+def prelu_as_written(case: Case) -> Computed | None:
+    """Return `max(0, x) + slope * min(0, x)`, which is NaN for a positive x and an infinite slope.
+
+    The maximum of 0 and NaN is NaN.
+    """
+    inputs, right = case.inputs(), evaluate(case)["OutputTensor"]
+    x, slope = inputs["InputTensor"], inputs["SlopeTensor"]
+    if x.dtype.kind != "f":
+        return None
+    zero = x.dtype.type(0)
+    with np.errstate(all="ignore"):
+        written = np.maximum(zero, x) + slope * np.minimum(zero, x)
+    return Computed({"OutputTensor": np.where(np.isnan(written), written, right)})
+
+
+def shrink_of_negative_thresholds(case: Case) -> Computed | None:
+    """Return what ONNX demands of ACTIVATION_SHRINK, alone or fused, if Threshold is negative.
+
+    Numbers below -Threshold give x + Bias; others above Threshold give x - Bias.
+    """
+    activation, before = activation_of(case)
+    if activation != "ACTIVATION_SHRINK" or before is None or before.dtype.kind != "f":
+        return None
+    attributes = case.desc.get("FusedActivation") or case.desc
+    threshold, bias = attributes["Threshold"], np.float32(attributes["Bias"])
+    if not threshold < 0:
+        return None
+    numbers = before.astype(np.float32)
+    below, above = numbers < -threshold, numbers > threshold
+    shrunk = np.where(below, numbers + bias, np.where(above, numbers - bias, np.float32(0)))
+    return Computed({"OutputTensor": shrunk.astype(before.dtype)})
+
+
+def softplus_of_infinite_products(case: Case) -> Computed | None:
+    """Return a softplus, alone or fused, that is infinite where its factor makes x infinite.
+
+    3.4e38 with the Steepness 1.5 becomes infinite, whose quotient by 1.5 is too.
+    """
+    activation, before = activation_of(case)
+    field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}
+    if activation not in field or before is None or before.dtype.kind != "f":
+        return None
+    factor = (case.desc.get("FusedActivation") or case.desc)[field[activation]]
+    with np.errstate(over="ignore"):
+        infinite = np.isposinf(before.astype(np.float32) * np.float32(factor))
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(infinite, right.dtype.type(np.inf), right)})

@@ -1,0 +1,247 @@
+"""Deviations waive what a specification's own formula gives, and no other wrong result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Environment, Outputs
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.excuses.deviations import read_deviations
+from dmlconf.excuses.findings import findings_of
+from dmlconf.judging.conclusion import Conclusion
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+
+NAN: Final = np.nan
+INF: Final = np.inf
+CPU: Final = Environment(
+    "onnxruntime", "1.32.0", details={"target": "onnx", "provider": "CPUExecutionProvider"}
+)
+
+
+def described(directory: Path, operator: str, desc: str) -> Case:
+    file = directory / f"{operator.lower()}.yaml"
+    file.write_text(
+        f"operator: {operator}\ncases:\n  - {{name: one, desc: {{{desc}}}}}\n", encoding="utf-8"
+    )
+    [planned] = load_suite([file]).plan()
+    return valid_case(planned).with_inputs()
+
+
+def verdict(of: Case, values: list[float], target: str = "onnx") -> Verdict:
+    """Return the verdict on an output with these elements."""
+    [(name, tensor)] = of.outputs().items()
+    with np.errstate(invalid="ignore"):
+        output = np.array(values, np.float64).astype(tensor.DataType.dtype).reshape(tensor.Sizes)
+    findings = findings_of(CPU) if target == "onnx" else findings_of({"backend": "numpy"})
+    conclusion = Conclusion(run_case, deviations=read_deviations(target), findings=findings)
+    outcome = Outputs({name: output})
+    return conclusion.excused(of, outcome, conclusion.judge(of, outcome))
+
+
+def tensor(name: str, values: str, data_type: str = "FLOAT32", sizes: str = "") -> str:
+    sizes = sizes or f"[{values.count(',') + 1}]"
+    return f"{name}: {{Sizes: {sizes}, DataType: {data_type}, values: [{values}]}}"
+
+
+def output(count: int, data_type: str = "FLOAT32") -> str:
+    return f"OutputTensor: {{Sizes: [{count}], DataType: {data_type}}}"
+
+
+ADDED: Final = (
+    f"{tensor('ATensor', '2, -1', sizes='[1, 1, 1, 2]')}, "
+    f"{tensor('BTensor', '1, -2', sizes='[1, 1, 1, 2]')}, "
+    "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, "
+)
+
+# A target, a deviation, an operator, its desc, what the target gives, and another wrong result.
+WRITTEN: Final = [
+    (
+        "onnx",
+        "onnx-celu-of-an-alpha-of-0",
+        "ACTIVATION_CELU",
+        f"{tensor('InputTensor', '2, 0, -1')}, {output(3)}, Alpha: 0",
+        [NAN, NAN, 0],
+        [2, 0, NAN],
+    ),
+    (
+        "onnx",
+        "onnx-celu-of-an-alpha-of-0",
+        "ELEMENT_WISE_ADD1",
+        ADDED + "FusedActivation: {operator: ACTIVATION_CELU, Alpha: 0}",
+        [NAN, 0],
+        [3, NAN],
+    ),
+    (
+        "onnx",
+        "onnx-shrink-of-negative-thresholds",
+        "ELEMENT_WISE_ADD1",
+        ADDED + "FusedActivation: {operator: ACTIVATION_SHRINK, Bias: 7, Threshold: -4}",
+        [10, 4],
+        [10, -11],
+    ),
+    (
+        "onnx",
+        "onnx-selu-of-infinite-attributes",
+        "ELEMENT_WISE_ADD1",
+        ADDED + "FusedActivation: {operator: ACTIVATION_SCALED_ELU, Alpha: .inf, Gamma: 1}",
+        [3, NAN],
+        [NAN, -INF],
+    ),
+    (
+        "onnx",
+        "onnx-elu-of-an-infinite-alpha",
+        "ACTIVATION_ELU",
+        f"{tensor('InputTensor', '-1.0e-40, -1, 2')}, {output(3)}, Alpha: .inf",
+        [NAN, -INF, 2],
+        [-INF, NAN, 2],
+    ),
+    (
+        "onnx",
+        "onnx-scaled-integers-beyond-their-type",
+        "ELEMENT_WISE_IDENTITY",
+        f"{tensor('InputTensor', '4294967295, 5', 'UINT32')}, {output(2, 'UINT32')}, "
+        "ScaleBias: {Scale: 2, Bias: 3}",
+        [1, 13],
+        [2, 13],
+    ),
+    (
+        "webnn",
+        "webnn-scaled-integers-beyond-their-type",
+        "ELEMENT_WISE_THRESHOLD",
+        f"{tensor('InputTensor', '-2147483648, 5', 'INT32')}, {output(2, 'INT32')}, "
+        "ScaleBias: {Scale: -1, Bias: 1}, Min: -1",
+        [-1, -1],
+        [0, -1],
+    ),
+    (
+        "onnx",
+        "onnx-power-of-nan",
+        "ELEMENT_WISE_CONSTANT_POW",
+        f"{tensor('InputTensor', '-3.0e+38, -4')}, {output(2)}, "
+        "ScaleBias: {Scale: 2, Bias: 0}, Exponent: 0.5",
+        [INF, NAN],
+        [INF, INF],
+    ),
+    (
+        "webnn",
+        "webnn-prelu-as-written",
+        "ACTIVATION_PARAMETERIZED_RELU",
+        f"{tensor('InputTensor', '3, 3, -2')}, {tensor('SlopeTensor', '.inf, 2, 0.5')}, "
+        f"{output(3)}",
+        [NAN, 3, -1],
+        [3, NAN, -1],
+    ),
+    (
+        "webnn",
+        "webnn-nan-before-clamping",
+        "ACTIVATION_HARD_SIGMOID",
+        f"{tensor('InputTensor', '.inf, 1')}, {output(2)}, Alpha: 0, Beta: 0.5",
+        [NAN, 0.5],
+        [0, NAN],
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "name", "operator", "desc", "given", "other"), WRITTEN)
+def test_what_the_formula_gives_is_waived_and_another_wrong_result_is_not(
+    tmp_path: Path,
+    target: str,
+    name: str,
+    operator: str,
+    desc: str,
+    given: list[float],
+    other: list[float],
+) -> None:
+    of = described(tmp_path, operator, desc)
+    waived = verdict(of, given, target)
+    assert waived.status is Status.WAIVED
+    assert waived.reason is not None
+    assert waived.reason.message.startswith(f"{name}: ")
+    assert verdict(of, other, target).status is Status.FAILED
+
+
+def test_a_copy_of_an_input_is_not_waived_for_being_near(tmp_path: Path) -> None:
+    numbers = [0.003 + 1e-5 * place for place in range(16)]
+    desc = f"{tensor('InputTensor', ', '.join(map(str, numbers)))}, {output(16)}"
+    found = verdict(described(tmp_path, "ACTIVATION_TANH", desc), numbers)
+    assert found.status is Status.FAILED
+    assert found.reason is not None
+    assert found.reason.kind is ReasonKind.INPUT_COPIED
+
+
+QUANTIZED: Final = (
+    f"{tensor('ATensor', '2, 3', 'UINT8')}, {tensor('AScaleTensor', '1.0e+9')}, "
+    f"{tensor('BTensor', '0, 0', 'UINT8')}, {tensor('BScaleTensor', '1')}, "
+    f"{tensor('OutputScaleTensor', '1')}, {output(2, 'UINT8')}"
+)
+CANCELLED: Final = (
+    f"{tensor('ATensor', '5', 'INT8')}, {tensor('AScaleTensor', '0.36674663')}, "
+    f"{tensor('BTensor', '3', 'INT8')}, {tensor('BScaleTensor', '-3.167943e+20')}, "
+    f"{tensor('BZeroPointTensor', '3', 'INT8')}, {tensor('OutputScaleTensor', '16777218')}, "
+    f"{tensor('OutputZeroPointTensor', '3', 'INT8')}, {output(1, 'INT8')}"
+)
+CHANNELS: Final = (
+    "InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [5000, 2]}, "
+    "OutputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32}, "
+    "CrossChannel: true, LocalSize: 1, Alpha: 1, Beta: 1, Bias: 1"
+)
+MEANS: Final = (
+    f"{tensor('InputTensor', '-10, 10, -7, 7', sizes='[1, 4, 1, 1]')}, "
+    "OutputTensor: {Sizes: [1, 4, 1, 1], DataType: FLOAT32}, CrossChannel: true, "
+    "NormalizeVariance: false, Epsilon: 0.5, FusedActivation: {operator: ACTIVATION_SIGMOID}"
+)
+
+# A finding, an operator, its desc, what ONNX Runtime 1.32.0 gives, and another wrong result.
+FOUND: Final = [
+    (
+        "infinite-scales-of-quantized-sums",
+        "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
+        QUANTIZED,
+        [255, 0],
+        [250, 0],
+    ),
+    (
+        "infinite-scales-of-quantized-sums",
+        "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
+        CANCELLED,
+        [-128],
+        [127],
+    ),
+    (
+        "running-sums-of-squares",
+        "LOCAL_RESPONSE_NORMALIZATION",
+        CHANNELS,
+        [2e-4, 0.5],
+        [2e-4, 0.45],
+    ),
+    (
+        "sigmoid-far-below-zero",
+        "MEAN_VARIANCE_NORMALIZATION",
+        MEANS,
+        [4.5397868e-5 + 2.3e-7, 0.9999546, 9.1105117e-4, 0.999089],
+        [4.5397868e-5 + 6e-7, 0.9999546, 9.1105117e-4, 0.999089],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "operator", "desc", "given", "other"), FOUND)
+def test_a_finding_names_what_onnx_runtime_gives_and_no_other_wrong_result(
+    tmp_path: Path,
+    name: str,
+    operator: str,
+    desc: str,
+    given: list[float],
+    other: list[float],
+) -> None:
+    of = described(tmp_path, operator, desc)
+    for values, named in ((given, True), (other, False)):
+        found = verdict(of, values)
+        assert found.status is Status.FAILED
+        assert found.reason is not None
+        assert found.reason.message.startswith(f"known finding {name} ") is named
