@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from dmlconf.cases.model import Case
-from dmlconf.faults.computed import Formula
-from dmlconf.faults.prediction import predictions
+from dmlconf.faults.prediction import Prediction
 from dmlconf.tensors.datatypes import Array, bits_of
 
 __all__ = ["computed_elements"]
 
 
 def computed_elements(
-    case: Case,
+    predicted: Iterable[Prediction],
     output: str,
-    formula: Formula,
     actual: Array,
     relative: float = 0.0,
     absolute: float = 0.0,
 ) -> Array:
     """Return a mask of the elements that a formula computes, bit by bit or within an error.
 
-    All NaN are equal. Elements that the formula leaves unknown are in the mask too. The formula
-    may take the whole graph or each of its nodes.
+    All NaN are equal. Elements that the formula leaves unknown are in the mask too.
 
     Args:
+        predicted: the outputs that the formula gives.
         relative: the permitted error as a share of the computed number.
         absolute: an error that is permitted in addition.
     """
     mask = np.zeros(actual.shape, bool)
-    for prediction in predictions(case, formula):
+    for prediction in predicted:
         computed = prediction.outputs[output]
         mask |= bits_of(actual) == bits_of(computed)
         mask |= prediction.unknown.get(output, False)

@@ -34,6 +34,7 @@ __all__ = [
     "NO_DEVIATIONS",
     "Deviation",
     "Deviations",
+    "Results",
     "deviations_of",
     "formula_of",
     "patched",
@@ -70,19 +71,32 @@ class Deviation:
     says: str = ""
     link: str = ""
 
-    def concerned(
-        self, case: Case, output: str, inputs: Mapping[str, Array], right: Array, actual: Array
-    ) -> Array:
-        """Return a mask of the elements of an output that may differ from the right ones."""
+    def concerned(self, case: Case, computed: Results) -> Callable[[str, Array], Array]:
+        """Return a function of an output's name and its actual elements.
+
+        It returns a mask of the elements that may differ from the right ones. What does not depend
+        on the output is computed once, when it is first needed.
+        """
         from dmlconf.excuses.computed_elements import computed_elements
         from dmlconf.excuses.deviating_elements import ELEMENTS
+        from dmlconf.faults.prediction import Prediction, predictions
 
-        if self.formula is not None:
-            return computed_elements(case, output, self.formula, actual, **self.arguments)
-        concerned = np.full(right.shape, bool(self.elements))
-        for name in self.elements:
-            concerned &= ELEMENTS[name](case, inputs, right, actual, **self.arguments)
-        return concerned
+        @cache
+        def predicted() -> tuple[Prediction, ...]:
+            assert self.formula is not None
+            return tuple(predictions(case, self.formula, computed.right))
+
+        def elements(output: str, actual: Array) -> Array:
+            if self.formula is not None:
+                return computed_elements(predicted(), output, actual, **self.arguments)
+            right = computed.right[output]
+            concerned = np.full(right.shape, bool(self.elements))
+            for name in self.elements:
+                found = ELEMENTS[name]
+                concerned &= found(case, computed.operands, right, actual, **self.arguments)
+            return concerned
+
+        return elements
 
     def permits_refusal(self, case: Case, inputs: Mapping[str, Array]) -> bool:
         """Return whether the target may refuse a case because of its inputs."""
@@ -139,25 +153,39 @@ class Deviations:
 NO_DEVIATIONS: Final = Deviations()
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a case's elements are compared with.
+
+    Attributes:
+        operands: the inputs as the operator's function takes them.
+        right: the right outputs.
+    """
+
+    operands: Mapping[str, Array]
+    right: Mapping[str, Array]
+
+
 def patched(
     case: Case, outcome: Outputs, deviations: list[Deviation]
 ) -> tuple[list[Deviation], Outputs]:
     """Return the deviations that concern wrong elements, and an outcome with these elements
     corrected.
     """
-    inputs, right = _operands(case), evaluate(case)
+    results = Results(_operands(case), evaluate(case))
+    elements = [(each, each.concerned(case, results)) for each in deviations]
     arrays = dict(outcome.arrays)
     used: dict[str, Deviation] = {}
-    for name, expected in right.items():
+    for name, expected in results.right.items():
         actual = arrays.get(name)
         if actual is None or (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
             continue
         differs = bits_of(actual) != bits_of(expected)
         concerned = np.zeros(expected.shape, bool)
-        for each in deviations:
+        for each, its_elements in elements:
             if not differs.any():
                 break
-            its = each.concerned(case, name, inputs, expected, actual) & differs
+            its = its_elements(name, actual) & differs
             if (its & ~concerned).any():
                 used[each.name] = each
             concerned |= its

@@ -14,6 +14,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import activation_of
+from dmlconf.graphs.model import Node
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.evaluation import arguments, evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
@@ -73,6 +74,8 @@ def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -
 
     Elements that no sigmoid reaches are not among them.
     """
+    if not _has_sigmoid(case):
+        return np.zeros(right.shape, bool)
     same = (name for name, each in evaluate(case).items() if each.tobytes() == right.tobytes())
     output = next(same, None)
     if output is None:
@@ -83,6 +86,15 @@ def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -
         for exact, sample in of(case, absolute):
             furthest = np.fmax(furthest, np.abs(sample[output] - exact[output]))
         return _within(right, actual, 4 * furthest) & (furthest > 0)
+
+
+def _has_sigmoid(case: Case) -> bool:
+    descs = [node.desc for node in case.nodes if isinstance(node, Node)] or [case.desc]
+    operators = {node.operator_name for node in case.nodes if isinstance(node, Node)}
+    for desc in descs:
+        fused = [desc.get("FusedActivation"), *(desc.get("ActivationDescs") or ())]
+        operators |= {each["operator"] for each in fused if each is not None}
+    return bool(_SIGMOIDS & operators)
 
 
 _Pair = tuple[Mapping[str, Array], Mapping[str, Array]]

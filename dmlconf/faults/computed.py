@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import update_wrapper
 
 from dmlconf.cases.model import Case
+from dmlconf.graphs.model import Node
 from dmlconf.precision.allowance import Allowance
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Computed", "Formula", "activation_of", "of_operators"]
+__all__ = ["Computed", "Formula", "activation_of", "may_concern", "of_operators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,29 @@ def activation_of(case: Case) -> tuple[str, Array | None]:
     return fused["operator"], evaluate(alone)["OutputTensor"]
 
 
+class _OfOperators:
+    """A formula that applies only to some operators, and to no graphs."""
+
+    def __init__(self, formula: Formula, operators: frozenset[str]) -> None:
+        self.operators = operators
+        self._formula = formula
+        update_wrapper(self, formula)
+
+    def __call__(self, case: Case) -> Computed | None:
+        return self._formula(case) if case.operator_name in self.operators else None
+
+
 def of_operators(*names: str) -> Callable[[Formula], Formula]:
     """Return a decorator of formulas that apply only to these operators, and to no graphs."""
 
     def decorator(formula: Formula) -> Formula:
-        @wraps(formula)
-        def of_these(case: Case) -> Computed | None:
-            return formula(case) if case.operator_name in names else None
-
-        return of_these
+        return _OfOperators(formula, frozenset(names))
 
     return decorator
+
+
+def may_concern(case: Case, formula: Formula) -> bool:
+    """Return whether a graph has a node to which a formula may apply, without computing any."""
+    if not isinstance(formula, _OfOperators):
+        return True
+    return any(isinstance(n, Node) and n.operator_name in formula.operators for n in case.nodes)

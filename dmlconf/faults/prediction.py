@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.faults.computed import Computed, Formula
+from dmlconf.faults.computed import Computed, Formula, may_concern
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, Interval, SumErrors
 from dmlconf.reference.evaluation import evaluate
@@ -43,19 +43,22 @@ class Prediction:
     spills: bool = False
 
 
-def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
+def predictions(
+    case: Case, formula: Formula, right: Mapping[str, Array] | None = None
+) -> Iterator[Prediction]:
     """Yield the outputs that a case may have on a runtime with a fault that changes them.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
         formula: returns the wrong outputs; None if they are right, or follow from a graph's nodes.
+        right: the right outputs, if they are known.
     """
     computed = formula(case)
     if computed is None:
-        if case.nodes:
-            yield from _of_graph(case, formula)
+        if case.nodes and may_concern(case, formula):
+            yield from _of_graph(case, formula, evaluate(case) if right is None else right)
         return
-    right = evaluate(case)
+    right = evaluate(case) if right is None else right
     for each in _kernels(computed):
         changed = _changed(each.outputs, right, each.unknown)
         if changed:
@@ -74,15 +77,16 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
     return lambda output: _sums(computed.outputs[output], terms[output])
 
 
-def _of_graph(case: Case, formula: Formula) -> Iterator[Prediction]:
+def _of_graph(case: Case, formula: Formula, right: Mapping[str, Array]) -> Iterator[Prediction]:
     """Yield what a graph gives if all its nodes with the fault run the same kernel of several."""
     nodes = evaluate_nodes(case, partial(_outputs, formula))
-    yield from _of_kernel(case, formula, nodes)
+    yield from _of_kernel(case, formula, nodes, right)
     each_node = nodes.cases.values()
     kernels = max((sum(1 for _ in _kernels(formula(node))) for node in each_node), default=0)
     for number in range(1, min(kernels, _MOST_KERNELS)):
         kernel = partial(_numbered, formula, number)
-        yield from _of_kernel(case, kernel, evaluate_nodes(case, partial(_outputs, kernel)))
+        nodes = evaluate_nodes(case, partial(_outputs, kernel))
+        yield from _of_kernel(case, kernel, nodes, right)
 
 
 def _kernels(computed: Computed | None) -> Iterator[Computed]:
@@ -104,7 +108,9 @@ def _outputs(formula: Formula, node: Case) -> Mapping[str, Array]:
     return evaluate(node) if wrong is None else wrong.outputs
 
 
-def _of_kernel(case: Case, formula: Formula, nodes: NodeValues) -> Iterator[Prediction]:
+def _of_kernel(
+    case: Case, formula: Formula, nodes: NodeValues, right: Mapping[str, Array]
+) -> Iterator[Prediction]:
     def permitted(node: Case, output: str) -> Allowance:
         wrong = formula(node)
         if wrong is None:
@@ -119,16 +125,21 @@ def _of_kernel(case: Case, formula: Formula, nodes: NodeValues) -> Iterator[Pred
         for output, (name, tensor) in case.graph.output_sources().items()
         if (each := wrong[name]) is not None and tensor in each.unknown
     }
-    changed = _changed(outputs, evaluate(case), unknown)
+    changed = _changed(outputs, right, unknown)
     if not changed:
         return
-    from dmlconf.permitted.graphs.allowance import graph_candidates  # Few runs have such a fault.
 
-    candidates = graph_candidates(case, partial(_outputs, formula), permitted)
+    @cache
+    def candidates() -> Mapping[str, Sequence[Interval]]:
+        # Few runs have such a fault, and not all of them ask what is permitted around it.
+        from dmlconf.permitted.graphs.allowance import graph_candidates
+
+        return graph_candidates(case, partial(_outputs, formula), permitted)
+
     yield Prediction(
         outputs,
         changed,
-        lambda output: _one_of(outputs[output], candidates[output]),
+        lambda output: _one_of(outputs[output], candidates()[output]),
         unknown,
     )
 

@@ -22,6 +22,7 @@ from dmlconf.backends.circumstances import (
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import is_judged, varied
+from dmlconf.judging.judge import JudgeOne
 from dmlconf.judging.needs_run import Steps
 from dmlconf.tensors.sample import elements_digest
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
@@ -34,8 +35,6 @@ __all__ = [
 
 INAPPLICABLE: Final = "not applicable"
 """The log's word for a circumstance that does not apply to a case."""
-
-JudgeOne = Callable[[Case, Outcome], Verdict]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
@@ -19,7 +20,7 @@ from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
 from dmlconf.judging.figure_cache import FigureCache
-from dmlconf.judging.judge import Against, judge, not_judged
+from dmlconf.judging.judge import Against, JudgeOne, judge, not_judged
 from dmlconf.judging.needs_run import RunOne, Steps, answered
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
@@ -104,12 +105,44 @@ class Conclusion:
             source_of=self.source_of,
         )
 
-    def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+    def judging(self, case: Case) -> JudgeOne:
+        """Return a function that judges as `judge` does.
+
+        What the case expects, and what its rules permit, is computed once for all its outcomes: a
+        failing graph is judged again unfused, and without what deviations and findings explain.
+        """
+        if self.is_reference:
+            return self.judge
+        allowances = CaseAllowances(case, half_precision=self.half)
+        expected = cache(lambda: self.against(case))
+
+        def judged(of: Case, outcome: Outcome) -> Verdict:
+            if of is not case:
+                return self.judge(of, outcome)
+            return judge(
+                case,
+                outcome,
+                lambda _: expected(),
+                half_precision=self.half,
+                allowances=allowances,
+                cache=self.options.cache,
+                source_of=self.source_of,
+            )
+
+        return judged
+
+    def excused(
+        self, case: Case, outcome: Outcome, verdict: Verdict, judge: JudgeOne | None = None
+    ) -> Verdict:
         """Return the verdict, which known faults, deviations and a substrate's limits may excuse.
 
         A finding only changes the reason, and a dispute excuses only the reference's own outputs.
         Nothing excuses a case that contradicts the reference; waivers are applied later.
+
+        Args:
+            judge: judges other outcomes of the case, if not `self.judge`.
         """
+        judge = judge or self.judge
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.CONTRADICTION:
             return verdict
         if self.is_reference and case.disputes is not None:
@@ -117,9 +150,9 @@ class Conclusion:
         waived = verdict
         if self.options.known_faults:
             waived = self.faults.waive(case, outcome, verdict)
-        waived = self.deviations.excuse(case, outcome, waived, self.judge)
+        waived = self.deviations.excuse(case, outcome, waived, judge)
         waived = self.options.substrate.excuse(case, outcome, waived)
-        return self.findings.explain(case, outcome, waived, self.deviations, self.judge)
+        return self.findings.explain(case, outcome, waived, self.deviations, judge)
 
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
         """Return the verdict in steps: each further case that must run for it is yielded.
@@ -146,17 +179,20 @@ class Conclusion:
             result = yield from run_under(case, item.circumstances)
         under = result.under if isinstance(result, Exercises) else {}
         outcome = result.plain if isinstance(result, Exercises) else result
-        verdict = self.judge(case, outcome)
+        judged = self.judging(case)
+        verdict = judged(case, outcome)
         if isinstance(outcome, Outputs) and case.forms:
-            verdict = yield from self._in_other_forms(case, outcome, verdict)
-        verdict = self.excused(case, outcome, verdict)
+            verdict = yield from self._in_other_forms(case, outcome, verdict, judged)
+        verdict = self.excused(case, outcome, verdict, judged)
         if under and verdict.status is Status.PASSED:
             from dmlconf.judging.circumstances import judge_circumstances  # Few runs need it.
 
             verdict = yield from judge_circumstances(case, verdict, under, self.judge, self.excused)
         return self.options.waivers.applied(case, outcome, verdict)
 
-    def _in_other_forms(self, case: Case, outcome: Outputs, verdict: Verdict) -> Steps[Verdict]:
+    def _in_other_forms(
+        self, case: Case, outcome: Outputs, verdict: Verdict, judged: JudgeOne
+    ) -> Steps[Verdict]:
         rejected = isinstance(case.expectation, ExpectedRejection)
         if case.relation is None and (not self.options.compare_unfused or rejected):
             return verdict
@@ -164,7 +200,7 @@ class Conclusion:
 
         if case.relation is not None:
             return (yield from judge_relation(case, outcome, verdict, half=self.half))
-        return (yield from with_unfused(case, outcome, verdict, self.judge))
+        return (yield from with_unfused(case, outcome, verdict, judged))
 
 
 def _disputed(verdict: Verdict) -> Verdict:

@@ -53,6 +53,7 @@ from dmlconf.workers.memory import shortage
 
 __all__ = [
     "Against",
+    "JudgeOne",
     "Recorded",
     "declined_reason",
     "expectation_of",
@@ -83,6 +84,9 @@ Against = Callable[[Case], Outcome | Recorded | None]
 
 All outcomes but those that the reference has just computed are `Recorded`.
 """
+
+JudgeOne = Callable[[Case, Outcome], Verdict]
+"""Judges an outcome of a case, without excuses."""
 
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
@@ -176,9 +180,8 @@ def judge(
         case ExpectedOutputs() as outputs if isinstance(outcome, Rejection):
             return _judge_unexpected_rejection(case, outcome, outputs)
         case ExpectedOutputs() as outputs:
-            permitted = allowances or CaseAllowances(
-                case, half_precision=half_precision, right=outputs.right
-            )
+            permitted = allowances or CaseAllowances(case, half_precision=half_precision)
+            permitted.take_right(outputs.right)
             # The digest changes if `against` finds a stale case; the key is then invalid.
             key = key if source_of(case.operator_name) == source else None
             return _judge_outputs(case, outcome, outputs, permitted, cache, key)

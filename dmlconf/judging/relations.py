@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from dmlconf.graphs.relations import (
     reversed_nodes,
 )
 from dmlconf.judging.figures import figures_of
+from dmlconf.judging.judge import JudgeOne
 from dmlconf.judging.needs_run import Steps
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import compare
@@ -232,7 +233,7 @@ def with_unfused(
     case: Case,
     outcome: Outputs,
     verdict: Verdict,
-    judge: Callable[[Case, Outcome], Verdict],
+    judge: JudgeOne,
 ) -> Steps[Verdict]:
     """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 

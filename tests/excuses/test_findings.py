@@ -5,13 +5,14 @@ The tested code is in `dmlconf/excuses/findings.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Environment, Outputs, Rejection
+from dmlconf.backends.protocol import Environment, Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_names
@@ -20,7 +21,7 @@ from dmlconf.documents.schema import Checker, bundled_schema
 from dmlconf.excuses.deviating_elements import ELEMENTS
 from dmlconf.excuses.findings import NO_FINDINGS, findings_of
 from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS
-from dmlconf.judging.conclusion import Conclusion
+from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Status
@@ -173,3 +174,27 @@ def test_each_file_fits_its_schema_and_names_operators(file: Path) -> None:
         assert each["example"].split("/")[0].upper() in each.get("operators", [GRAPHS]) or (
             each["example"].startswith(tuple(each.get("cases", ())))
         )
+
+
+def test_a_failing_graph_is_judged_again_by_what_was_expected_at_first(tmp_path: Path) -> None:
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-15, 1]}"
+    of = graph(tmp_path, inputs, PRODUCT, "node")
+    asked: list[str] = []
+
+    def against(asking: Case) -> Outcome:
+        asked.append(asking.identifier)
+        return run_case(asking)
+
+    def execute(items: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
+        for item in items:
+            outcome = run_case(item)
+            assert isinstance(outcome, Outputs)
+            off = {name: array + np.float32(2e-6) for name, array in outcome.arrays.items()}
+            yield item, Outputs(off)
+
+    options = JudgeOptions(compare_unfused=True)
+    conclusion = Conclusion(against, options=options, deviations=ONNX, findings=findings_of(CPU))
+    verdict = verdict_of(of, execute, conclusion)
+    assert verdict.reason is not None
+    assert verdict.reason.message.startswith("known finding sigmoid-far-below-zero ")
+    assert asked == [of.identifier]

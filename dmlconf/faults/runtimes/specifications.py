@@ -52,6 +52,7 @@ _COMPARING: Final = (
 """The element-wise operators that return the greater or lesser of two numbers."""
 
 
+@of_operators(*_COMPARING, "REDUCE")
 def maxima_of_nan(case: Case) -> Computed | None:
     """Return the outputs if the maximum or minimum of NaN and a number is NaN.
 
