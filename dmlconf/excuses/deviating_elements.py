@@ -258,13 +258,24 @@ def _large_angle(
 
 
 def _nan_quotient(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements whose input divided by the scale is NaN: NaN / 2, infinity / infinity."""
+    """Elements whose input divided by the scale is NaN: NaN / 2, infinity / infinity.
+
+    Subnormal operands may count as 0, so that 0 / 1e-45 is NaN.
+    """
     scale = inputs["ScaleTensor" if "ScaleTensor" in inputs else "QuantizationTensors[0]"]
     for axis, size in enumerate(right.shape):
         scale = np.repeat(scale, size // scale.shape[axis], axis)
     with np.errstate(all="ignore"):
         undefined: Array = np.isnan(inputs["InputTensor"] / scale)
+        undefined |= np.isnan(_flushed(inputs["InputTensor"]) / _flushed(scale))
     return undefined
+
+
+def _flushed(array: Array) -> Array:
+    """Return real numbers with zeros for subnormal ones."""
+    if array.dtype.kind != "f":
+        return array
+    return np.where(np.abs(array) < np.finfo(array.dtype).tiny, array * 0, array)
 
 
 def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:

@@ -6,35 +6,27 @@ by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import activation_of
+from dmlconf.faults.runtimes.recurrent_layers import layer_results
 from dmlconf.graphs.model import Node
 from dmlconf.reference.activation.fused import Activation
-from dmlconf.reference.evaluation import arguments, evaluate
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
-from dmlconf.reference.recurrent.gru import GruDesc, gru_direction
-from dmlconf.reference.recurrent.layers import layer_outputs
-from dmlconf.reference.recurrent.lstm import LstmDesc, lstm_direction
-from dmlconf.reference.recurrent.rnn import RnnDesc, rnn_direction
-from dmlconf.reference.recurrent.values import EXACT, Arithmetic, ExactArithmetic, Values
+from dmlconf.reference.recurrent.values import EXACT, ExactArithmetic, Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["near_sigmoids"]
 
 _SIGMOID: Final = "ACTIVATION_SIGMOID"
 _SIGMOIDS: Final = frozenset({_SIGMOID, "ACTIVATION_SWISH"})
-_LAYERS: Final[Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
-    "GRU": (GruDesc, gru_direction),
-    "LSTM": (LstmDesc, lstm_direction),
-    "RNN": (RnnDesc, rnn_direction),
-}
-_LAYER_OUTPUTS: Final = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
+_LAYERS: Final = frozenset({"GRU", "LSTM", "RNN"})
 
 _SAMPLES: Final = 8
 """How many samples of several sigmoids are evaluated, each with random signs of the errors."""
@@ -125,16 +117,9 @@ def _wide(outputs: Mapping[str, Array]) -> Mapping[str, Array]:
 
 
 def _layer_samples(case: Case, absolute: float) -> Iterator[_Pair]:
-    desc_of, direction = _LAYERS[case.operator_name]
-    desc = desc_of(**arguments(case.entry, case, case.inputs()))
-
-    def outputs(arithmetic: Arithmetic) -> Mapping[str, Array]:
-        computed = layer_outputs(desc, direction, arithmetic)
-        return {name: each.value for name, each in zip(_LAYER_OUTPUTS, computed, strict=False)}
-
-    exact, off = outputs(EXACT), _SigmoidsOff(absolute, np.random.default_rng(0))
+    exact, off = layer_results(case, EXACT), _SigmoidsOff(absolute, np.random.default_rng(0))
     for _ in range(_SAMPLES):
-        yield exact, outputs(off)
+        yield exact, layer_results(case, off)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,9 @@ def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> A
     if rule.kind == RuleKind.ACCUMULATE and allowance.errors is not None:
         for other in allowance.errors.others:
             apart &= _apart(other.reshape(expected.shape), source)
+    if rule.kind == RuleKind.ONE_OF:
+        for least, greatest in permitted_intervals(rule.kind, allowance):
+            apart &= ~((least <= source) & (source <= greatest))
     lowest, highest = permitted_ends(expected.ravel(), rule, allowance)
     return apart & ~undefined(lowest, highest).reshape(apart.shape)
 

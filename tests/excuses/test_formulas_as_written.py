@@ -59,6 +59,14 @@ ADDED: Final = (
     "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, "
 )
 
+LAYER: Final = (
+    f"{tensor('InputTensor', '1, 1', sizes='[1, 2, 1, 1]')}, "
+    f"{tensor('WeightTensor', '90', sizes='[1, 1, 1, 1]')}, "
+    f"{tensor('RecurrenceTensor', '1', sizes='[1, 1, 1, 1]')}, "
+    "OutputSequenceTensor: {Sizes: [2, 1, 1, 1], DataType: FLOAT32}, "
+    "ActivationDescs: [{operator: ACTIVATION_SOFTPLUS, Steepness: 1}], Direction: FORWARD"
+)
+
 # A target, a deviation, an operator, its desc, what the target gives, and another wrong result.
 WRITTEN: Final = [
     (
@@ -100,6 +108,51 @@ WRITTEN: Final = [
         f"{tensor('InputTensor', '-1.0e-40, -1, 2')}, {output(3)}, Alpha: .inf",
         [NAN, -INF, 2],
         [-INF, NAN, 2],
+    ),
+    (
+        "onnx",
+        "onnx-nan-below-a-threshold",
+        "ACTIVATION_THRESHOLDED_RELU",
+        f"{tensor('InputTensor', '5, -1')}, {output(2)}, Alpha: .nan",
+        [0, 0],
+        [0, -2],
+    ),
+    (
+        "onnx",
+        "onnx-clip-of-crossed-bounds",
+        "GEMM",
+        f"{tensor('ATensor', '2', sizes='[1, 1, 1, 1]')}, "
+        f"{tensor('BTensor', '1, -1', sizes='[1, 1, 1, 2]')}, "
+        "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, "
+        "TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0, "
+        "FusedActivation: {operator: ELEMENT_WISE_CLIP, Min: 3, Max: 0.5}",
+        [0.5, 0.5],
+        [0.5, -3],
+    ),
+    (
+        "onnx",
+        "onnx-linear-of-infinite-products",
+        "ACTIVATION_LINEAR",
+        f"{tensor('InputTensor', '-3.0e+38, 1')}, {output(2)}, Alpha: 100, Beta: .inf",
+        [NAN, INF],
+        [INF, NAN],
+    ),
+    (
+        "onnx",
+        "onnx-softplus-of-infinite-powers",
+        "RNN",
+        LAYER,
+        [INF, INF],
+        [INF, 70],
+    ),
+    (
+        "webnn",
+        "webnn-quantization-of-nan",
+        "ELEMENT_WISE_QUANTIZE_LINEAR",
+        f"{tensor('InputTensor', '0, 3')}, {tensor('ScaleTensor', '1.0e-40, 1')}, "
+        f"{output(2, 'UINT8')}",
+        [255, 3],
+        [0, 255],
     ),
     (
         "onnx",

@@ -226,6 +226,27 @@ cases:
     assert judge_outputs(case, case.inputs()["BiasTensor"]).status is Status.PASSED
 
 
+def test_a_copy_is_right_where_each_element_may_be_the_next_one(tmp_path: Path) -> None:
+    """Resampled by 1.0000001, each coordinate is that of an element, or just before it."""
+    file = tmp_path / "resampled.yaml"
+    file.write_text(
+        """
+operator: RESAMPLE
+cases:
+  - name: by-a-little
+    desc:
+      InputTensor: {Sizes: [8], DataType: INT8, values: [-57, 34, -47, 53, 14, -115, -16, -106]}
+      OutputTensor: {Sizes: [8], DataType: INT8}
+      InterpolationMode: NEAREST_NEIGHBOR
+      Scales: [1.0000001192092896]
+""",
+        encoding="utf-8",
+    )
+    [planned] = load_suite([file]).plan()
+    case = build(planned)
+    assert judged(case, case.inputs()["InputTensor"]).status is Status.PASSED
+
+
 def test_zeros_are_right_where_subnormal_operands_may_be_zeros(tmp_path: Path) -> None:
     """The root of 1e-40 is 1e-20, far above the least normal number."""
     file = tmp_path / "roots.yaml"

@@ -74,7 +74,9 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
         )
     ]
     columns = case.inputs()["InputTensor"].reshape(batches, -1, *counts)
-    folded = np.zeros((batches, channels * prod(image)), columns.dtype)
+    folded = np.zeros(
+        (batches, channels * prod(image)), np.promote_types(columns.dtype, np.float32)
+    )
     for column in range(columns.shape[1]):
         within = np.unravel_index(column % prod(dilated), dilated)
         first = column // prod(dilated) * prod(image)
@@ -90,7 +92,7 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
                 folded[:, index] += columns[:, column].reshape(batches, -1)[
                     :, np.ravel_multi_index(at, counts)
                 ]
-    return Computed({"OutputTensor": folded.reshape(sizes)})
+    return Computed({"OutputTensor": folded.astype(columns.dtype).reshape(sizes)})
 
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")

@@ -27,11 +27,13 @@ __all__ = [
 ]
 
 
-@of_operators("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
 def greatest_of_crossed_bounds(case: Case) -> Computed | None:
-    """Return what ONNX demands of ELEMENT_WISE_CLIP if Min exceeds Max: Max everywhere."""
-    desc = case.desc
-    output, data_type = desc["OutputTensor"], desc.get("MinMaxDataType", DataType.FLOAT32)
+    """Return what ONNX demands of a clip, alone or fused, if Min exceeds Max: Max everywhere."""
+    desc = case.desc.get("FusedActivation") or case.desc
+    name = desc["operator"] if desc is not case.desc else case.operator_name
+    if name not in ("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"):
+        return None
+    output, data_type = case.desc["OutputTensor"], desc.get("MinMaxDataType", DataType.FLOAT32)
     least, greatest = (bound_of(desc[name], output, data_type) for name in ("Min", "Max"))
     if not least > greatest:
         return None

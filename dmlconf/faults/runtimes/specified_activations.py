@@ -6,23 +6,26 @@ Each takes an activation alone or fused into another operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, activation_of, of_operators
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "attributes_of_float16",
     "celu_as_written",
     "elu_as_written",
+    "linear_as_written",
     "nan_before_clamping",
     "prelu_as_written",
     "selu_as_written",
     "shrink_of_negative_thresholds",
     "softplus_of_infinite_products",
+    "thresholded_relu_as_written",
 ]
 
 
@@ -67,6 +70,15 @@ def elu_as_written(case: Case) -> Computed | None:
         return np.where(x < 0, written, x)
 
     return _nan_where(case, "ACTIVATION_ELU", product)
+
+
+def linear_as_written(case: Case) -> Computed | None:
+    """Return NaN where `x * Alpha + Beta` is infinity minus infinity in FLOAT32."""
+
+    def total(x: Array, attributes: Mapping[str, float]) -> Array:
+        return x * np.float32(attributes["Alpha"]) + np.float32(attributes["Beta"])
+
+    return _nan_where(case, "ACTIVATION_LINEAR", total)
 
 
 def selu_as_written(case: Case) -> Computed | None:
@@ -130,7 +142,7 @@ def shrink_of_negative_thresholds(case: Case) -> Computed | None:
 
     Numbers below -Threshold give x + Bias; others above Threshold give x - Bias.
     """
-    activation, before = activation_of(case)
+    activation, before = activation_of(_with_float32_output(case))
     if activation != "ACTIVATION_SHRINK" or before is None or before.dtype.kind != "f":
         return None
     attributes = case.desc.get("FusedActivation") or case.desc
@@ -140,7 +152,29 @@ def shrink_of_negative_thresholds(case: Case) -> Computed | None:
     numbers = before.astype(np.float32)
     below, above = numbers < -threshold, numbers > threshold
     shrunk = np.where(below, numbers + bias, np.where(above, numbers - bias, np.float32(0)))
-    return Computed({"OutputTensor": shrunk.astype(before.dtype)})
+    return Computed({"OutputTensor": shrunk.astype(case.desc["OutputTensor"].DataType.dtype)})
+
+
+def thresholded_relu_as_written(case: Case) -> Computed | None:
+    """Return x where x > Alpha, and 0 otherwise: 0 if x or Alpha is NaN; alone or fused."""
+    activation, before = activation_of(_with_float32_output(case))
+    if activation != "ACTIVATION_THRESHOLDED_RELU" or before is None:
+        return None
+    alpha = np.float32((case.desc.get("FusedActivation") or case.desc)["Alpha"])
+    right = evaluate(case)["OutputTensor"]
+    undefined = np.isnan(before) | np.isnan(alpha)
+    return Computed({"OutputTensor": np.where(undefined, right.dtype.type(0), right)})
+
+
+def _with_float32_output(case: Case) -> Case:
+    """Return a case whose output is not rounded to FLOAT16, so that what is activated is not."""
+    if (
+        "OutputTensor" not in case.desc
+        or case.desc["OutputTensor"].DataType is not DataType.FLOAT16
+    ):
+        return case
+    output = replace(case.desc["OutputTensor"], DataType=DataType.FLOAT32)
+    return replace(case, desc={**case.desc, "OutputTensor": output})
 
 
 def softplus_of_infinite_products(case: Case) -> Computed | None:
