@@ -131,6 +131,18 @@ WRITTEN: Final = [
     ),
     (
         "onnx",
+        "onnx-nan-before-clamping",
+        "GEMM",
+        f"{tensor('ATensor', '.inf, 1', sizes='[1, 1, 2, 1]')}, "
+        f"{tensor('BTensor', '1', sizes='[1, 1, 1, 1]')}, "
+        "OutputTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32}, "
+        "TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0, "
+        "FusedActivation: {operator: ACTIVATION_HARD_SIGMOID, Alpha: 0, Beta: 0.5}",
+        [NAN, 0.5],
+        [0, NAN],
+    ),
+    (
+        "onnx",
         "onnx-linear-of-infinite-products",
         "ACTIVATION_LINEAR",
         f"{tensor('InputTensor', '-3.0e+38, 1')}, {output(2)}, Alpha: 100, Beta: .inf",

@@ -74,11 +74,12 @@ def elu_as_written(case: Case) -> Computed | None:
 
 def linear_as_written(case: Case) -> Computed | None:
     """Return NaN where `x * Alpha + Beta` is infinity minus infinity in FLOAT32."""
+    return _nan_where(case, "ACTIVATION_LINEAR", _linear)
 
-    def total(x: Array, attributes: Mapping[str, float]) -> Array:
-        return x * np.float32(attributes["Alpha"]) + np.float32(attributes["Beta"])
 
-    return _nan_where(case, "ACTIVATION_LINEAR", total)
+def _linear(x: Array, attributes: Mapping[str, float]) -> Array:
+    total: Array = x * np.float32(attributes["Alpha"]) + np.float32(attributes["Beta"])
+    return total
 
 
 def selu_as_written(case: Case) -> Computed | None:
@@ -111,14 +112,15 @@ def _nan_where(
     )
 
 
-@of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH")
 def nan_before_clamping(case: Case) -> Computed | None:
-    """Return NaN where Alpha * x + Beta is infinity - infinity in FLOAT32, and is clamped then."""
-    right, desc = evaluate(case)["OutputTensor"], case.desc
-    with np.errstate(all="ignore"):
-        product = case.inputs()["InputTensor"].astype(np.float32) * np.float32(desc["Alpha"])
-        sums = product + np.float32(desc["Beta"])
-    return Computed({"OutputTensor": np.where(np.isnan(sums), right.dtype.type(np.nan), right)})
+    """Return NaN where Alpha * x + Beta is NaN in FLOAT32, and is clamped then; alone or fused.
+
+    Infinity minus infinity is NaN, and so is 0 times infinity.
+    """
+    name, _ = activation_of(case)
+    if name not in ("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH"):
+        return None
+    return _nan_where(case, name, _linear)
 
 
 @of_operators("ACTIVATION_PARAMETERIZED_RELU")
