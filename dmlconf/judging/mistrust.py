@@ -12,7 +12,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
-from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
 from dmlconf.precision.room import permitted_ends
 from dmlconf.precision.rules import undefined
 from dmlconf.precision.ulp import ulp_distance
@@ -70,7 +70,7 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
         certain &= np.abs(expected) > _CANCELLED * sums
         for other in allowance.errors.others:
             certain &= other.reshape(expected.shape) != 0
-    for lowest, highest in permitted_intervals(kind, allowance):
+    for lowest, highest in _intervals(kind, allowance):
         if kind == RuleKind.ONE_OF:
             certain &= ~((lowest <= 0) & (highest >= 0))
         if is_float:
@@ -92,10 +92,17 @@ def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> A
         for other in allowance.errors.others:
             apart &= _apart(other.reshape(expected.shape), source)
     if rule.kind == RuleKind.ONE_OF:
-        for least, greatest in permitted_intervals(rule.kind, allowance):
+        for least, greatest in _intervals(rule.kind, allowance):
             apart &= ~((least <= source) & (source <= greatest))
     lowest, highest = permitted_ends(expected.ravel(), rule, allowance)
     return apart & ~undefined(lowest, highest).reshape(apart.shape)
+
+
+def _intervals(kind: RuleKind, allowance: Allowance) -> Iterator[Interval]:
+    """Yield the permitted intervals in the shape of the output."""
+    shape = allowance.right.shape
+    for least, greatest in permitted_intervals(kind, allowance):
+        yield least.reshape(shape), greatest.reshape(shape)
 
 
 def _apart(expected: Array, source: Array) -> Array:

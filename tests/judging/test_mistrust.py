@@ -200,6 +200,26 @@ def test_zeros_pass_if_another_permitted_output_is_zero(tmp_path: Path) -> None:
     assert judge_outputs(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED
 
 
+def test_the_greatest_of_single_elements_is_a_copy_and_right(tmp_path: Path) -> None:
+    file = tmp_path / "reduce.yaml"
+    file.write_text(
+        """
+operator: REDUCE
+cases:
+  - name: single
+    desc:
+      Function: MAX
+      InputTensor: {Sizes: [5, 1, 3], DataType: FLOAT32, fill: {uniform: {low: -2, high: 3}}}
+      OutputTensor: {Sizes: [5, 1, 3], DataType: FLOAT32}
+      Axes: [1]
+""",
+        encoding="utf-8",
+    )
+    [planned] = load_suite([file]).plan()
+    case = build(planned)
+    assert judge_outputs(case, case.inputs()["InputTensor"]).status is Status.PASSED
+
+
 def test_a_copy_of_the_bias_is_right_where_another_right_output_is_the_bias(
     tmp_path: Path,
 ) -> None:
