@@ -49,7 +49,7 @@ class LogKeeper:
     """A consumer that keeps the run log in memory for reports."""
 
     def __init__(self, most_unpacked: int = 2000, most_objects: int = 100_000) -> None:
-        """Verdicts take less memory, and reports more time, the more cases are selected.
+        """Choose when verdicts are kept in less memory, which makes reports take more time.
 
         Args:
             most_unpacked: in runs of more selected cases, verdicts are packed

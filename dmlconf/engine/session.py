@@ -326,7 +326,7 @@ def conclusion_for(
 ) -> Conclusion:
     """Return what draws verdicts on a backend's outcomes, with all that explains or excuses them.
 
-    Everything that judges one makes it here, so that a case has the same verdict everywhere.
+    Whatever judges outcomes calls this, so that a case has the same verdict everywhere.
     """
     return Conclusion(
         against,

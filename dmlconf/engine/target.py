@@ -48,7 +48,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The options in the log's header that say how else each case runs."""
+        """The options in the log's header that name in what other ways each case runs."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})

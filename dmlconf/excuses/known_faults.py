@@ -1,9 +1,9 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
 The list of faults is `schemas/known-faults.yaml`, by version; it is used for the backend `directml`
-and recordings of it. A wrong value is waived if the fault's function in `dmlconf.faults`, if it has
-one, computes it. A crash or a refusal is waived if the desc of the case or of a node meets the
-fault's condition. A case that passes despite a listed fault has passed, since a driver's
+and recordings of it. A failure is waived if the desc of the case or of a node meets the fault's
+condition. If the fault has a function in `dmlconf.faults`, wrong values are waived only if the
+function computes them. A case that passes despite a listed fault has passed, since a driver's
 metacommand may replace the wrong kernel.
 """
 
@@ -81,8 +81,7 @@ class NodeCondition:
         operators: the operators of which the node is one.
         when: a condition over the node's desc and three names: `Consumers`, how many nodes read its
             outputs; `OutputNumbers`, the indices of the graph's outputs that it feeds;
-            `NumbersWritten`, the indices of graph outputs to which DirectML writes what nodes of
-            its operator give (`numbers_written`).
+            `NumbersWritten`, the indices that `numbers_written` of `faults.sequences` returns.
     """
 
     operators: frozenset[str]

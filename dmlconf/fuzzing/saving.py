@@ -13,7 +13,7 @@ __all__ = ["case_file", "in_folder", "save_cases"]
 
 
 def in_folder(planned: PlannedCase, folder: Path) -> PlannedCase:
-    """Return a random case whose file is in a folder, where `save_cases` writes it."""
+    """Return the case with its file in this folder, where `save_cases` writes it."""
     about = planned.template.about
     location = replace(about.location, path=folder / about.location.path)
     template = replace(planned.template, about=replace(about, location=location))

@@ -30,8 +30,8 @@ ROUNDING: Final = 4.0
 
 
 _MOST_EXACT: Final = 512
-"""The greatest number of values of a state for which each value has an error of its own. With such
-errors, a step of 2 x 512 values takes 0.5 s."""
+"""The greatest number of values of a state for which each value has an error of its own: n values
+take n^3 operations a step."""
 
 _MIXTURES: Final = 256
 """How many mixtures stand for the errors of a wider state."""

@@ -91,7 +91,7 @@ def exponent_of(exponent: float) -> Array:
 
 
 def operand(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return the scaled elements of a tensor, FLOAT64; of an integer tensor without fractions."""
+    """Return the scaled elements of a tensor, FLOAT64; those of an integer tensor are truncated."""
     values = scaled(tensor, scale_bias)
     return whole_numbers(values, tensor.dtype) if are_integers(tensor) else values
 

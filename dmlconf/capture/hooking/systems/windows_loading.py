@@ -2,8 +2,8 @@
 
 Windows calls back for every library, on any thread and under its loader's lock. Python code may
 then wait forever for the interpreter's lock, which a session of ONNX Runtime keeps while another
-thread loads libraries. So machine instructions check the length and the first four letters of the
-name, and call Python only if both are right.
+thread loads libraries. So machine instructions check the length and the first four characters of
+the name, and call Python only if both are right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dmlconf.capture.hooking.systems.windows_memory import executable, windows_l
 __all__ = ["LIBRARY", "LoadNotification"]
 
 LIBRARY: Final = "directml.dll"
-"""The file name of DirectML, in lower case, of 4 to 63 letters."""
+"""The file name of DirectML in lower case. `_FILTER` is right for names of 4 to 63 characters."""
 
 _LOADED: Final = 1
 _UNLOADED: Final = 2

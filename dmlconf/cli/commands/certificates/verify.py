@@ -102,8 +102,8 @@ def command(
     under PATHS. Without --key the keys that signed are listed, but nobody vouches for whose they
     are. A certificate of anything but DirectML on an adapter needs --allow-backend.
 
-    Exit codes: 0 it holds; 1 a verdict or its completeness does not; 2 wrong usage; 3 it is not a
-    certificate, or was changed after it was made.
+    Exit codes: 0 it holds; 1 it does not; 2 wrong usage; 3 it is not a certificate, was changed
+    after it was made, or a key of --key has not signed it.
     """
     reports = parse_reports(report_options, VERIFICATION_FORMATS)
     demand = Demand(
