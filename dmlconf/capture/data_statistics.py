@@ -1,6 +1,6 @@
 """Statistics of a tensor's data: its range, its share of zeros, and whether its numbers are whole.
 
-A fill that follows them gives similar data, and has only these statistics of the original data.
+A fill that follows them gives similar data, and reveals only these statistics of the original data.
 """
 
 from __future__ import annotations

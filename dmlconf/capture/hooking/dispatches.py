@@ -3,7 +3,7 @@
 Usually the tensors are bound when a dispatch is recorded, and copies are recorded in the same
 command list before and after it. With DESCRIPTORS_VOLATILE, tensors may be bound until the list is
 submitted. If others are bound then, dmlconf submits lists with copies before and after that list;
-these do not see what else the list itself writes.
+these hold the data before and after the whole list, not that at the dispatch.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class _Dispatch:
         what: the operator or graph that is dispatched, or that an initialiser initialises.
         owner: the address of the compiled operator or graph.
         initializes: whether an initialiser is dispatched.
-        late: whether the tensors may be bound until the list is submitted; when it is submitted,
-            whether others are bound than those that the copies in the list are of.
+        late: whether the tensors may be bound until the list is submitted; once it is submitted,
+            whether the copies in the list are of other tensors.
         recorded: what was bound when the copies in the list were recorded; None if there are none.
     """
 

@@ -119,8 +119,7 @@ class Capture:
     def _watch_existing(self, module: int) -> None:
         """Watch the devices that a library has created already, by creating one of dmlconf's own.
 
-        It is created like one of the application's, and so its vtables, which are theirs, are
-        watched.
+        Its creation is hooked like that of the application's devices, whose vtables it shares.
         """
         with self._guard.safely():
             libraries = load(system.library_file(module))

@@ -124,7 +124,7 @@ class Library:
         return tags
 
     def _table(self, tag: int) -> int | None:
-        """Return the address of a table; glibc makes them absolute, but not of every library."""
+        """Return the address of a table; glibc makes it absolute, except in some libraries."""
         address = self._tags.get(tag)
         return address if address is None or address >= self.base else self.base + address
 

@@ -26,7 +26,7 @@ def readable(address: int) -> bool:
 
 
 def overwrite(address: int, content: bytes) -> None:
-    """Write to memory that may be read-only; it must not go beyond a page.
+    """Write to memory that may be read-only, within one page.
 
     Raises:
         OSError: there is no memory, or the system does not permit it.

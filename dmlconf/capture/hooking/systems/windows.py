@@ -1,7 +1,8 @@
 """Find a loaded DirectML on Windows, and replace what it exports.
 
 Libraries and `GetProcAddress` take the address of a function from its library's export table. A
-changed table counts for all that look there later; Windows tells of a library before others do.
+changed table counts for all that look there later. Windows tells of a loaded library before
+anything else looks there.
 """
 
 from __future__ import annotations
