@@ -64,8 +64,8 @@ def fits(pattern: str, text: str) -> bool:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they are literal. Wildcards do not backtrack, or patterns
-    # with many of them would take long.
+    # Brackets are part of identifiers, so they are literal. Wildcards do not backtrack, since
+    # patterns with many of them would take long.
     first, *others = (re.escape(part).replace(r"\?", ".") for part in name.split("*"))
     if not others:
         return re.compile(first, re.DOTALL)

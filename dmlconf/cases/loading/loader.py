@@ -277,7 +277,7 @@ _OF_GRAPHS: Final = _Kind(
 
 
 def _kind(data: Any) -> _Kind:
-    """Return what kind of entries the data of a file hold: `graph` names that of graphs."""
+    """Return the kind of a file's entries: a file of graphs has the key `graph`."""
     return _OF_GRAPHS if isinstance(data, Mapping) and "graph" in data else _OF_OPERATORS
 
 
@@ -366,8 +366,8 @@ def _unbuildable(
     every_case: bool,
     first_cases: list[Case],
 ) -> Iterator[Problem]:
-    """Yield the problems of first cases, and collect the cases; with `every_case`, only yield those
-    of all cases.
+    """Yield the problems of first cases, and collect these cases; with `every_case`, yield the
+    problems of all cases, and collect none.
     """
     from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not needed if cached.
 

@@ -1,4 +1,4 @@
-"""Keep planned cases in little memory: those of a large matrix as what `Expansion` keeps.
+"""Keep planned cases in little memory: those of a large matrix as an `Expansion`.
 
 A planned case takes some 450 bytes as an object, and 4 for each parameter in an expansion.
 """

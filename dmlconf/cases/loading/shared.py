@@ -51,7 +51,7 @@ def is_shared(data: Any) -> bool:
 
 
 def uses(data: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return an operator's name and an entry's index for each use of it, operator by operator."""
+    """Return the operator's name and the entry's index for each use of an entry by an operator."""
     names = [name for _, name in named_operators(data)] or [GRAPHS]
     return entry_uses(data["cases"], [catalogue.operator_name(name) for name in names])
 
