@@ -26,8 +26,8 @@ __all__ = ["bounded_before_activations"]
 def bounded_before_activations(case: Case) -> Computed | None:
     """Return GRU's outputs if arguments of activations are bounded by the largest finite numbers.
 
-    NaN becomes the lowest number. SOFTSIGN of infinity is then 1 and not NaN, and a gate of NaN
-    makes a finite state of finite numbers.
+    NaN becomes the lowest number. SOFTSIGN of infinity is then 1 and not NaN, and a state stays
+    finite although the argument of a gate is NaN.
     """
     desc = GruDesc(**arguments(case.entry, case, case.inputs()))
     largest = float(np.finfo(desc.InputTensor.dtype).max)

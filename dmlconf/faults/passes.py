@@ -1,7 +1,7 @@
 """A fault of FLOAT16 means and sums: DirectML computes them in two passes, and truncates the first.
 
-The order of adding was found by sums of 16384, -16384 and 1, of which the 1 stays only if it is
-added to another number than these two.
+The order of adding was found by sums of 16384, -16384 and 1, where the 1 is lost if it is added to
+one of the other two first.
 """
 
 from __future__ import annotations

@@ -55,9 +55,10 @@ def zeros_without_sign(case: Case) -> Computed | None:
 def columns_by_dilated_windows(case: Case) -> Computed | None:
     """Return FOLD's outputs if elements of columns are numbered over the dilated extent of windows.
 
-    Element k of a channel's part of a column belongs to element k of the window. Windows {2, 2, 2}
-    with Dilations {2, 2, 2} count as 3 x 3 x 3: element 3 is at (0, 1, 0), not (0, 1, 1). What lies
-    beyond the output is left out; two spatial dimensions are right.
+    For each channel, a column has an element for each element of a window. Those of windows
+    {2, 2, 2} with Dilations {2, 2, 2} are numbered as in windows {3, 3, 3}: element 3 is at
+    (0, 1, 0), not (0, 1, 1). What lies beyond the output is left out; two spatial dimensions are
+    right.
     """
     desc = case.desc
     rank = desc["DimensionCount"]

@@ -100,7 +100,7 @@ def interleaved_blocks(case: Case) -> Computed | None:
 def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
     """Return LOCAL_RESPONSE_NORMALIZATION's output with odd windows and a whole Bias.
 
-    Of four channels, three squares are added up and divided by four; a Bias of 0.5 becomes 0.
+    With a LocalSize of 4, three squares are added up and divided by 4; a Bias of 0.5 becomes 0.
     """
     desc = case.desc
     if not desc["CrossChannel"]:

@@ -33,8 +33,8 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, float]]] = {
 def default_for_attributes_of_0(case: Case) -> Computed | None:
     """Return an activation's output with ONNX's defaults for attributes of 0.
 
-    These are 0.2 and 0.5 for Alpha and Beta of ACTIVATION_HARD_SIGMOID, whose other attributes are
-    rounded to the input's data type.
+    Attributes of ACTIVATION_HARD_SIGMOID, whose defaults are 0.2 and 0.5, are rounded to the
+    input's data type before.
     """
     defaults = _DEFAULTS[case.operator_name]
     stated = {name: case.desc[name] for name in defaults}

@@ -159,7 +159,7 @@ def powers_of_zero_as_in_c(case: Case) -> Computed | None:
 
 @of_operators("SCATTER_ND")
 def scatters_by_clamped_indices(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs if indices are clamped: 4 of 3 elements is the last one."""
+    """Return SCATTER_ND's outputs if indices are clamped: index 4 of 3 elements is the last."""
     indices = case.inputs()["IndicesTensor"]
     sizes = case.desc["InputTensor"].Sizes[-case.desc["InputDimensionCount"] :]
     greatest = np.array(sizes[: indices.shape[-1]], np.int64) - 1

@@ -1,6 +1,7 @@
 """Formulas of activations that a specification, such as ONNX, defines otherwise than DirectML.
 
-Each takes an activation alone or fused into another operator.
+Each takes an activation alone or fused into another operator, unless `of_operators` limits it to
+activations alone.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def thresholded_relu_as_written(case: Case) -> Computed | None:
 
 
 def _with_float32_output(case: Case) -> Case:
-    """Return a case whose output is not rounded to FLOAT16, so that what is activated is not."""
+    """Return a case whose output, and so the input of its activation, is not rounded to FLOAT16."""
     if (
         "OutputTensor" not in case.desc
         or case.desc["OutputTensor"].DataType is not DataType.FLOAT16
@@ -182,7 +183,7 @@ def _with_float32_output(case: Case) -> Case:
 def softplus_of_infinite_products(case: Case) -> Computed | None:
     """Return a softplus, alone or fused, that is infinite where its factor makes x infinite.
 
-    3.4e38 with the Steepness 1.5 becomes infinite, whose quotient by 1.5 is too.
+    3.4e38 times a Steepness of 1.5 is infinite, and so is its quotient by 1.5.
     """
     activation, before = activation_of(case)
     field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}

@@ -248,7 +248,7 @@ def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
 
 @of_operators("SCATTER_ND")
 def updates_added_to_0(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs if updates are added to 0, all that have the same indices.
+    """Return SCATTER_ND's outputs if all updates with the same indices are added up, from 0.
 
     -0 and subnormal updates become 0, and three updates of 52 with equal indices become 156.
     """

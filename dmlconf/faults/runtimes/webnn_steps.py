@@ -1,6 +1,6 @@
 """Compute cases as WebNN in Chromium does: by the kernels of LiteRT and XNNPACK, with their flaws.
 
-Within a graph, WebNN computes its float16 tensors in float32. A kernel's flaw also changes the
+Within a graph, WebNN computes float16 tensors in float32. A kernel's flaw also changes the
 results of later kernels, so a case is computed with all flaws, and with all except one.
 """
 
@@ -191,7 +191,7 @@ _PRODUCTS: Final = frozenset({"conv2d", "convTranspose2d", "gemm"})
 
 
 def _beyond_float32(desc: Mapping[str, Any], inputs: Mapping[str, Array], product: Array) -> Array:
-    """Return GEMM's product with what sums that leave the range of FLOAT32 give: infinity or NaN.
+    """Return GEMM's product, but infinity or NaN where adding in FLOAT32 leaves its range.
 
     Added in order in FLOAT32, 3e38 * 2 + 3e38 * 3 - infinity is NaN.
     """

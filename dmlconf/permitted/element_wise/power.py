@@ -85,11 +85,12 @@ def element_wise_constant_pow_interval(
 def element_wise_atan_yx_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the candidates: the angle with the error of a polynomial; any angle at the origin.
+    """Return the right angles, with the error of a polynomial: at the origin, any angle or NaN.
 
-    Kernels may compute y / x as y * (1 / x), where a subnormal reciprocal counts as 0. Any value is
-    right if x or y is NaN, which the polynomial may turn into a number, or if both are subnormal,
-    or one of them is and the other is 0.
+    Kernels may compute y / x as y * (1 / x), or x / y as x * (1 / y), where a subnormal reciprocal
+    counts as 0. The angles that follow are candidates of their own. Any value is right if x or y is
+    NaN, which the polynomial may turn into a number, or if both are subnormal, or one of them is
+    and the other is 0.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype
@@ -148,10 +149,9 @@ def _power_interval(
     dtype = output.DataType.dtype
     if dtype.kind in "iu":
         return cast(low, output), cast(high, output)
-    # Every FLOAT32 number of this size is even, but kernels may treat it as odd. An odd integer
-    # that FLOAT32 does not hold may be rounded to an even one: measured with 979433053. Such
-    # numbers are above 2^24, and that times the error of log2 is more than the power itself, so the
-    # powers of both signs leave no gap at 0.
+    # Kernels may treat exponents from 2^31 on as odd. An odd integer that FLOAT32 does not hold may
+    # be rounded to an even one: measured with 979433053. Such exponents are above 2^24, where the
+    # relative error exceeds 1, so the intervals of both signs meet at 0.
     with np.errstate(invalid="ignore"):  # For infinite exponents.
         odd = np.abs(np.fmod(exponent, 2)) == 1
     unheld = odd & (exponent.astype(np.float32) != exponent)
@@ -190,7 +190,8 @@ def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDe
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # 32-bit integers wrap around; of a rounded operand, any value is right for such a power.
+        # Powers wrap around, so those of the ends of an operand's interval need not enclose the
+        # others: any value is right if one is outside 32 bits or the base may be negative.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

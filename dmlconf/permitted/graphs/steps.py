@@ -142,7 +142,7 @@ def of_choices(
     choices: Mapping[Slot, Sequence[Array]],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, list[Interval]]:
-    """Return, by output, the permitted results that follow from other values that are as right.
+    """Return, by output, the permitted results that follow from other, equally right values.
 
     `choices` has these values. `unstored` is that of `steps_of`.
     """

@@ -1,6 +1,6 @@
 """The likely errors of values that are computed in many steps, as in recurrent layers.
 
-A worst-case bound grows with each step by the sum of absolute weights, even where the gates let
+Each step multiplies a worst-case bound by the sum of absolute weights, even where the gates let
 hardly any error through. A spread is the linear propagation of errors instead, with the signs and
 slopes at the values themselves. Errors of different roundings are independent, so their squares add
 up: 3 and 4 are 5 together. An error that reaches a value along several paths is added up with its
@@ -69,7 +69,7 @@ class Spread:
     def __add__(self, other: Spread) -> Spread:
         """Return the spread of a sum, without the rounding of the addition itself."""
         own = np.hypot(self.own, other.own)
-        # Adding nothing turns -0 into 0, as adding zeros does.
+        # Adding 0.0 turns -0 into 0, as adding the zeros of `_aligned` would.
         if not len(other.shared):
             return Spread(own, self.shared + 0.0)
         if not len(self.shared):
