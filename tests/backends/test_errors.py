@@ -1,4 +1,8 @@
-"""Errors of backends (`dmlconf/backends/errors.py`) have a text and fields; pickling keeps both."""
+"""Errors of backends have a text and fields, and pickling keeps both.
+
+The tested code is in `dmlconf/backends/errors.py`, `dmlconf/backends/protocol.py`,
+`dmlconf/backends/recording/file.py` and `dmlconf/backends/faulty/backend.py`.
+"""
 
 from __future__ import annotations
 

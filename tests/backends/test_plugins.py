@@ -1,6 +1,7 @@
 """A plugin that shares its name with another backend is refused, and both owners are named.
 
-The tested code is in `dmlconf/backends/plugins.py`.
+The tested code is in `dmlconf/backends/plugins.py`, `dmlconf/backends/errors.py` and
+`dmlconf/cli/commands/running/doctor.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pages are accessible, which the checker axe decides, and are no wider than their window.
 
-The tested code is in `dmlconf/reports/runs/html.py`, `dmlconf/reports/comparisons/` and
-`dmlconf/reports/history/site.py`.
+The tested code is in `dmlconf/reports/pages.py`, `dmlconf/reports/runs/html.py`,
+`dmlconf/reports/comparisons/` and `dmlconf/reports/history/`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PAGES = {
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Page]:
-    """A page whose content security policy is switched off, since axe is a further script."""
+    """Open a page whose content security policy is switched off, since axe is a further script."""
     page = browser.new_page(bypass_csp=True)
     yield page
     page.close()
@@ -116,7 +116,7 @@ def test_pages_with_the_longest_names_fit_their_window(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1366])
-def test_pages_of_a_history_fit_and_are_accessible_in_light_and_dark(
+def test_pages_of_a_history_fit_their_window_and_are_accessible_in_light_and_dark(
     open_page: Page, tmp_path: Path, width: int, scheme: str
 ) -> None:
     site = Site(overview(tmp_path, nights()))

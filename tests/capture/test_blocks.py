@@ -1,4 +1,4 @@
-"""A graph is split into blocks that share no node and together compute the same values.
+"""A graph is split into smaller graphs (blocks), which share no node and compute the same values.
 
 The tested code is in `dmlconf/capture/blocks.py`.
 """

@@ -1,6 +1,7 @@
 """`decoded_graph` reads back a graph that an application gave to IDMLDevice1::CompileGraph.
 
-The tested code is in `dmlconf/capture/graph_decoding.py`.
+The tested code is in `dmlconf/capture/graph_decoding.py` and
+`dmlconf/backends/directml/api/decoding.py`.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class Device:
         if self._rename is not None:
             graph = DML_GRAPH_DESC.from_address(desc)
             for index in range(graph.NodeCount):
-                place = graph.Nodes + index * ctypes.sizeof(DML_GRAPH_NODE_DESC)
-                node = DML_GRAPH_NODE_DESC.from_address(place)
+                address = graph.Nodes + index * ctypes.sizeof(DML_GRAPH_NODE_DESC)
+                node = DML_GRAPH_NODE_DESC.from_address(address)
                 DML_OPERATOR_GRAPH_NODE_DESC.from_address(node.Desc).Name = self._rename
         try:
             self.graph = decoded_graph(desc, self.known.get)

@@ -1,6 +1,8 @@
 """Attributes in case files are read and checked, also nested operators such as FusedActivation.
 
-The tested code is in `dmlconf/cases/building/attributes.py`.
+The tested code is in `dmlconf/cases/building/attributes.py`, `dmlconf/cases/building/values.py`,
+`dmlconf/catalogue/constraints.py`, `dmlconf/catalogue/levels.py` and
+`dmlconf/cli/commands/running/show.py`.
 """
 
 from __future__ import annotations
@@ -156,7 +158,7 @@ def test_constraints_apply_to_the_nested_operator(
     assert violations(case.operator, case.desc) == broken
 
 
-def test_a_case_needs_the_level_of_its_nested_operator(tmp_path: Path) -> None:
+def test_a_case_needs_the_feature_level_of_its_nested_operator(tmp_path: Path) -> None:
     assert built(tmp_path, GEMM).required_level == FeatureLevel(4, 0)
     newer = replace_once(GEMM, ACTIVATION, "{operator: ACTIVATION_GELU}")
     assert built(tmp_path, newer).required_level == FeatureLevel(5, 1)

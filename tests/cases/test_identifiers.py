@@ -36,7 +36,9 @@ CASES = [
         ("gather", 0),
     ],
 )
-def test_names_patterns_and_matrices_match_the_right_number_of_cases(name: str, count: int) -> None:
+def test_a_name_matches_its_case_or_the_cases_of_its_matrix_and_a_pattern_all_that_fit(
+    name: str, count: int
+) -> None:
     assert sum(map(identifier_matcher([name]), CASES)) == count
 
 

@@ -1,6 +1,7 @@
 """A matrix expands to the combinations of its parameters that meet `where`, all or pairwise.
 
-The tested code is in `dmlconf/cases/loading/matrix.py`.
+The tested code is in `dmlconf/cases/loading/matrix.py`, `dmlconf/cases/building/formulas.py`,
+`dmlconf/cases/building/tensor_entry.py` and `dmlconf/expressions.py`.
 """
 
 from __future__ import annotations
@@ -374,7 +375,7 @@ def test_pairwise_contains_every_pair_of_values(counts: list[int]) -> None:
 
 
 @given(COUNTS)
-def test_every_row_of_pairwise_contains_a_new_pair(counts: list[int]) -> None:
+def test_every_row_of_pairwise_of_several_parameters_contains_a_new_pair(counts: list[int]) -> None:
     pairs_in_rows: set[Any] = set()
     for row in pairwise(values_of(counts)):
         assert len(counts) < 2 or not pairs_of(row) <= pairs_in_rows
@@ -387,7 +388,9 @@ def test_pairwise_is_the_same_every_time(counts: list[int]) -> None:
 
 
 @given(st.lists(st.integers(3, 8), min_size=4, max_size=7))
-def test_pairwise_is_far_smaller_than_the_product(counts: list[int]) -> None:
+def test_pairwise_of_four_parameters_or_more_has_at_most_half_the_rows_of_the_product(
+    counts: list[int],
+) -> None:
     rows = list(pairwise(values_of(counts)))
     first, second = sorted(counts)[-2:]
     assert first * second <= len(rows) <= 3 * first * second
@@ -403,7 +406,9 @@ def test_pairwise_keeps_its_number_of_rows(counts: list[int], rows: int) -> None
 
 
 @pytest.mark.parametrize("counts", [[], [1], [4], [3, 2]])
-def test_pairwise_of_two_parameters_or_fewer_is_their_product(counts: list[int]) -> None:
+def test_pairwise_of_two_parameters_or_fewer_has_as_many_rows_as_their_product(
+    counts: list[int],
+) -> None:
     rows = list(pairwise(values_of(counts)))
     assert len(rows) == math.prod(counts)
 

@@ -1,6 +1,6 @@
 """`dmlconf new case OPERATOR` writes a case file that is valid without any change.
 
-The tested code is in `dmlconf/cases/writing/scaffold.py`.
+The tested code is in `dmlconf/cases/writing/scaffold.py` and `dmlconf/cli/commands/writing/new.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.cli.process import dmlconf_here
 
 
 @pytest.mark.whole
-def test_a_new_case_of_every_operator_can_be_built_and_run(
+def test_new_cases_have_the_desc_and_the_inputs_of_the_bundled_cases_that_they_copy(
     tmp_path: Path, bundled_suite: Suite
 ) -> None:
     by_operator: dict[str, list[PlannedCase]] = {}
@@ -71,7 +71,7 @@ def test_a_new_file_names_the_schema_of_its_checkout(tmp_path: Path) -> None:
     assert dmlconf_here(folder, "new", "case", "TILE").stdout.startswith("operator: TILE\n")
 
 
-def test_hints_name_supported_data_types_only(tmp_path: Path) -> None:
+def test_the_hint_on_a_data_type_names_the_supported_ones_only(tmp_path: Path) -> None:
     text = dmlconf_here(tmp_path, "new", "case", "FILL_VALUE_SEQUENCE").stdout
     [hint] = [line for line in text.splitlines() if "FLOAT32 | " in line]
     assert hint.strip("# ").split(" | ") == [

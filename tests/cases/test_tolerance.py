@@ -3,7 +3,8 @@
 A tolerance may permit more than the operator's precision rule only if it states a reason. An origin
 says where expected values come from if they are not from DirectML's documentation.
 
-The tested code is in `dmlconf/cases/tolerance.py`.
+The tested code is in `dmlconf/cases/tolerance.py`, `dmlconf/cases/building/operator_build.py`,
+`dmlconf/judging/judge.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`varied` gives a case other inputs, so that it can run several times under circumstances.
+"""`varied` gives a case other inputs, for runs that dispatch its operator several times.
 
 With such inputs, outputs that the case states are not judged.
 

@@ -1,6 +1,7 @@
 """A desc that breaks a constraint of the catalogue is recognised, and a valid one passes.
 
-The tested code is in `dmlconf/catalogue/constraints.py`.
+The tested code is in `dmlconf/catalogue/constraints.py`, `schemas/operators/` and
+`schemas/common.yaml`.
 """
 
 from __future__ import annotations

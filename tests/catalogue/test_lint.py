@@ -1,6 +1,7 @@
 """Mistakes in the catalogue's files are found, all at once; the bundled files have none.
 
-The tested code is in `dmlconf/catalogue/lint.py`.
+The tested code is in `dmlconf/catalogue/lint.py`, `dmlconf/catalogue/problems.py`,
+`schemas/operators/` and `schemas/common.yaml`.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def test_a_sound_operator_has_no_problem(tmp_path: Path) -> None:
     assert lint(tmp_path, OPERATOR) == ""
 
 
-def test_terms_may_be_used_in_all_expressions(tmp_path: Path) -> None:
+def test_terms_may_be_used_in_constraints_conditions_and_precision_rules(tmp_path: Path) -> None:
     text = OPERATOR
     for old, new in (
         (
@@ -105,7 +106,7 @@ def test_terms_may_be_used_in_all_expressions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_reported_with_its_place(tmp_path: Path, name: str) -> None:
+def test_a_mistake_is_reported_with_its_line_and_column(tmp_path: Path, name: str) -> None:
     mistake = MISTAKES[name]
     assert (
         lint(tmp_path, replace_once(OPERATOR, mistake["replace"], mistake["by"]))
@@ -138,7 +139,9 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_every_broken_copy_of_a_bundled_operator_is_reported(tmp_path: Path) -> None:
+def test_a_copy_of_any_bundled_operator_whose_output_became_an_input_is_reported(
+    tmp_path: Path,
+) -> None:
     unnoticed = []
     for path in operator_files():
         text = path.read_text("utf-8").replace("kind: output", "kind: input", 1)
@@ -175,7 +178,7 @@ def test_a_name_that_two_operators_have_is_reported(copy: Path) -> None:
     ]
 
 
-def test_problems_in_the_constraints_common_to_all_operators_are_reported(tmp_path: Path) -> None:
+def test_problems_in_common_yaml_are_reported(tmp_path: Path) -> None:
     text = (schemas_directory() / "common.yaml").read_text("utf-8")
     assert not lint_common(write(tmp_path, text, "common.yaml"))
     for old, new, message in (

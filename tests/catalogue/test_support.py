@@ -1,6 +1,7 @@
-"""The tables of support say which feature level has the data types and ranks of a desc.
+"""An operator's support tables say which feature level has the data types and ranks of a desc.
 
-The tested code is in `dmlconf/catalogue/support.py`.
+The tested code is in `dmlconf/catalogue/support.py`, `dmlconf/catalogue/levels.py` and
+`schemas/operators/`.
 """
 
 from __future__ import annotations

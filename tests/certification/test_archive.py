@@ -1,6 +1,8 @@
-"""A certificate is a ZIP archive of one strict form (`dmlconf/certification/archive.py`).
+"""A certificate is a ZIP archive of one strict form.
 
 Other archives are refused; in a damaged certificate, the damaged members are named.
+
+The tested code is in `dmlconf/certification/archive.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Keys for certificates are made and read, work with OpenSSL, and are refused if weak.
 
-The tested code is in `dmlconf/certification/keys.py`.
+The tested code is in `dmlconf/certification/keys.py`, `dmlconf/certification/errors.py` and
+`dmlconf/cli/commands/certificates/keygen.py`.
 """
 
 from __future__ import annotations

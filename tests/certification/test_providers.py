@@ -1,6 +1,7 @@
 """A vendor certifies an execution provider of ONNX Runtime, as docs/certification.md says.
 
-The tested code is in `dmlconf/certification`.
+The tested code is in `dmlconf/certification/`, `dmlconf/cli/commands/certificates/`,
+`dmlconf/cli/commands/results/waive.py` and `dmlconf/backends/onnxruntime/`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def output_of(folder: Path, *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a vendor has certified the provider, after waiving one failure."""
+    """Return a folder in which a vendor has certified the provider, after waiving one failure."""
     folder = tmp_path_factory.mktemp("vendor")
     (folder / "ours.yaml").write_text(PROFILE.format(declined="40%"), encoding="utf-8")
     assert output_of(folder, "keygen", "vendor.pem")[0] == 0
@@ -103,7 +104,7 @@ def test_the_certificate_holds_for_a_reader_who_accepts_the_backend_and_the_key(
         ((*ACCEPTED, "--challenge", "7"), 1, "no challenge, not for challenge 7"),
     ],
 )
-def test_the_certificate_does_not_hold_for_a_reader_who_demands_more(
+def test_the_certificate_does_not_hold_for_a_reader_who_accepts_less_or_demands_more(
     folder: Path, demand: tuple[str, ...], code: int, why: str
 ) -> None:
     actual, text = output_of(folder, *VERIFY, *demand)

@@ -1,6 +1,8 @@
 """A certificate may enclose waivers of a limited share of cases; verification judges them again.
 
-The tested code is in `dmlconf/certification/waived_limit.py` and `dmlconf/certification/replay.py`.
+The tested code is in `dmlconf/certification/waived_limit.py`, `dmlconf/certification/replay.py`,
+`dmlconf/certification/acceptance.py`, `dmlconf/certification/making.py`,
+`dmlconf/reports/verification.py` and `dmlconf/cli/options/max_waived.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ waivers:
 
 
 LIMIT = ("--max-waived", "1")
-"""Of 14 cases, the usual limit of 1% permits none to be waived."""
+"""Permits one waived case; without this option the limit is 1%, which of 14 cases permits none."""
 
 
 def verify_with_limit(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
@@ -64,13 +66,13 @@ def test_a_failure_without_a_waiver_gives_no_certificate(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_certificate_without_its_waivers_contains_a_failure(folder: Path) -> None:
+def test_a_certificate_whose_waivers_were_removed_fails_verification(folder: Path) -> None:
     done = verify_forged(folder, lambda forgery: forgery.others.pop("waivers.yaml"), *LIMIT)
     assert done.returncode == 1
     assert "the log says `waived` for `waiver`; the outcome is `failed`" in printed_text(done)
 
 
-def test_a_failure_whose_waiver_ended_before_the_run_is_stale(folder: Path) -> None:
+def test_a_waiver_that_ended_before_the_run_excuses_nothing(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2020-12-31")

@@ -1,6 +1,10 @@
 """Cases in one submission to DirectML (a batch) share no memory; a large case runs alone.
 
-The tested code is in `dmlconf/backends/directml/dispatch/batch.py`.
+The key of a compiled operator depends on all that it was compiled from, and on nothing else.
+
+The tested code is in `dmlconf/backends/directml/dispatch/batch.py`,
+`dmlconf/backends/directml/dispatch/operators.py`, `dmlconf/backends/directml/dispatch/placement.py`
+and `dmlconf/cases/plans.py`.
 """
 
 from __future__ import annotations
@@ -80,7 +84,7 @@ def test_tensors_have_the_alignment_that_their_descs_and_directml_require() -> N
     assert max(member.prepared.placement.alignment for member in batch) == 4096
 
 
-def test_scratch_memory_suffices_for_initialiser_and_operator() -> None:
+def test_initialiser_and_operator_have_enough_temporary_memory_and_a_descriptor_each() -> None:
     assert prepared(temporary=3).compiled.temporary_size == 7
     assert prepared(temporary=30).compiled.temporary_size == 30
     assert prepared(descriptors=0).compiled.descriptors == (1, 1)
@@ -126,7 +130,7 @@ def test_keys_distinguish_zeros_by_sign_and_nans_by_sign() -> None:
     assert same[0] == same[1]
 
 
-def test_cases_with_more_work_than_the_limit_share_no_batch() -> None:
+def test_cases_that_together_exceed_the_limit_of_work_share_no_batch() -> None:
     half = replace(prepared(), work=limits.MOST_WORK // 2)
     batch = filled(half, half)
     assert not batch.add(replace(prepared(), work=1))

@@ -1,6 +1,7 @@
 """Waiting for a device ends, even if the device hangs or is removed.
 
-The tested code is in `dmlconf/backends/directml/devices/fence.py`.
+The tested code is in `dmlconf/backends/directml/devices/fence.py` and
+`dmlconf/backends/directml/dispatch/outcomes.py`.
 """
 
 from __future__ import annotations

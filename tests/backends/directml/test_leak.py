@@ -20,14 +20,14 @@ MIB = 1 << 20
         [n * MIB for n in (1, 2, 3, 4, 5, 4, 5, 6, 5, 9)],
         [MIB + 1024 * n for n in range(10)],
     ],
-    ids=["steady", "grows-at-first", "up-and-down", "a-little"],
+    ids=["constant", "grows-at-first", "up-and-down", "a-little"],
 )
 def test_growth_that_is_small_or_stops_for_100_dispatches_is_no_leak(sizes: list[int]) -> None:
     assert leak(sizes) == ()
 
 
 def test_a_leak_is_reported_with_its_slope() -> None:
-    [fault] = leak([(7 + block) * 25 * MIB // 4 for block in range(10)])
+    [fault] = leak([(7 + hundred) * 25 * MIB // 4 for hundred in range(10)])
     assert fault.message == (
         "the process's memory grows by 64.0 KiB per dispatch over 1,000 dispatches"
     )

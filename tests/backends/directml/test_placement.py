@@ -1,6 +1,7 @@
 """Tensors lie in memory between guard bands; a fill value (poison) fills all but the inputs.
 
-The tested code is in `dmlconf/backends/directml/dispatch/placement.py`.
+The tested code is in `dmlconf/backends/directml/dispatch/placement.py` and
+`dmlconf/cases/plans.py`.
 """
 
 from __future__ import annotations

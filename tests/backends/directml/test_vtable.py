@@ -1,8 +1,11 @@
 """`ComObject` calls the methods of COM objects through their vtables.
 
-The objects come from a stand-in library written in C++.
+The objects come from a stand-in library written in C++. The declared interfaces of Direct3D 12,
+DirectML, DXCore and DXGI have the methods in the order in which Windows has them.
 
-The tested code is in `dmlconf/backends/directml/api/vtable.py`.
+The tested code is in `dmlconf/backends/directml/api/vtable.py`,
+`dmlconf/backends/directml/api/d3d12.py`, `dmlconf/backends/directml/api/dml.py`,
+`dmlconf/backends/directml/api/dxcore.py` and `dmlconf/backends/directml/api/dxgi.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 These tests compare the translation, the reference and the precision rules with what ONNX expects.
 
-The tested code is in `dmlconf/translation` and `dmlconf/backends/onnxruntime`.
+The tested code is in `dmlconf/translation/`, `dmlconf/backends/onnxruntime/`, `dmlconf/reference/`
+and `dmlconf/precision/`.
 """
 
 from __future__ import annotations

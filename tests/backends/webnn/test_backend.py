@@ -1,6 +1,7 @@
 """The backend `webnn` runs cases in Chromium (`lab/chromium.py`), also after a crash or a hang.
 
-The tested code is in `dmlconf/backends/webnn/backend.py`.
+The tested code is in `dmlconf/backends/webnn/backend.py`, `dmlconf/backends/webnn/devtools.py` and
+`dmlconf/translation/`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def test_cases_of_four_operators_pass_or_cannot_be_expressed_in_webnn(tmp_path: 
     assert {r.kind for r in unsupported if r is not None} == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_programs_sent_in_parts_give_the_same_outputs(
+def test_programs_sent_in_parts_give_the_same_outputs_as_programs_sent_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()

@@ -1,6 +1,8 @@
 """`capture` sees what an application gives to Microsoft's own libdirectml.so.
 
 Direct3D 12 below it is a stand-in that runs no shader, so the outputs mean nothing.
+
+The tested code is in `dmlconf/capture/` and `dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def test_what_is_given_to_microsofts_library_is_captured(
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_device_of_microsofts_that_was_made_before_is_watched(
+def test_a_device_that_microsofts_library_made_before_the_capture_is_watched(
     tmp_path: Path, wsl: Path, microsoft: Path
 ) -> None:
     script = f"""
