@@ -1,4 +1,7 @@
-"""Each module of `benchmarks/` runs without a warning, in a small form that takes seconds."""
+"""Each module of `benchmarks/` runs without a warning, in a small form that takes seconds.
+
+The tested code is in `benchmarks/`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ SMALL: Final[dict[str, tuple[str, ...]]] = {
     "suite": ("--small",),
     "verdicts": ("--small",),
 }
-"""The arguments with which a benchmark runs in its small form."""
+"""The arguments with which each benchmark runs in its small form."""
 
 SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
     "circumstances": ("cases/tile/documented.yaml", "repeated"),

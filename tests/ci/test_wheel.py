@@ -1,6 +1,7 @@
 """A wheel contains its suite already checked; a changed file or source causes a new check.
 
-The tested code is in `hatch_build.py` and `dmlconf/cases/loading/bundle.py`.
+The tested code is in `hatch_build.py`, `dmlconf/cases/loading/bundle.py`,
+`dmlconf/cases/loading/loader.py` and `dmlconf/documents/archive.py`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def package(wheel: Path, tmp_path: Path) -> Path:
-    """The folder of an unpacked wheel."""
+    """Unpack the wheel, and return the folder."""
     folder = tmp_path / "installed"
     with ZipFile(wheel) as archive:
         archive.extractall(folder)

@@ -1,6 +1,8 @@
-"""Before its first case, a large run says what it tests (`dmlconf/cli/runs/announcement.py`).
+"""Before its first case, a large run says what it tests.
 
 With `-o OPERATOR`, any run says that it also takes graphs.
+
+The tested code is in `dmlconf/cli/runs/announcement.py` and `dmlconf/cli/output/progress.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def test_the_announcement_names_the_backend_the_expectations_and_the_duration() 
     )
 
 
-def test_a_device_is_named_and_no_time_is_guessed() -> None:
+def test_the_announcement_of_a_run_on_a_device_names_it_and_guesses_no_duration() -> None:
     environment = {"version": "1.15.4", "adapter": "My GPU"}
     header = replace(HEADER, backend="directml", environment=environment, against="numpy")
     assert announcement(header, 5000, 1) == (
@@ -34,7 +36,7 @@ def test_a_device_is_named_and_no_time_is_guessed() -> None:
     )
 
 
-def test_few_cases_need_no_announcement() -> None:
+def test_a_run_of_few_cases_or_of_an_unknown_number_is_not_announced() -> None:
     assert announcement(HEADER, 999, 1) is None
     assert announcement(HEADER, None, 1) is None
 

@@ -1,4 +1,6 @@
-"""If a model's outputs differ, `dmlconf capture` says what is suspect, or how to find it.
+"""If a model's outputs are wrong on DirectML, `dmlconf capture` says what software is suspect.
+
+Without the data of dispatches, it says how to learn that.
 
 The tested code is in `dmlconf/cli/output/captured_difference.py`.
 """

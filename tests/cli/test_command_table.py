@@ -1,6 +1,7 @@
 """The table of commands agrees with the modules of commands, and `dmlconf --help` lists it.
 
-The tested code is in `dmlconf/cli/common/command_table.py`.
+The tested code is in `dmlconf/cli/common/command_table.py`, `dmlconf/cli/entry_point.py` and
+`dmlconf/cli/commands/`.
 """
 
 from __future__ import annotations

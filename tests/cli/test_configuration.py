@@ -2,7 +2,8 @@
 
 `dmlconf config` shows which options are set, and where each comes from.
 
-The tested code is in `dmlconf/cli/common/configuration.py`.
+The tested code is in `dmlconf/cli/common/configuration.py`, `dmlconf/cli/common/command.py`,
+`dmlconf/cli/options/selection.py` and `dmlconf/cli/commands/running/config.py`.
 """
 
 from __future__ import annotations
@@ -214,7 +215,9 @@ def test_config_without_a_file_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["[tool]\ndmlconf = 5\n", "tool.dmlconf = 5\n", "[[tool.dmlconf]]\nquiet = true\n"]
 )
-def test_an_entry_for_dmlconf_that_is_no_table_is_reported(tmp_path: Path, text: str) -> None:
+def test_a_value_for_dmlconf_in_pyproject_that_is_no_table_is_reported(
+    tmp_path: Path, text: str
+) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     done = dmlconf_here(tmp_path, "list", "tile.yaml")

@@ -1,6 +1,9 @@
-"""`dmlconf devices` shows all adapters in any terminal and as JSON, or says what it lacks.
+"""`dmlconf devices` shows all adapters in any terminal and as JSON.
 
-The tested code is in `dmlconf/cli/commands/running/devices.py`.
+If it finds no DirectML, it says what to do.
+
+The tested code is in `dmlconf/cli/commands/running/devices.py` and
+`dmlconf/backends/directml/api/library.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Exit codes 0 to 6 and 70 occur for the reasons that the documented table gives.
 
-The tested code is in `dmlconf/cli/common/exit_codes.py` and `dmlconf/cli/options/run_exit_code.py`.
+The tested code is in `dmlconf/cli/common/exit_codes.py`, `dmlconf/cli/options/run_exit_code.py`,
+`dmlconf/cli/entry_point.py` and `dmlconf/reports/runs/summary.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.cli.process import beginning, dmlconf, dmlconf_here, text_of, write
 from tests.reports import logs
 
 
-def test_exit_code_0_if_no_verdict_fails(tmp_path: Path) -> None:
+def test_exit_code_is_0_if_no_verdict_fails(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", write(tmp_path))
     assert done.returncode == 0
     assert "PASSED: 1 passed of 1 case" in done.stdout
@@ -55,7 +56,7 @@ def test_the_closing_sentence_says_what_the_exit_code_says() -> None:
     assert seen == set(HEADINGS)
 
 
-def test_exit_code_0_for_documented_cases_of_the_bundled_suite(tmp_path: Path) -> None:
+def test_exit_code_is_0_for_documented_cases_of_the_bundled_suite(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "--tag", "documented")
     assert done.returncode == 0, done.stdout + done.stderr
     # A few cases are unchecked: recordings have no outputs that only shader model 6 can compute.
@@ -80,20 +81,20 @@ def test_exit_code_0_for_documented_cases_of_the_bundled_suite(tmp_path: Path) -
         ("error", "backend error"),
     ],
 )
-def test_exit_code_1_if_a_verdict_fails(tmp_path: Path, fault: str, message: str) -> None:
+def test_exit_code_is_1_if_a_verdict_fails(tmp_path: Path, fault: str, message: str) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", f"faulty:{fault}")
     assert done.returncode == 1
     assert f"tile/tile/stated: {message}" in done.stdout or f"tile/stated: {message}" in done.stdout
     assert "FAILED: 1 of 1 case fails the run" in done.stdout
 
 
-def test_exit_code_1_if_a_backend_hangs(tmp_path: Path) -> None:
+def test_exit_code_is_1_if_a_backend_hangs(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "faulty:hang", "--timeout", "0.5")
     assert done.returncode == 1
     assert "BROKEN tile/tile/stated: hang" in done.stdout
 
 
-def test_exit_code_1_if_the_run_stops_at_the_first_failure(tmp_path: Path) -> None:
+def test_exit_code_is_1_if_the_run_stops_at_the_first_failure(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "faulty:zeros", "-x")
     assert done.returncode == 1
     assert "not run" in done.stdout
@@ -121,7 +122,7 @@ def test_exit_code_1_if_the_run_stops_at_the_first_failure(tmp_path: Path) -> No
         (["report"], "there is no earlier run"),
     ],
 )
-def test_exit_code_2_for_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_exit_code_is_2_for_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -129,7 +130,7 @@ def test_exit_code_2_for_wrong_usage(tmp_path: Path, arguments: list[str], messa
 
 
 @pytest.mark.parametrize("command", ["run", "list", "validate"])
-def test_exit_code_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
+def test_exit_code_is_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
     path = write(tmp_path, "operator: TILE\ncases: [{name: a, dsc: {}}]\n")
     done = dmlconf_here(tmp_path, command, path)
     assert done.returncode == 3
@@ -138,7 +139,7 @@ def test_exit_code_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_exit_code_3_for_a_missing_file_and_a_folder_without_cases(tmp_path: Path) -> None:
+def test_exit_code_is_3_for_a_missing_file_and_a_folder_without_cases(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = dmlconf_here(tmp_path, "run", "empty", "nothing.yaml")
     assert done.returncode == 3
@@ -146,7 +147,7 @@ def test_exit_code_3_for_a_missing_file_and_a_folder_without_cases(tmp_path: Pat
     assert "there is no such file or folder" in done.stderr
 
 
-def test_exit_code_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
+def test_exit_code_is_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "report", write(tmp_path))
     assert done.returncode == 3
     assert "not JSON" in done.stderr
@@ -161,7 +162,7 @@ def test_exit_code_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
         ("numpy:fast", "takes no argument"),
     ],
 )
-def test_exit_code_4_if_a_backend_cannot_be_used(
+def test_exit_code_is_4_if_a_backend_cannot_be_used(
     tmp_path: Path, backend: str, message: str
 ) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", backend)
@@ -182,7 +183,7 @@ def test_exit_code_4_if_a_backend_cannot_be_used(
         (["--feature-level", "1_0"], "no case was selected"),
     ],
 )
-def test_exit_code_5_if_no_case_is_selected(
+def test_exit_code_is_5_if_no_case_is_selected(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     path = write(tmp_path, name="tile.yaml")
@@ -207,7 +208,7 @@ def test_the_process_ends_with_the_exit_code(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_exit_code_6_if_the_run_is_interrupted(tmp_path: Path) -> None:
+def test_exit_code_is_6_if_the_run_is_interrupted(tmp_path: Path) -> None:
     path = write(tmp_path)
     log = tmp_path / "run.jsonl"
     process = beginning(tmp_path, "run", path, "-b", "faulty:hang", "--log", log)
@@ -221,7 +222,7 @@ def test_exit_code_6_if_the_run_is_interrupted(tmp_path: Path) -> None:
     assert [verdict.status for verdict in read_log(log).verdicts] == [Status.NOT_RUN]
 
 
-def test_exit_code_70_for_a_bug_in_dmlconf_itself(tmp_path: Path) -> None:
+def test_exit_code_is_70_for_a_bug_in_dmlconf_itself(tmp_path: Path) -> None:
     """The package rich, replaced by one that fails, stands for a bug in dmlconf."""
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise RuntimeError('foul')\n", "utf-8")

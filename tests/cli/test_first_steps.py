@@ -1,6 +1,7 @@
 """The first commands that a newcomer types, right or wrong, get answers that help.
 
-The tested code is in `dmlconf/cli/output/hints.py` and `dmlconf/cli/commands/running/doctor.py`.
+The tested code is in `dmlconf/cli/output/hints.py`, `dmlconf/cli/common/started.py`,
+`dmlconf/cli/common/command.py`, `dmlconf/cli/commands/` and `dmlconf/translation/names.py`.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path:
     ("name", "has_hint"),
     [("LSTMCell", True), ("lstm", False), ("DML_LSTM_OPERATOR_DESC", False)],
 )
-def test_a_name_of_another_standard_is_translated(
+def test_an_operator_is_found_by_another_standards_name_and_a_hint_then_gives_its_own(
     tmp_path: Path, name: str, has_hint: bool
 ) -> None:
     done = dmlconf_here(tmp_path, "list", "-o", name, "--quick")
@@ -78,7 +79,9 @@ def test_a_name_of_another_standard_is_translated(
     assert ("LSTM" in done.stdout.upper(), f"{name}: LSTM" in done.stderr) == (True, has_hint)
 
 
-def test_a_scoreboard_names_logs_without_folders(tmp_path: Path) -> None:
+def test_a_scoreboard_names_logs_without_folders_unless_their_names_are_equal(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path)
     logs = [str(tmp_path / "a folder" / f"{name}.jsonl") for name in ("one", "two")]
     for log in logs:

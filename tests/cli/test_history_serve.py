@@ -1,6 +1,6 @@
 """`dmlconf history serve` shows pages to those who have the token, until Ctrl-C ends it.
 
-The tested code is in `dmlconf/cli/server/`.
+The tested code is in `dmlconf/cli/server/` and `dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def test_the_token_moves_from_the_address_into_a_cookie(history: Database) -> No
     assert (code, headers["Content-Type"][:20]) == (200, "application/atom+xml")
 
 
-def test_head_post_and_unknown_paths_get_the_right_status(history: Database) -> None:
+def test_head_gets_headers_only_post_is_refused_and_unknown_paths_are_not_found(
+    history: Database,
+) -> None:
     application = Application(history, TOKEN, print)
     cookie = f"dmlconf-history={TOKEN}"
     code, headers, body = ask(application, "/", method="HEAD", cookie=cookie)
@@ -130,7 +132,7 @@ def test_a_database_that_cannot_be_read_is_reported_without_a_traceback(
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start the server, and end it after the block; yield its process and first line of output."""
+    """Start the server, yield its process and first line of output, and end it afterwards."""
     command = [*DMLCONF, "history", "serve", "--database", str(folder / "h.sqlite"), *options]
     process = subprocess.Popen(
         command,

@@ -1,6 +1,8 @@
 """Hostile input takes neither gigabytes nor minutes, and causes no traceback.
 
-The tested code is in `dmlconf/limits.py`.
+The tested code is in `dmlconf/limits.py`, `dmlconf/expressions.py`, `dmlconf/cases/loading/`,
+`dmlconf/cases/selecting/`, `dmlconf/documents/`, `dmlconf/cli/options/case_lists.py` and
+`dmlconf/cli/common/configuration.py`.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
         "tuple(tuple(range(4000)) for a in range(16))",
     ],
 )
-def test_a_matrix_does_not_fill_the_memory(tmp_path: Path, expression: str) -> None:
+def test_a_matrix_that_would_fill_the_memory_is_refused(tmp_path: Path, expression: str) -> None:
     text = MATRIX.format(expression=expression)
     if "16" in expression:  # 60,000 names of cases would each have 4,000 numbers.
         text = text.replace(')"}', ')", B: "=range(4096)", C: "=range(15)"}')
@@ -93,7 +95,7 @@ def test_the_matrices_of_a_file_share_one_budget_of_steps(tmp_path: Path) -> Non
     assert "more than 20,000,000 steps" in done.stderr
 
 
-def test_a_condition_has_one_budget_for_all_cases(tmp_path: Path) -> None:
+def test_a_condition_that_takes_too_many_steps_is_refused(tmp_path: Path) -> None:
     condition = "any(a + b + c < 0 for a in range(4096) for b in range(4096) for c in range(4096))"
     done = run_with_limits(tmp_path, "list", "-o", "TILE", "--where", condition)
     assert done.returncode == 2

@@ -1,6 +1,7 @@
 """Paths that are too long or not UTF-8, deleted folders, pipes and devices cause no crash.
 
-The tested code is in `dmlconf/documents/files.py` and `dmlconf/cli/output/files.py`.
+The tested code is in `dmlconf/documents/files.py`, `dmlconf/cli/output/files.py`,
+`dmlconf/cli/options/reporting.py` and `dmlconf/cases/loading/discovery.py`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def test_a_file_whose_name_is_not_utf8_runs_and_is_reported(
     assert r"odd-\udcff" in dmlconf(tmp_path, "list", name_not_utf8).stdout
 
 
-def test_each_entry_of_a_folder_that_is_no_regular_file_is_reported(tmp_path: Path) -> None:
+def test_pipes_devices_and_broken_links_named_like_case_files_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     (folder / "folder.yaml").mkdir(parents=True)
     os.mkfifo(folder / "pipe.yaml")

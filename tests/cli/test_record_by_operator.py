@@ -1,6 +1,7 @@
 """`dmlconf record -o FOLDER` writes one recording for each operator, unless it would not change.
 
-The tested code is in `dmlconf/cli/commands/writing/record.py`.
+The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/expectations/`,
+`dmlconf/backends/recording/` and `dmlconf/engine/against.py`.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def test_recording_again_without_changes_writes_no_file(suite: Path) -> None:
     assert contents(suite) == before
 
 
-def test_a_change_of_one_operators_cases_changes_one_file(suite: Path) -> None:
+def test_a_change_of_one_operators_cases_changes_its_recording_only(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
     (suite / "tile" / "x.yaml").write_text(OTHER, encoding="utf-8")
@@ -158,7 +159,7 @@ def test_only_the_chosen_operator_is_recorded(suite: Path, chosen: list[str]) ->
     assert contents(suite).keys() == {"tile"}
 
 
-def test_cases_that_are_not_selected_keep_their_entries(suite: Path) -> None:
+def test_cases_that_are_not_selected_keep_what_was_recorded_of_them(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
     (suite / "tile" / "x.yaml").write_text(OTHER.replace("name: c", "name: b"), encoding="utf-8")
@@ -171,7 +172,7 @@ def test_cases_that_are_not_selected_keep_their_entries(suite: Path) -> None:
     assert contents(suite)["join"] == before["join"]
 
 
-def test_recording_one_file_keeps_the_entries_of_others(suite: Path) -> None:
+def test_recording_one_file_keeps_the_recorded_cases_of_others(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
     other_file = suite.parent / "mine.yaml"
     other_file.write_text(TILE, encoding="utf-8")
@@ -182,7 +183,7 @@ def test_recording_one_file_keeps_the_entries_of_others(suite: Path) -> None:
     assert cases(suite, "tile") == names
 
 
-def test_entries_of_removed_cases_are_removed(suite: Path) -> None:
+def test_cases_that_were_removed_are_removed_from_the_recording(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
     record(suite, "suite")
     (suite / "tile" / "y.yaml").unlink()
@@ -203,8 +204,8 @@ def test_recording_the_folder_of_an_operator_includes_its_shared_cases(suite: Pa
     assert cases(suite, "tile") == ["tile/x/a", "tile/x/c", "tile/x/d", "tile/x/e"]
 
 
-@pytest.mark.parametrize("own_files", [True, False])
-def test_recording_other_cases_keeps_the_entries_of_shared_files(
+@pytest.mark.parametrize("own_files", [True, False], ids=["own-files", "shared-files-only"])
+def test_recording_other_cases_keeps_the_recorded_cases_of_shared_files(
     suite: Path, own_files: bool
 ) -> None:
     for name in ("y", "z"):
@@ -222,7 +223,7 @@ def test_recording_other_cases_keeps_the_entries_of_shared_files(
     assert cases(suite, "tile") == before
 
 
-def test_one_file_never_mixes_two_devices(suite: Path) -> None:
+def test_one_recording_never_mixes_two_devices(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
     other = ["-b", "faulty:zeros,on=nothing", "-o", "suite", "--name", "r"]

@@ -1,7 +1,7 @@
 """`dmlconf validate` finds expectations that the reference contradicts, before anything runs.
 
-The tested code is in `dmlconf/cli/commands/writing/validate.py` and
-`dmlconf/expectations/checked.py`.
+The tested code is in `dmlconf/cli/commands/writing/validate.py`, `dmlconf/expectations/checked.py`
+and `dmlconf/expectations/valid_files.py`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_a_dispute_is_a_problem_only_if_the_reference_agrees(tmp_path: Path) -> 
     assert "disputes the reference, which nothing here contradicts" in done.stderr
 
 
-def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
+def test_recorded_outputs_are_checked_only_with_the_option_recordings(tmp_path: Path) -> None:
     folder = tmp_path / "reduce"
     folder.mkdir()
     case = build(next(load_suite([write(folder, MEAN, "mean.yaml")]).plan()))

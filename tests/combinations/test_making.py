@@ -2,7 +2,7 @@
 
 The cases load, cover the pairs for which they were made, and are the same each time.
 
-The tested code is in `tests/combinations`.
+The tested code is in `tests/combinations/`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def test_a_case_whose_data_permits_any_output_notices_few_mistakes(tmp_path: Pat
     assert notices_gross_mistakes(infinite)
 
 
-POWERS = """operator: ELEMENT_WISE_ACOSH
+ACOSH = """operator: ELEMENT_WISE_ACOSH
 cases:
   - matrix: {Value: [2, 1, -1.0e+6]}
     desc:
@@ -126,7 +126,7 @@ cases:
 def test_gross_mistakes_show_unless_any_result_is_right(tmp_path: Path) -> None:
     """ACOSH of -1e6 may be anything. ACOSH of 1 is 0, so outputs of 1 and NaN show as mistakes."""
     path = tmp_path / "one.yaml"
-    path.write_text(POWERS, encoding="utf-8")
+    path.write_text(ACOSH, encoding="utf-8")
     assert [notices_gross_mistakes(valid_case(each)) for each in load_suite([path]).plan()] == [
         True,
         True,
@@ -146,7 +146,7 @@ cases:
 """
 
 
-def test_networks_with_infinite_inputs_get_weights_of_one_sign(tmp_path: Path) -> None:
+def test_recurrent_layers_with_infinite_inputs_get_weights_of_one_sign(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text(GATED, encoding="utf-8")
     [case] = [valid_case(each) for each in load_suite([path]).plan()]
@@ -155,7 +155,7 @@ def test_networks_with_infinite_inputs_get_weights_of_one_sign(tmp_path: Path) -
     assert case_of(case.operator, draft).with_inputs().inputs()["WeightTensor"].min() > 0
 
 
-def test_attention_reads_no_keys_that_no_case_wrote() -> None:
+def test_a_made_case_of_attention_has_no_past_keys_to_read() -> None:
     entry = operator("MULTIHEAD_ATTENTION1")
     suite = bundled("multihead_attention1/matrix.yaml")
     drafts, pool = bases(entry, [valid_case(each) for each in list(suite.plan())[:40]])
@@ -166,7 +166,8 @@ def test_attention_reads_no_keys_that_no_case_wrote() -> None:
     assert notices(case_of(entry, made))
 
 
-def test_mild_data_keep_their_class(tmp_path: Path) -> None:
+def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
+    """Mild data have fewer special and smaller numbers (`Draft.mild`)."""
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"
     path.write_text(ADD.replace("[2, 3]", "[40, 3]"), encoding="utf-8")

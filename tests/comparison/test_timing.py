@@ -1,7 +1,7 @@
 """Operators that are slower than in an earlier run, by more than noise allows, are named.
 
-The tested code is in `dmlconf/comparison/timing.py` and, of the options, in
-`dmlconf/cli/options/timing.py`.
+The tested code is in `dmlconf/comparison/timing.py`, `dmlconf/cli/options/timing.py`,
+`dmlconf/cli/commands/results/compare.py` and `dmlconf/reports/comparisons/`.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def test_reports_of_a_comparison_name_slower_operators() -> None:
 
 
 @pytest.mark.parametrize(("factor", "code"), [("3x", 1), ("5", 0)])
-def test_compare_fails_for_slowness_only_with_fail_slower(
+def test_compare_fails_for_slowness_only_beyond_the_factor_of_fail_slower(
     tmp_path: Path, factor: str, code: int
 ) -> None:
     base = logs.write(tmp_path / "a.jsonl", log(1))

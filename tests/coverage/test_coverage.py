@@ -1,6 +1,7 @@
 """Coverage says which documented parts of an operator a suite has cases for, and which not.
 
-The tested code is in `dmlconf/coverage/measure.py`.
+The tested code is in `dmlconf/coverage/measure.py`, `dmlconf/reports/suites/coverage.py` and
+`dmlconf/cli/commands/writing/coverage.py`.
 """
 
 from __future__ import annotations

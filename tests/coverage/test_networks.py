@@ -1,5 +1,7 @@
 """Coverage counts each layer of published networks once if the suite has a case for it.
 
+The cases, whose notes name their networks, are in `cases/*/model.yaml`.
+
 The tested code is in `dmlconf/coverage/networks.py`.
 """
 

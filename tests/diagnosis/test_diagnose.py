@@ -1,6 +1,6 @@
 """A diagnosis reproduces a failure, names its cause (the culprit), and writes a folder of files.
 
-The tested code is in `dmlconf/diagnosis/diagnose.py`.
+The tested code is in `dmlconf/diagnosis/` and `dmlconf/reports/diagnoses/`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_trials_in_half_precision_or_with_other_data_name_no_culprit() -> None:
     }
 
 
-def test_the_folder_holds_the_case_in_every_form(tmp_path: Path) -> None:
+def test_the_folder_holds_a_case_file_a_report_and_a_program(tmp_path: Path) -> None:
     backend = "faulty:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
     bench = InProcessBench(backend)
     case = case_of("gemm/sizes/weights[Flags=OWNED_BY_DML")

@@ -1,7 +1,7 @@
-"""The first ten lines of a report name the condition of a planted defect (`planted.yaml`).
+"""The first ten lines of a terminal report name the condition of a planted defect (`planted.yaml`).
 
-The tested code is in `dmlconf/diagnosis/common_conditions.py` and
-`dmlconf/reports/runs/shared_properties.py`.
+The tested code is in `dmlconf/diagnosis/common_conditions.py`,
+`dmlconf/reports/runs/shared_properties.py` and `dmlconf/reports/runs/terminal.py`.
 """
 
 from __future__ import annotations

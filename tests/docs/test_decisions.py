@@ -1,6 +1,6 @@
 """The pages of `docs/decisions/` have numbers and dates, and the index lists each of them.
 
-What is tested is in `docs/decisions/`.
+The tested pages are in `docs/decisions/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""README.md shows what `dmlconf` prints; if the output changes, README.md must follow."""
+"""README.md shows what `dmlconf` prints; if the output changes, README.md must follow.
+
+The tested page is `README.md`; what it shows comes from `dmlconf/reports/runs/terminal.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ BLOCK = re.compile(r"```text\n\$ dmlconf (.*?[^\\])\n(.*?)```", re.DOTALL)
 
 
 @pytest.mark.whole
-def test_the_block_of_a_failing_run_is_what_the_command_prints(tmp_path: Path) -> None:
+def test_each_line_shown_of_a_failing_run_is_a_line_that_the_command_prints(tmp_path: Path) -> None:
     match = BLOCK.search(README.read_text("utf-8"))
     assert match is not None
     words = shlex.split(match[1].replace("\\\n", " "))

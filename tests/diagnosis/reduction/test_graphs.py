@@ -1,7 +1,8 @@
-"""A failing graph is reduced to few nodes and elements, and every candidate is a valid graph.
+"""A failing graph is reduced to few nodes and elements, and every graph that is tried is valid.
 
-The tested code is in `dmlconf/diagnosis/reduction/graph_changes.py` and
-`dmlconf/diagnosis/reduction/graph_passes.py`.
+The tested code is in `dmlconf/diagnosis/reduction/reduce.py`,
+`dmlconf/diagnosis/reduction/graph_changes.py`, `dmlconf/diagnosis/reduction/graph_passes.py` and
+`dmlconf/cases/writing/export.py`.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def test_a_new_size_spreads_along_edges_to_all_tensors_that_depend_on_it() -> No
     assert [tensor.Sizes[-2] for tensor in smaller.outputs.values()] == [1]
 
 
-def test_a_size_that_another_end_of_an_edge_cannot_have_gives_no_graph() -> None:
+def test_two_new_sizes_that_contradict_each_other_give_no_graph() -> None:
     graph = graph_of("gemm-activation/").graph
     [first, *_] = graph.operator_nodes
     rank = first.inputs["ATensor"].DimensionCount
