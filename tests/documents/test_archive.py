@@ -1,6 +1,6 @@
 """`Archive` gives back the values that it was made of, but none that are damaged.
 
-The tested code is in `dmlconf/documents/archive.py`.
+The tested code is in `dmlconf/documents/archive.py` and `dmlconf/documents/store.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_the_same_values_in_another_order_give_the_same_bytes() -> None:
     assert archive_content(VALUES) == archive_content(dict(sorted(VALUES.items())))
 
 
-def test_new_entries_are_kept_in_the_store(path: Path, tmp_path: Path) -> None:
+def test_new_values_are_kept_in_the_store(path: Path, tmp_path: Path) -> None:
     archive = Archive(path, Store(tmp_path / "cache"))
     archive.put("a", "another")
     archive.put("c", "mine")
@@ -77,16 +77,16 @@ def test_a_file_that_is_cut_off_never_gives_another_value(path: Path) -> None:
         '{"form": 1, "entries": {"a": ["0", null]}}',
     ],
 )
-def test_a_file_of_another_form_has_no_entries(path: Path, header: str) -> None:
+def test_a_file_of_another_form_has_no_values(path: Path, header: str) -> None:
     path.write_text(header + "\n", "utf-8")
     assert Archive(path).get("a") is None
 
 
-def test_a_missing_file_has_no_entries(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_values(tmp_path: Path) -> None:
     assert Archive(tmp_path / "none").get("a") is None
 
 
-def test_an_entry_that_is_too_large_is_left_out(tmp_path: Path) -> None:
+def test_a_value_that_is_too_large_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "checked.archive"
     path.write_bytes(archive_content({"large": "x" * LARGEST_ENTRY, "small": 1}))
     assert (Archive(path).get("large"), Archive(path).get("small")) == (None, 1)

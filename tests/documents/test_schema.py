@@ -1,6 +1,6 @@
 """Documents are checked against JSON Schemas, and problems point at their line.
 
-The tested code is in `dmlconf/documents/schema.py`.
+The tested code is in `dmlconf/documents/schema.py` and `schemas/`.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ most, parts, version, pair, either
                |          ^
         """,
     ),
-    "the alternative that got furthest": (
+    "an item of a list that no alternative permits": (
         GOOD + "either: [a, 5]\n",
         """
         f.yaml:4:13: `either[1]` must be text, not 5
@@ -279,7 +279,7 @@ def test_a_valid_document_has_no_problems(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_each_problem_is_reported_with_its_place_and_a_hint(tmp_path: Path, name: str) -> None:
+def test_each_problem_is_reported_with_its_line_and_column(tmp_path: Path, name: str) -> None:
     text, message = REFUSED[name]
     assert problems(tmp_path, text) == shown(message)
 

@@ -1,6 +1,6 @@
 """Counts agree with their nouns, and lists that are cut off say how much is missing.
 
-The tested code is in `dmlconf/documents/wording.py`.
+The tested code is in `dmlconf/documents/wording.py` and `dmlconf/documents/problems.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A run yields its events in order, and loses no verdict if a consumer of events raises.
 
-The tested code is in `dmlconf/engine/events.py`.
+The tested code is in `dmlconf/engine/events.py`, `dmlconf/engine/core.py`,
+`dmlconf/engine/consumers.py` and `docs/plugin-api.md`.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def test_no_verdict_is_lost_if_a_consumer_raises(tmp_path: Path) -> None:
 def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
     tmp_path: Path, most: tuple[int, int]
 ) -> None:
-    """The run has verdicts of every kind, in another order than the plan's, as from workers."""
+    """The run has verdicts of every status, in another order than the plan's, as from workers."""
     every = everything().verdicts
     verdicts = [
         each.of_case(case=f"case/{n}/{each.case}").ran(seconds=n / 7, sequence=n or None)

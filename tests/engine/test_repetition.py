@@ -18,7 +18,7 @@ PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan(
 
 
 class Flaky:
-    """Judges all cases as passed, but `case` as failed in one round."""
+    """Judges all cases as passed, except that `case` fails in one repetition."""
 
     def __init__(self, case: str, in_round: int) -> None:
         self.orders: list[list[str]] = []

@@ -1,6 +1,6 @@
 """`--shard K/N` divides a suite into N parts, with each case in exactly one of them.
 
-The tested code is in `dmlconf/engine/shards.py`.
+The tested code is in `dmlconf/engine/shards.py` and `dmlconf/cli/options/shards.py`.
 """
 
 from __future__ import annotations

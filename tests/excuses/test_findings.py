@@ -1,6 +1,7 @@
 """Findings in other runtimes explain failures, and excuse none.
 
-The tested code is in `dmlconf/excuses/findings.py`.
+The tested code is in `dmlconf/excuses/findings.py`, `dmlconf/excuses/deviating_elements.py`,
+`dmlconf/faults/runtimes/` and `schemas/findings/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Failures by limits of the substrate (the software below DirectML) count as unsupported.
 
-The tested code is in `dmlconf/excuses/substrate.py`.
+The tested code is in `dmlconf/excuses/substrate.py`, `dmlconf/excuses/condition_problems.py`,
+`schemas/substrate.schema.json` and `lab/substrate.yaml`.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def test_a_limit_with_a_condition_excuses_only_the_cases_that_meet_it(tmp_path: 
         ("operators: [TILE]", "operators: [TIEL]", "the catalogue has no operator TIEL"),
     ],
 )
-def test_a_limit_that_can_never_apply_is_refused(
+def test_a_limit_with_a_wrong_condition_or_an_unknown_operator_is_refused(
     tmp_path: Path, before: str, after: str, message: str
 ) -> None:
     path = tmp_path / "substrate.yaml"

@@ -1,9 +1,10 @@
 """A known fault is recognised by the wrong values that it computes, whatever the case's data.
 
 The waived outputs are those of DirectML 1.15.4, or of the release that a test names, in the Wine
-lab. The entries of known faults are in `schemas/known-faults.yaml`.
+lab.
 
-The tested code is in `dmlconf/faults`.
+The tested code is in `dmlconf/faults/`, `dmlconf/excuses/known_faults.py` and
+`schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations
@@ -426,7 +427,7 @@ OBSERVED = [
 
 
 @pytest.mark.parametrize("observed", OBSERVED, ids=lambda each: f"{each.operator}-{each.fault}")
-def test_a_fault_is_named_in_a_case_of_any_name_size_and_data(
+def test_a_fault_is_named_in_a_users_case_for_its_releases_and_not_for_a_newer_one(
     observed: Observed, tmp_path: Path
 ) -> None:
     case = case_of(tmp_path, observed.operator, observed.desc)
@@ -448,7 +449,7 @@ def test_a_further_wrong_element_in_the_same_case_still_fails(
         assert status_and_fault(case, wrong, observed.version) == (Status.FAILED, "")
 
 
-def test_without_known_faults_the_same_case_fails(tmp_path: Path) -> None:
+def test_a_case_that_is_waived_fails_if_known_faults_are_switched_off(tmp_path: Path) -> None:
     observed = OBSERVED[0]
     case = case_of(tmp_path, observed.operator, observed.desc)
     outcome = Outputs(outputs_of(case, observed.wrong))
@@ -515,7 +516,7 @@ outputs:
 
 @pytest.mark.parametrize("is_graph", [False, True])
 @pytest.mark.parametrize("where", ["in the dispatch", "in the case", "nowhere"])
-def test_moments_written_in_place_under_a_circumstance_are_waived(
+def test_wrong_parameters_under_a_circumstance_are_waived_only_if_a_moment_is_in_place(
     where: str, is_graph: bool, tmp_path: Path
 ) -> None:
     """The new first moment, [1, 2], overwrites the parameters before DirectML reads them.
@@ -664,7 +665,7 @@ BETWEEN = (
         (2, 4, 17, [], False),
     ],
 )
-def test_bytes_that_one_hot_reads_between_elements_may_be_anything(
+def test_bytes_that_one_hot_reads_between_elements_may_be_anything_and_behind_them_only_0(
     step: int, at: int, second: int, unwritten: list[int], named: bool, tmp_path: Path
 ) -> None:
     case = case_of(tmp_path, "ONE_HOT", BETWEEN.replace("STEP", str(step)).replace("AT", str(at)))
@@ -676,7 +677,7 @@ def test_bytes_that_one_hot_reads_between_elements_may_be_anything(
     assert status_and_fault(case, {"OutputTensor": arrays["OutputTensor"] + 1}, "1.15.4")[1] == ""
 
 
-def test_in_a_graph_all_updates_go_to_the_first_of_many_tuples(tmp_path: Path) -> None:
+def test_in_a_graph_all_updates_go_to_the_first_of_two_tuples(tmp_path: Path) -> None:
     case = graph_case(tmp_path, SCATTERED.replace("SIZES", "[1, 1, 1, 2, 1]"))
     wrong = np.zeros((5, 3, 2), np.int32)
     wrong[3] = np.arange(7, 13).reshape(3, 2)
@@ -718,7 +719,7 @@ BETWEEN_INDICES = (
 
 
 @pytest.mark.parametrize(("last", "status"), [(2, Status.WAIVED), (3, Status.FAILED)])
-def test_memory_between_two_indices_may_name_any_element(
+def test_an_update_may_be_anywhere_only_if_its_index_is_read_between_two_indices(
     last: int, status: Status, tmp_path: Path
 ) -> None:
     """The two indices lie 3 numbers apart: with a last stride of 2, neither is read second."""
@@ -745,7 +746,7 @@ BEHIND_UPDATES = (
         (48, 77, Status.FAILED),
     ],
 )
-def test_memory_behind_the_updates_may_be_written(
+def test_memory_behind_the_updates_may_be_written_as_0_and_within_the_buffer_as_anything(
     size: int, value: float, status: Status, tmp_path: Path
 ) -> None:
     """The second update is read at 10 times 8 bytes, and not at 5 times 8."""

@@ -1,9 +1,9 @@
-"""A known fault of DirectML: it writes sequences of a graph to each other's outputs.
+"""The known fault that DirectML writes sequences of a graph to each other's outputs is waived.
 
 A sequence is the output of a node FILL_VALUE_SEQUENCE. The waived outputs were measured on DirectML
 1.13.1 to 1.15.4 in the Wine lab.
 
-The tested code is in `dmlconf/faults/sequences.py`.
+The tested code is in `dmlconf/faults/sequences.py` and `schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
         ((SPILT, Fault(FaultKind.INPUT, "an input changed")), ""),
     ],
 )
-def test_a_longer_sequence_past_the_end_of_a_shorter_output_is_waived(
+def test_damage_by_a_longer_sequence_is_waived_only_past_the_end_of_the_shorter_output(
     tmp_path: Path, faults: tuple[Fault, ...], name: str
 ) -> None:
     arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}

@@ -1,6 +1,6 @@
 """A run on workers of Dask loses no verdict if a worker dies; workers that differ are refused.
 
-The tested code is in `dmlconf/fleet/`.
+The tested code is in `dmlconf/fleet/` and `dmlconf/cli/options/targets.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
 
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[Machines]:
-    """A scheduler; the workers that a test adds have the plugin's backend."""
+    """Start a scheduler; the workers that a test adds have the plugin's backend."""
     plugins = tmp_path / "plugins"
     install(plugins)
     os.environ["PYTHONPATH"] = os.pathsep.join(

@@ -1,6 +1,6 @@
 """A local cluster answers no process of another user, and cleans up after an interrupt.
 
-The tested code is in `dmlconf/fleet/cluster.py`.
+The tested code is in `dmlconf/fleet/cluster.py` and `dmlconf/fleet/target.py`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ print("tried")
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A run on a local cluster that has its first verdict and goes on for a while."""
+    """Start a run on a local cluster; it has its first verdict and goes on for a while."""
     write(tmp_path, MATRIX.replace("[0, 1, 2]", '"=range(60)"'))
     arguments = ("--scheduler", "local:2", "--log", "run.jsonl", *SLOW)
     (tmp_path / "temporary").mkdir()

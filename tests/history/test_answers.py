@@ -1,6 +1,7 @@
 """A history (a database of runs) says when verdicts changed and why; it is pruned and merged.
 
-The tested code is in `dmlconf/history/`.
+The tested code is in `dmlconf/history/`, `dmlconf/reports/history/` and
+`dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """In unusual environments dmlconf ends with a documented exit code and without a traceback.
 
-The tested code is in `dmlconf/cli`.
+The tested code is in `dmlconf/cli/`, `dmlconf/run_log/` and `dmlconf/workers/`.
 """
 
 from __future__ import annotations

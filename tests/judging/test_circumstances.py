@@ -2,7 +2,8 @@
 
 Circumstances are ways to run a case again, such as with other buffers (docs/circumstances.md).
 
-The tested code is in `dmlconf/judging/circumstances.py`.
+The tested code is in `dmlconf/judging/circumstances.py`, `dmlconf/judging/conclusion.py` and
+`dmlconf/workers/exercising.py`.
 """
 
 from __future__ import annotations

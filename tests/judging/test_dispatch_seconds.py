@@ -1,6 +1,7 @@
 """Times that the device's clock measured are written to the log and the report.
 
-The tested code is in `dmlconf/judging/judge.py` and `dmlconf/verdicts/record.py`.
+The tested code is in `dmlconf/judging/judge.py`, `dmlconf/verdicts/record.py`,
+`dmlconf/run_log/log.py`, `schemas/run-log.schema.json` and `schemas/report.schema.json`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""`FigureCache` keeps the newest records that fit into the stored entry of a group of cases.
+"""`FigureCache` keeps the newest records of a group of cases that fit into one stored file.
+
+A record holds what was computed for a case, such as the figures of its comparison.
 
 The tested code is in `dmlconf/judging/figure_cache.py`.
 """
@@ -21,7 +23,7 @@ def save_records(folder: Path, *keys: str) -> None:
 
 
 def keys_in(folder: Path) -> list[str]:
-    """Return the keys of the records in the folder's only entry."""
+    """Return the keys of the records in the folder's only file."""
     (file,) = folder.iterdir()
     entry = Store(folder).get(file.stem)
     assert {name for name, records in entry.items() if records} <= {"figures"}
@@ -34,7 +36,7 @@ def test_records_of_later_runs_are_added(tmp_path: Path) -> None:
     assert keys_in(tmp_path / "cache") == ["a", "b", "c"]
 
 
-def test_the_newest_records_are_kept_when_an_entry_is_full(tmp_path: Path) -> None:
+def test_the_newest_records_are_kept_when_the_file_is_full(tmp_path: Path) -> None:
     save_records(tmp_path / "cache", *map(str, range(8)))
     save_records(tmp_path / "cache", *map(str, range(8, 12)))
     assert keys_in(tmp_path / "cache") == ["6", "7", "8", "9", "10", "11"]
@@ -55,7 +57,7 @@ def test_records_that_would_only_replace_others_of_the_same_run_are_not_kept(
     assert keys_in(tmp_path / "cache") == [*map(str, range(12, 18)), "of a later run"]
 
 
-def test_a_record_that_is_larger_than_an_entry_is_not_kept(tmp_path: Path) -> None:
+def test_a_record_that_is_larger_than_a_file_may_be_is_not_kept(tmp_path: Path) -> None:
     cache = FigureCache(Store(tmp_path / "cache"))
     cache.unsaved.append(CachedRecord("tile/tile/boundary", "figures", "a", "x" * LARGEST_ENTRY))
     cache.close()

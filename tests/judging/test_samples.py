@@ -2,8 +2,8 @@
 
 An output with the same digest is compared as a whole; another one at the sample's elements.
 
-The tested code is in `dmlconf/tensors/sample.py`, `dmlconf/backends/recording/samples.py` and
-`dmlconf/judging/judge.py`.
+The tested code is in `dmlconf/tensors/sample.py`, `dmlconf/backends/recording/`,
+`dmlconf/engine/against.py` and `dmlconf/judging/judge.py`.
 """
 
 from __future__ import annotations
@@ -201,7 +201,9 @@ def test_if_the_reference_has_the_recorded_digest_all_elements_are_compared(
     assert figures(actual).sample is None
 
 
-def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Case) -> None:
+def test_a_sample_that_the_reference_contradicts_fails_unless_the_case_disputes_it(
+    tmp_path: Path, case: Case
+) -> None:
     recorded = right(case) * np.float32(2)
     other = with_wrong_element(case, elsewhere(case), recorded)
     for outcome in (recorded + np.float32(0), other, right(case)):

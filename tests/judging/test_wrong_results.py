@@ -1,6 +1,7 @@
 """Wrong results (zeros, negated or 10% larger) fail each case, unless a file explains why not.
 
-What is tested is in `cases/` and `tests/judging/wrong_results.py`.
+What is tested is in `cases/`, `tests/judging/wrong_results.py` and
+`tests/judging/explained_survivors.yaml`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def explanations() -> list[Explanation]:
 
 @pytest.fixture
 def plan(bundled_suite: Suite) -> Sequence[PlannedCase]:
-    """All cases except those of models, which tests/judging/test_layers.py tries."""
+    """Return all cases except those of models, which tests/judging/test_layers.py tries."""
     return without_models(list(bundled_suite.plan()))[0]
 
 

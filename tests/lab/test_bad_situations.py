@@ -2,7 +2,7 @@
 
 During a run it breaks one case: all other cases pass, and the log is complete.
 
-The tested code is in `dmlconf/workers` and `dmlconf/backends/directml`.
+The tested code is in `dmlconf/workers/` and `dmlconf/backends/directml/`.
 """
 
 from __future__ import annotations

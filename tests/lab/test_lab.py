@@ -1,6 +1,9 @@
-"""The Wine lab (`lab/`) without building it: recipe, arguments, refusals, steps and substrate.
+"""The Wine lab (`lab/`) has a recipe with digests, translates paths and refuses mistakes.
 
-The tested code is in `lab/winelab/`.
+These tests build no lab; stand-ins take the place of the steps.
+
+The tested code is in `lab/winelab/`, `lab/lab.py`, `lab/recipe.toml`, `lab/smoke.yaml` and
+`lab/substrate.yaml`.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProce
 
 
 class TestRecipe:
-    def test_the_recipe_has_a_digest_for_every_file(self) -> None:
+    def test_the_recipe_has_a_digest_for_every_wheel(self) -> None:
         for file, sha256 in Recipe.load().wheels.items():
             assert re.fullmatch(r"[\w.]+-[\w.]+-[\w.]+-[\w.]+-(any|win_amd64)\.whl", file)
             assert re.fullmatch(r"[0-9a-f]{64}", sha256)
@@ -97,7 +100,7 @@ class TestDigest:
         assert digest(copy) == digest()
 
 
-class TestPlace:
+class TestFolder:
     @pytest.mark.parametrize(
         ("environment", "expected"),
         [
@@ -210,7 +213,7 @@ class TestRefusals:
         ):
             isolation.require({"no-such-command": "its-package", "sh": "dash"})
 
-    def test_another_system_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_system_other_than_linux_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.platform", "darwin")
         with pytest.raises(LabError, match="needs Linux"):
             isolation.require({})
@@ -279,7 +282,7 @@ class TestBuild:
         build(lab, Path("script"))
         assert lab.is_built()
 
-    def test_remove_all_deletes_everything(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_remove_all_deletes_every_lab(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
         self.supervised(monkeypatch, 0)
         build(lab, Path("script"))
         monkeypatch.setenv("DMLCONF_LAB", str(lab.path.parent))
@@ -300,7 +303,7 @@ def wheel(path: Path, members: dict[str, bytes]) -> str:
 class TestUnpack:
     @pytest.fixture
     def recipe(self, tmp_path: Path) -> Recipe:
-        """A recipe of three small wheels, written to the folder with a standard library."""
+        """Return a recipe of three small wheels; write these and a standard library."""
         (tmp_path / "wheels").mkdir()
         (tmp_path / "stdlib/test").mkdir(parents=True)
         (tmp_path / "stdlib/os.py").touch()

@@ -3,7 +3,8 @@
 Wine's Direct3D lacks a function that DirectML asks for; the lab's Python supplies it, so the
 program runs as a DLL in that process.
 
-The tested code is in `dmlconf/diagnosis/export/cpp.py`.
+The tested code is in `dmlconf/diagnosis/export/cpp.py`, `dmlconf/diagnosis/export/buffers.py` and
+`dmlconf/diagnosis/export/templates/`.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def test_a_program_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
     assert "wrong.dll 1\n" in output
 
 
-def test_a_program_of_an_exact_case_distinguishes_zeros(tmp_path: Path) -> None:
+def test_a_program_of_an_exact_case_distinguishes_zeros_by_their_sign(tmp_path: Path) -> None:
     case = case_of("gather/boundary/negative")
     zeros = {name: np.zeros_like(array) for name, array in case.inputs().items()}
     right = replace(case, data={**zeros, "IndicesTensor": case.input("IndicesTensor")})
