@@ -1,4 +1,7 @@
-"""A test of many items (`tests/each.py`) names each item that fails, and fails without items."""
+"""A test of many items names each item that fails, and fails without items.
+
+The tested code is in `tests/each.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tests/forked.py`: worker processes are copies of a prepared one, and behave like new ones.
+"""Worker processes that tests start are copies of a prepared one, and behave like new ones.
 
 The tested code is in `tests/forked.py`.
 """

@@ -1,4 +1,4 @@
-"""MATRIX_MULTIPLY_INTEGER_TO_FLOAT of integers beyond what FLOAT16 holds.
+"""MATRIX_MULTIPLY_INTEGER_TO_FLOAT may store a factor beyond FLOAT16 as its largest number.
 
 The tested code is in `dmlconf/permitted/quantization/arithmetic.py`.
 """
@@ -18,7 +18,7 @@ DESC = """
   OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
 
 
-def test_a_factor_beyond_float16_may_be_its_largest_number(tmp_path: Path) -> None:
+def test_a_factor_beyond_float16_may_count_as_the_largest_float16_number(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives 65504 * -6.1e-5: the scaled 130943 is stored in FLOAT16."""
     case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", DESC)
     assert accepts(case, "OutputTensor", [-7.9921875])

@@ -1,4 +1,4 @@
-"""What ADAM_OPTIMIZER may give for infinite, subnormal, lost or FLOAT16 intermediate results.
+"""ADAM_OPTIMIZER accepts what infinite, subnormal, rounded or FLOAT16 intermediate results give.
 
 The tested code is in `dmlconf/permitted/training.py`.
 """

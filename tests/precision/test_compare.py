@@ -1,6 +1,6 @@
 """Outputs are compared by bits, ULP, absolute or relative error.
 
-The tested code is in `dmlconf/precision/compare.py`.
+The tested code is in `dmlconf/precision/compare.py` and `dmlconf/precision/ulp.py`.
 """
 
 from __future__ import annotations

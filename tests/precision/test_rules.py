@@ -1,6 +1,7 @@
 """Rules judge intervals, candidates, flushed and signed zeros, with figures over all elements.
 
-The tested code is in `dmlconf/precision/rules.py` and `dmlconf/precision/compare.py`.
+The tested code is in `dmlconf/precision/rules.py`, `dmlconf/precision/compare.py`,
+`dmlconf/permitted/element_wise/unary.py` and `schemas/operators/`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def test_fields_are_taken_by_name_and_in_the_order_of_the_desc() -> None:
     assert scale(Input=2.0, Factor=3.0, Bias=1.0) == scale(2.0, 3.0, Bias=1.0) == 7.0
 
 
-def test_signature_has_the_fields_and_the_function_s_result() -> None:
+def test_signature_has_the_fields_and_the_result_of_the_function() -> None:
     assert list(signature(scale).parameters) == ["Input", "Factor", "Bias"]
     assert signature(scale).return_annotation == "float"
 

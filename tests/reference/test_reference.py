@@ -1,6 +1,6 @@
 """Every operator has its functions; those of GATHER and others agree with loops from the pages.
 
-The tested code is in `dmlconf/reference`.
+The tested code is in `dmlconf/reference/`, `dmlconf/permitted/` and `docs/bounds.md`.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def test_gather_bounds_the_offset_and_not_the_index(
 
 
 @given(st.data())
-def test_gather_by_several_index_dimensions(data: st.DataObject) -> None:
+def test_gather_reads_what_the_page_says_for_several_index_dimensions(data: st.DataObject) -> None:
     rank = data.draw(st.integers(2, 4))
     dimensions = data.draw(st.integers(0, rank))
     axis = data.draw(st.integers(max(0, dimensions - 1), rank - 1))

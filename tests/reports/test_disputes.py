@@ -1,6 +1,6 @@
 """Reports count the cases that say that the reference is wrong.
 
-The tested code is in `dmlconf/reports/runs/remarks.py`.
+The tested code is in `dmlconf/reports/runs/`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DISPUTING = logs.PASSED.of_case(disputes="reference")
 WITH_TWO_DISPUTES = logs.run_log(DISPUTING, DISPUTING.of_case(case="gather/other"), logs.FAILED)
 
 
-def test_every_report_counts_disputes() -> None:
+def test_text_markdown_html_junit_and_json_count_disputes() -> None:
     note = f"2 cases dispute the reference, such as {logs.PASSED.case}"
     for report in (
         picture.render_text(WITH_TWO_DISPUTES),

@@ -1,6 +1,7 @@
 """The report `json` and run logs fit their schemas.
 
-The tested code is in `dmlconf/reports/runs/json_report.py`.
+The tested code is in `dmlconf/reports/runs/json_report.py`, `dmlconf/run_log/log.py`,
+`schemas/report.schema.json` and `schemas/run-log.schema.json`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tests.reports import logs
 LOGS = {
     "everything": logs.everything(),
     "plain": logs.plain(),
-    "dead": logs.dead(logs.everything(), 20),
+    "ended-early": logs.dead(logs.everything(), 20),
     "hostile": logs.hostile(),
 }
 
@@ -161,7 +162,7 @@ def test_infinities_and_nan_are_written_as_text() -> None:
     assert verdict["figures"]["OutputTensor"]["worst_ulp"] == "inf"
 
 
-def test_a_dead_run_is_incomplete_and_its_missing_cases_were_not_run() -> None:
+def test_a_run_that_ended_early_is_incomplete_and_its_missing_cases_were_not_run() -> None:
     report = parsed(logs.dead(logs.everything(), 20))
     assert report["summary"]["not run"] == 11
     run = report["run"]

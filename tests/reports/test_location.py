@@ -13,7 +13,7 @@ from dmlconf.reports.runs.location import file_and_line
 from dmlconf.resources import cases_directory
 
 
-def test_files_are_relative_to_the_working_directory(
+def test_files_below_the_working_directory_are_named_relative_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -22,7 +22,7 @@ def test_files_are_relative_to_the_working_directory(
     assert file_and_line("") == ("", None)
 
 
-def test_files_of_the_bundled_suite_begin_with_cases(
+def test_files_of_the_bundled_suite_begin_with_cases_and_other_files_keep_their_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

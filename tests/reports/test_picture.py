@@ -1,6 +1,6 @@
 """The reports `svg` and `text` show the terminal report, whatever the terminal.
 
-The tested code is in `dmlconf/reports/runs/picture.py`.
+The tested code is in `dmlconf/reports/runs/picture.py` and `dmlconf/reports/runs/terminal.py`.
 """
 
 from __future__ import annotations
@@ -104,6 +104,6 @@ def test_text_has_no_colour_and_no_blanks_at_the_ends() -> None:
     assert text.endswith("1 not run\n")
 
 
-def test_text_keeps_to_100_columns_except_for_lines_to_copy() -> None:
+def test_text_keeps_to_100_columns_except_for_commands_and_the_closing_sentence() -> None:
     for line in picture.render_text(logs.everything()).split("\n"):
         assert len(line) <= 100 or line.startswith("  dmlconf run ") or "FAILED" in line

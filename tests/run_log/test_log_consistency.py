@@ -1,6 +1,6 @@
 """Run logs that contradict themselves are refused, and the error names the contradiction.
 
-The tested code is in `dmlconf/run_log/consistency.py`.
+The tested code is in `dmlconf/run_log/consistency.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ cases:
 
 @pytest.fixture
 def lines(tmp_path: Path) -> Lines:
-    """The log of three cases: two fail, the second passes."""
+    """Return the lines of a log of three cases; the first and the third fail."""
     write(tmp_path, CASES, "case.yaml")
     done = dmlconf_here(tmp_path, "run", "case.yaml", "-q", "--log", "run.jsonl")
     assert done.returncode == 1

@@ -1,6 +1,8 @@
 """The figure "by case" counts what each case notices; a sample has cases of each operator.
 
-The tested code is in `dmlconf/strength/measure.py` and `dmlconf/reports/strength/cases.py`.
+The tested code is in `dmlconf/strength/measure.py`, `dmlconf/strength/sampling.py`,
+`dmlconf/strength/tallies.py`, `dmlconf/reports/strength/cases.py` and
+`dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Cases notice changed expectations, except changes that the source of their rule permits.
 
-The tested code is in `dmlconf/strength/expectations.py`.
+The tested code is in `dmlconf/strength/expectations.py`, `dmlconf/reports/strength/expectations.py`
+and `dmlconf/reports/strength/figure.py`.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ COSINE = """
 
 
 @pytest.mark.parametrize(("permitted", "cases"), [(True, 1), (False, 10)])
-def test_a_sample_that_notices_too_little_becomes_ten_times_as_large(
+def test_a_sample_becomes_ten_times_as_large_only_if_it_notices_too_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, permitted: bool, cases: int
 ) -> None:
     """Without the source of its rule, COS does not notice 1,000 ULP."""

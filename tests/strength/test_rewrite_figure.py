@@ -2,7 +2,8 @@
 
 A near miss is a graph that breaks one condition of a rewrite, so the rewritten graph must fail.
 
-The tested code is in `dmlconf/strength/rewrite_figure.py`.
+The tested code is in `dmlconf/strength/rewrite_figure.py`, `dmlconf/reports/strength/rewrites.py`,
+`dmlconf/cases/loading/rewrites.py` and `schemas/rewrites.yaml`.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def test_a_mistake_in_a_rewrite_of_a_case_is_reported(
     assert message in result.stdout + result.stderr
 
 
-def test_the_catalogue_is_valid() -> None:
+def test_the_list_of_rewrites_is_valid() -> None:
     assert lint_rewrites() == []
     assert all(rewrite.conditions for rewrite in rewrites().values())
 

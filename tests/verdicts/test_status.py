@@ -1,6 +1,7 @@
-"""Everything that depends on a status, such as its color, is part of its one entry.
+"""Everything that depends on a status, such as its color, is stated where the status is defined.
 
-The tested code is in `dmlconf/verdicts/status.py`.
+The tested code is in `dmlconf/verdicts/status.py`, `dmlconf/verdicts/schema.py`, `schemas/` and
+`docs/verdicts.md`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.cli.process import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ENTRY = """
+DEFINITION = """
     SUSPECT = (
         "suspect",
         StatusTraits(
@@ -120,14 +121,14 @@ def test_the_documentation_lists_all_statuses() -> None:
         assert re.search(row, text), status
 
 
-def test_one_entry_makes_a_new_status_known_to_all_reports(tmp_path: Path) -> None:
+def test_one_definition_makes_a_new_status_known_to_all_reports(tmp_path: Path) -> None:
     package = tmp_path / "dmlconf"
     shutil.copytree(Path(dmlconf.__file__).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
     module = package / "verdicts" / "status.py"
     text = module.read_text("utf-8")
     head = "\n    @property\n    def fails_run"
     assert text.count(head) == 1
-    module.write_text(text.replace(head, ENTRY), encoding="utf-8")
+    module.write_text(text.replace(head, DEFINITION), encoding="utf-8")
     shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
     (tmp_path / "cases").mkdir()
 

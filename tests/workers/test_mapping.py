@@ -85,7 +85,9 @@ def test_a_process_that_dies_is_reported_with_its_exit_code() -> None:
         list(mapped(die, [1, 2, 3]))
 
 
-def test_the_end_of_the_block_ends_processes_that_are_still_running(tmp_path: Path) -> None:
+def test_the_end_of_the_with_statement_ends_processes_that_are_still_running(
+    tmp_path: Path,
+) -> None:
     with in_processes(2, State.start, (0,)) as mapped:
         next(mapped(until_another_works, [(tmp_path, False), (tmp_path, True)]))
         [process] = [int(each.name) for each in tmp_path.iterdir()]

@@ -1,4 +1,4 @@
-"""How many processors and how much memory a process may use, by affinity and control groups.
+"""Affinity and control groups limit the processors and the memory that a process may use.
 
 The tested code is in `dmlconf/workers/processors.py` and `dmlconf/workers/control_groups.py`.
 """
@@ -62,7 +62,7 @@ def test_the_lowest_limit_on_the_way_to_the_root_counts(tmp_path: Path) -> None:
     assert memory_limit(root, own) == 1_000_000
 
 
-def test_limits_of_version_1_are_read(tmp_path: Path) -> None:
+def test_limits_of_control_groups_1_are_read(tmp_path: Path) -> None:
     memory = {"memory__docker__x__memory_dot_limit_in_bytes": "536870912"}
     root, own = groups(
         tmp_path,

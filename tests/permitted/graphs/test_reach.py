@@ -1,8 +1,8 @@
-"""Results that follow from open or inexact elements of a graph are right.
+"""Elements that follow from open or inexact elements of earlier nodes are right.
 
 An element is called open if any value of it is right.
 
-The tested code is in `dmlconf/permitted/graphs/reach.py`.
+The tested code is in `dmlconf/permitted/graphs/`.
 """
 
 from __future__ import annotations

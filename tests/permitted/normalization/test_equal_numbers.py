@@ -1,6 +1,7 @@
 """Normalising equal numbers without Epsilon leaves only the rounding error of the mean.
 
-The tested code is in `dmlconf/permitted/normalization/mean_variance.py`.
+The tested code is in `dmlconf/permitted/normalization/mean_variance.py` and
+`dmlconf/permitted/normalization/batch.py`.
 """
 
 from __future__ import annotations

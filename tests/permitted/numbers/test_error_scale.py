@@ -2,7 +2,8 @@
 
 It does not change exact numbers that FLOAT16 has.
 
-The tested code is in `dmlconf/permitted/numbers/error_scale.py`.
+The tested code is in `dmlconf/permitted/numbers/error_scale.py` and
+`dmlconf/permitted/quantization/arithmetic.py`.
 """
 
 from __future__ import annotations
@@ -16,19 +17,21 @@ from dmlconf.tensors.datatypes import Array, DataType
 from tests.truncation import toward_zero
 
 
-def test_a_store_toward_zero_loses_less_than_a_ulp_of_the_size() -> None:
+def test_a_store_toward_zero_loses_at_most_2_to_the_minus_10_of_the_size() -> None:
     rng = np.random.default_rng(1)
     values = rng.uniform(-1, 1, 20_000) * 2.0 ** rng.integers(-20, 15, 20_000)
     lost = np.abs(toward_zero(values) - values)
     assert (lost <= 2.0**-10 * store_sizes(values)).all()
 
 
-def test_the_size_of_a_normal_number_is_the_power_of_two_below_it() -> None:
+def test_the_size_of_a_number_is_the_greatest_power_of_two_that_does_not_exceed_its_magnitude() -> (
+    None
+):
     values = np.array([1.0, 1.5, 1.98, -3.0, 1000.0])
     assert store_sizes(values).tolist() == [1, 1, 1, 2, 512]
 
 
-def test_a_value_just_below_a_power_of_two_counts_as_that_power() -> None:
+def test_the_size_of_a_number_just_below_a_power_of_two_is_that_power() -> None:
     assert store_sizes(np.array([1.999])).tolist() == [2]
 
 

@@ -15,7 +15,7 @@ from dmlconf.tensors.datatypes import Array
 RANDOM = np.random.default_rng(0).uniform(0, 1, (3, 500)).astype(np.float32)
 
 
-def test_random_terms_vary_along_any_axes() -> None:
+def test_many_random_terms_vary_along_any_axes() -> None:
     assert terms_vary(RANDOM, (1,))
     assert terms_vary(RANDOM.T, (0,))
     assert terms_vary(RANDOM.reshape(3, 5, 100), (1, -1))
@@ -38,7 +38,7 @@ def test_random_terms_vary_along_any_axes() -> None:
         "equal in one sum",
         "integers",
         "of FLOAT16",
-        "of 20 kinds",
+        "of 20 numbers",
         "two of five equal",
         "one of ten equal",
         "lost beside a large one",
@@ -52,14 +52,14 @@ def test_random_terms_vary_even_if_a_third_are_zeros() -> None:
     assert terms_vary(np.where(np.arange(500) % 3 == 0, np.float32(0), RANDOM), (1,))
 
 
-def test_the_error_of_equal_terms_grows_with_their_number() -> None:
+def test_the_error_of_many_equal_float32_terms_grows_with_their_number() -> None:
     equal = np.full((3, 500), 0.7, np.float32)
     assert alike(equal, (1,)) * roundings(500) == pytest.approx(500)
     assert alike(RANDOM, (1,)) == alike(equal[:, :63], (1,)) == 1
     assert alike(equal.astype(np.float16), (1,)) == 1
 
 
-def test_few_terms_and_terms_of_very_many_sums_do_not_count_as_varied() -> None:
+def test_random_terms_do_not_vary_if_they_are_few_or_belong_to_very_many_sums() -> None:
     assert not terms_vary(RANDOM[:, :63], (1,))
     assert not terms_vary(np.tile(RANDOM, (2000, 1)), (1,))
 

@@ -1,6 +1,6 @@
-"""What is right for a recurrent layer whose values overflow, underflow, or are infinite.
+"""Recurrent layers whose values overflow, underflow or are infinite have several right results.
 
-The tested code is in `dmlconf/permitted/recurrent`.
+The tested code is in `dmlconf/permitted/recurrent/`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22
 def test_an_elu_whose_argument_may_be_negative_has_the_errors_of_negative_arguments(
     tmp_path: Path,
 ) -> None:
-    """As measured in both steps: Alpha * Gamma is 0.5, and exp near 1 is off by 2^-24."""
+    """DirectML gives -2^-25 in both steps: Alpha * Gamma is 0.5, and exp near 1 is off by 2^-24."""
     case = single(tmp_path, "GRU", GRU)
     for values in ([0, 2e-22], [-(2.0**-25), -(2.0**-25)], [-(2.0**-25), 2e-22]):
         assert accepts(case, "OutputSequenceTensor", values), values
@@ -43,8 +43,8 @@ RESET = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
   {{operator: ACTIVATION_SOFTSIGN}}]"""
 
 
-def test_a_state_that_overflows_gives_nan_in_a_product_with_zero(tmp_path: Path) -> None:
-    """As measured: 1e20 times the state 1e30 is infinite, and NaN with a weight of 0."""
+def test_a_state_that_overflows_may_give_nan_in_a_product_with_zero(tmp_path: Path) -> None:
+    """Measured on DirectML: 1e20 times the state 1e30 is infinite, and NaN with a weight of 0."""
     nan = float("nan")
     overflowing = single(tmp_path, "GRU", RESET.format(reset="1.0e+20"))
     assert accepts(overflowing, "OutputSingleTensor", [nan, nan])
@@ -64,7 +64,7 @@ MIXTURE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{in
 
 
 def test_a_state_with_zero_times_infinity_may_be_nan_or_finite(tmp_path: Path) -> None:
-    """As measured: DirectML 1.15.4 gives NaN, 1.8.0 a finite number."""
+    """DirectML 1.15.4 gives NaN, 1.8.0 a finite number."""
     infinite = single(tmp_path, "GRU", MIXTURE.format(input="-.inf"))
     assert accepts(infinite, "OutputSingleTensor", [float("nan")])
     assert accepts(infinite, "OutputSingleTensor", [3])
@@ -83,8 +83,10 @@ RECTIFIED = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: {type}, values: [0]
 
 
 @pytest.mark.parametrize("data_type", ["FLOAT16", "FLOAT32"])
-def test_a_relu_of_negative_infinity_is_zero_in_layers(tmp_path: Path, data_type: str) -> None:
-    """As measured on DirectML 1.8.0 to 1.15.4; fused into other operators it is NaN."""
+def test_a_relu_of_negative_infinity_is_zero_in_recurrent_layers(
+    tmp_path: Path, data_type: str
+) -> None:
+    """DirectML 1.8.0 to 1.15.4 does this; a RELU fused into another operator gives NaN."""
     case = single(tmp_path, "GRU", RECTIFIED.format(type=data_type))
     assert accepts(case, "OutputSingleTensor", [1.5])
     for wrong in (float("nan"), float("-inf"), 0):
@@ -100,7 +102,7 @@ OVERFLOWING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: 
 
 
 def test_a_product_that_overflows_beside_an_infinity_may_flip_the_sign(tmp_path: Path) -> None:
-    """As measured: infinity - 2 * 3e38 is NaN, which RNN bounds to the least number."""
+    """Measured on DirectML: infinity - 2 * 3e38 is NaN, which RNN bounds to the least number."""
     overflowing = single(tmp_path, "RNN", OVERFLOWING.format(state=2))
     assert accepts(overflowing, "OutputSingleTensor", [1])
     assert accepts(overflowing, "OutputSingleTensor", [-1])
@@ -119,8 +121,8 @@ SHARES = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}}
   {{operator: ACTIVATION_LINEAR, Alpha: {slope}, Beta: 0}}]"""
 
 
-def test_an_activation_that_overflows_gives_nan_in_a_product_with_zero(tmp_path: Path) -> None:
-    """As measured: the new state 2 * 3e38 is infinite; 0 times it is NaN."""
+def test_an_activation_that_overflows_may_give_nan_in_a_product_with_zero(tmp_path: Path) -> None:
+    """Measured on DirectML: the new state 2 * 3e38 is infinite; 0 times it is NaN."""
     overflowing = single(tmp_path, "GRU", SHARES.format(slope="3.0e+38"))
     assert accepts(overflowing, "OutputSingleTensor", [float("nan")])
     assert accepts(overflowing, "OutputSingleTensor", [3])
@@ -186,7 +188,7 @@ VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1
 
 
 def test_a_gate_that_underflows_to_zero_may_turn_an_infinity_into_nan(tmp_path: Path) -> None:
-    """As measured: the sigmoid of -200 is 1e-87, 0 in FLOAT32; times infinity that is NaN."""
+    """Measured: the sigmoid of -200 is 1e-87, 0 in FLOAT32; times infinity that is NaN."""
     vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
     assert accepts(vanishing, "OutputSingleTensor", [float("nan")])
     assert accepts(vanishing, "OutputSingleTensor", [2])

@@ -1,6 +1,7 @@
 """Error bounds of recurrent layers accept right kernels and refuse wrong elements.
 
-The tested code is in `dmlconf/permitted/recurrent/spread.py`.
+The tested code is in `dmlconf/permitted/recurrent/spread.py`,
+`dmlconf/permitted/recurrent/quantity.py` and `dmlconf/permitted/recurrent/gru.py`.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def test_results_of_right_kernels_are_accepted(
 
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize(("dtype", "least"), [(np.float32, 1.0), (np.float16, 0.9)])
-def test_large_elements_that_are_one_percent_too_large_are_refused(
+def test_nearly_all_large_elements_that_are_one_percent_too_large_are_refused(
     dtype: type, least: float, before: bool
 ) -> None:
     given = tensors(dtype, "random", 1)
@@ -172,7 +173,7 @@ def test_equal_values_may_share_an_error() -> None:
     np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)
 
 
-def test_independent_errors_give_the_same_limits_of_sums() -> None:
+def test_making_mixed_errors_independent_keeps_the_limits_of_sums() -> None:
     generator = np.random.default_rng(1)
     error = Spread.none((3, 4)).widened(generator.uniform(0, 1, (3, 4)))
     sources = sources_of(generator.normal(size=(3, 4)))

@@ -1,6 +1,9 @@
-"""What REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT may give after an overflow or for NaN.
+"""REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT have several right results.
 
-The tested code is in `dmlconf/permitted/reduction/reduce.py`.
+These occur after an overflow or underflow, and for NaN.
+
+The tested code is in `dmlconf/permitted/reduction/reduce.py` and
+`dmlconf/permitted/reduction/cumulative.py`.
 """
 
 from __future__ import annotations
@@ -70,16 +73,16 @@ def test_a_part_of_a_product_that_underflows_may_be_zero() -> None:
     assert products([1e-10, 1e-10, 1e30]).sums[2] < 1e10 * 1.01
 
 
-@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("position", ["first", "last"])
 @pytest.mark.parametrize(
     ("sizes", "axes", "whole"),
     [((512,), (0,), True), ((513,), (0,), False), ((3, 5), (0, 1), False), ((3, 5), (1,), True)],
 )
-def test_an_index_is_open_if_a_nan_is_among_elements_compared_in_parts(
-    sizes: tuple[int, ...], axes: tuple[int, ...], whole: bool, place: str
+def test_an_index_is_open_only_if_a_nan_is_among_elements_compared_in_parts(
+    sizes: tuple[int, ...], axes: tuple[int, ...], whole: bool, position: str
 ) -> None:
     values = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
-    values.flat[3 if place == "first" else -3] = np.nan
+    values.flat[3 if position == "first" else -3] = np.nan
     output = TensorDesc(DataType.UINT32, tuple(1 if n in axes else s for n, s in enumerate(sizes)))
     right = argmax(values, output, axes, "INCREASING")
     low, high = argmax_interval(values, output, axes, "INCREASING")

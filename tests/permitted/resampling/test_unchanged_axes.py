@@ -1,6 +1,7 @@
 """RESAMPLE may give NaN before an infinity along axes that do not change.
 
-Measured on DirectML 1.8.0, 1.9.1, 1.10.1, 1.12.1, 1.13.1 and 1.15.4, with 89 sizes and scales each.
+DirectML 1.8.0, 1.9.1, 1.10.1, 1.12.1, 1.13.1 and 1.15.4 were measured with 89 pairs of
+sizes and scales.
 
 The tested code is in `dmlconf/permitted/resampling/candidates.py`.
 """

@@ -1,6 +1,6 @@
 """Functions of one element agree with the C library, and permit formulas that kernels use.
 
-The tested code is in `dmlconf/reference/element_wise` and `dmlconf/permitted/element_wise`.
+The tested code is in `dmlconf/reference/element_wise/` and `dmlconf/permitted/element_wise/`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ VALUES: dict[str, tuple[Callable[[float], float], float, float]] = {
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
 @given(data=st.data())
-def test_results_agree_with_the_standard_library(
+def test_results_agree_with_the_c_library(
     name: str, data_type: DataType, data: st.DataObject
 ) -> None:
     function, low, high = VALUES[name]
@@ -128,7 +128,9 @@ def test_scale_and_bias_may_be_rounded_once_or_twice(x: float, scale: float, bia
 
 
 @pytest.mark.parametrize("name", ["SIN", "COS"])
-def test_beyond_100_pi_any_sine_is_right_but_nothing_else(name: str) -> None:
+def test_beyond_100_pi_all_numbers_from_minus_1_to_1_are_right_and_none_far_beyond(
+    name: str,
+) -> None:
     lowest, highest = evaluate(name, [1000.0, 3.0e38], DataType.FLOAT32, "interval")
     assert (np.abs([lowest, highest]) < 1.001).all()
     assert (lowest <= -1).all()

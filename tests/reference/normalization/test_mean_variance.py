@@ -133,7 +133,9 @@ def test_any_result_is_right_if_float16_has_no_digits_of_the_variance() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 0.0, -0.5])
-def test_a_single_element_gives_the_bias_and_nan_unless_epsilon_is_positive(epsilon: float) -> None:
+def test_a_single_element_gives_the_bias_if_epsilon_is_positive_and_nan_if_not(
+    epsilon: float,
+) -> None:
     tensor = np.array([[-2, -0.25, 0, 3]], np.float32)
     bias = np.full((1, 4), 7, np.float32)
     fields: dict[str, Any] = {"BiasTensor": bias, "Epsilon": epsilon}

@@ -20,7 +20,7 @@ def test_erf_agrees_with_the_c_library(x: float) -> None:
     assert float(erf(np.array([x]))[0]) == pytest.approx(math.erf(x), rel=2**-50, abs=0)
 
 
-def test_erf_is_exact_between_the_nodes_of_its_table() -> None:
+def test_erf_is_off_by_at_most_2_to_the_minus_52_between_the_nodes_of_its_table() -> None:
     values = np.linspace(-6.5, 6.5, 20001)
     expected = [math.erf(value) for value in values]
     np.testing.assert_allclose(erf(values), expected, rtol=0, atol=2.0**-52)

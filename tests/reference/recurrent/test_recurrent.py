@@ -1,7 +1,6 @@
 """LSTM agrees with its equations, written as a loop; infinite states have the measured effect.
 
-The tested code is in `dmlconf/reference/recurrent/lstm.py` and
-`dmlconf/reference/recurrent/rnn.py`.
+The tested code is in `dmlconf/reference/recurrent/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Pooling of windows without elements, and LP_POOLING with a P of 0.
+"""Empty windows have the mean NaN and the norm 0.
+
+LP_POOLING with a P of 0 gives infinity, or for some windows anything.
 
 The tested code is in `dmlconf/reference/windows/pooling.py` and
 `dmlconf/permitted/windows/pooling.py`.
