@@ -1,7 +1,7 @@
 """Errors of backends have a text and fields, and pickling keeps both.
 
-The tested code is in `dmlconf/backends/errors.py`, `dmlconf/backends/protocol.py`,
-`dmlconf/backends/recording/file.py` and `dmlconf/backends/faulty/backend.py`.
+The tested code is in `dmlconf/backends/errors.py`, `dmlconf/backends/options.py`,
+`dmlconf/backends/protocol.py` and `dmlconf/backends/recording/file.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Case files may take tensor data from .npy files; errors name the line and the file.
 
-The tested code is in `dmlconf/cases/building/files.py`.
+The tested code is in `dmlconf/cases/building/files.py` and `dmlconf/documents/files.py`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ json = true
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder below the one with the configuration file."""
+    """Return a folder below the one with the configuration file."""
     below = tmp_path / "project" / "cases"
     below.mkdir(parents=True)
     write(below)

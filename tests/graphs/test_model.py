@@ -1,4 +1,4 @@
-"""Graphs know the order or a cycle of their nodes, sources of tensors, neighbours and constants.
+"""A graph orders its nodes or names a cycle of them, and knows its sources and its constants.
 
 The tested code is in `dmlconf/graphs/model.py`.
 """

@@ -1,6 +1,6 @@
 """The report `github` has annotations, which GitHub shows beside lines of case files.
 
-The tested code is in `dmlconf/reports/runs/github.py`.
+The tested code is in `dmlconf/reports/runs/github.py` and `dmlconf/reports/runs/summary.py`.
 """
 
 from __future__ import annotations
