@@ -1,6 +1,7 @@
 """The backend `faulty` gives the wrong results that its options ask for, or refuses the options.
 
-The tested code is in `dmlconf/backends/faulty/`.
+The tested code is in `dmlconf/backends/faulty/`, `dmlconf/backends/options.py` and
+`dmlconf/backends/registry.py`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def test_the_fault_scaled_multiplies_elements_and_saturates_integers(
         ("scaled,by=3,on=nowhere", [1, -2]),
     ],
 )
-def test_a_fault_changes_the_outputs_of_chosen_cases(
+def test_a_fault_changes_the_outputs_of_the_chosen_cases_only(
     tmp_path: Path, argument: str, expected: list[float]
 ) -> None:
     (outcome,) = create(argument).run([built(tmp_path, TILE)])
@@ -108,7 +109,9 @@ def test_a_factor_that_is_unwanted_or_not_a_finite_number_is_refused(argument: s
         ("Rank in (1, 2", "name one fault, not negated and  2, such as"),
     ],
 )
-def test_a_condition_that_no_case_can_meet_is_refused(where: str, message: str) -> None:
+def test_a_condition_that_is_invalid_or_has_an_unknown_field_is_refused(
+    where: str, message: str
+) -> None:
     with pytest.raises(BackendError, match=message):
         create(f"negated,where={where}")
 
@@ -123,7 +126,7 @@ def test_a_condition_that_no_case_can_meet_is_refused(where: str, message: str) 
         ("FeatureLevel >= 4_1", False),
     ],
 )
-def test_a_condition_may_have_commas_in_parentheses(
+def test_a_fault_changes_only_cases_that_meet_its_condition_with_or_without_commas(
     tmp_path: Path, where: str, faulty: bool
 ) -> None:
     (outcome,) = create(f"scaled,where={where},by=2").run([built(tmp_path, TILE)])

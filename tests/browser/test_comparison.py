@@ -1,6 +1,6 @@
 """Comparisons and scoreboards work in a real browser: links, filters, colours, narrow windows.
 
-The tested code is in `dmlconf/reports/comparisons` and `dmlconf/reports/templates`.
+The tested code is in `dmlconf/reports/comparisons/` and `dmlconf/reports/templates/`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_each_link_leads_to_the_list_that_it_names(page: Page, address: str) -> 
         assert heading.locator("xpath=following-sibling::ul[1]/li").count() > 0
 
 
-def test_names_with_scripts_are_shown_as_text(page: Page, address: str) -> None:
+def test_a_script_in_a_name_is_shown_as_text(page: Page, address: str) -> None:
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
     page.goto(address)

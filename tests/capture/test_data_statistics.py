@@ -2,7 +2,8 @@
 
 It has the same range and share of zeros, and whole numbers where the captured data had them.
 
-The tested code is in `dmlconf/capture/data_statistics.py`.
+The tested code is in `dmlconf/capture/data_statistics.py`, `dmlconf/capture/hooking/arrays.py` and
+`dmlconf/capture/case_files.py`.
 """
 
 from __future__ import annotations

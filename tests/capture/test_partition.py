@@ -2,7 +2,8 @@
 
 ONNX Runtime wrote `partition.bin` for tests/lab/capture/net.onnx.
 
-The tested code is in `dmlconf/capture/partition.py`.
+The tested code is in `dmlconf/capture/partition.py`, `dmlconf/capture/block_cases.py` and
+`dmlconf/cli/commands/writing/import_.py`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def test_block_nodes_also_splits_a_graph_into_blocks(tmp_path: Path) -> None:
     assert others[0].about.note == "4 nodes of graph 1, from r_dmlEp_0 to f_dmlEp_0."
 
 
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
+def test_truncated_files_and_most_files_with_wrong_bytes_are_refused(tmp_path: Path) -> None:
     content = FILE.read_bytes()
     path = tmp_path / "damaged.bin"
     refused = 0
@@ -141,7 +142,7 @@ def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
     ],
     ids=["empty", "short", "text", "zeros", "vtable", "truncated", "data type", "tensor", "output"],
 )
-def test_a_file_that_is_something_else_is_refused_with_the_reason(
+def test_a_file_that_is_damaged_or_something_else_is_refused_with_the_reason(
     tmp_path: Path, content: bytes, reason: str
 ) -> None:
     (tmp_path / "model.bin").write_bytes(content)

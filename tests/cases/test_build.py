@@ -1,6 +1,6 @@
-"""Cases are built from their entries (desc, data, expectation); wrong entries are refused.
+"""Cases are built from the desc, data and expectation in a file; wrong ones are refused.
 
-The tested code is in `dmlconf/cases/building/` and `dmlconf/cases/loading/loader.py`.
+The tested code is in `dmlconf/cases/building/`, `dmlconf/cases/loading/` and `dmlconf/tensors/`.
 """
 
 from __future__ import annotations
@@ -482,7 +482,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_entry_of_which_no_case_can_be_built_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_of_which_a_case_cannot_be_built_is_refused(tmp_path: Path, name: str) -> None:
     old, new, message = REFUSED[name]
     path = write(tmp_path, replace_once(TILE, old, new))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
@@ -536,7 +536,7 @@ def test_the_error_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: P
 
 
 @pytest.mark.parametrize("repeat", ["=-1", "1025", "=1.5", "='a'"])
-def test_a_number_of_repeated_tensors_outside_0_to_1024_is_refused(
+def test_a_count_of_repeated_tensors_must_be_a_whole_number_from_0_to_1024(
     tmp_path: Path, repeat: str
 ) -> None:
     path = write(tmp_path, replace_once(JOIN_MATRIX, "=Count", repeat))

@@ -1,7 +1,8 @@
 """Graphs in case files become cases; all problems of wrong graphs are reported at once.
 
-The tested code is in `dmlconf/cases/building/graph_build.py` and
-`dmlconf/cases/loading/graph_problems.py`.
+The tested code is in `dmlconf/cases/building/graph_build.py`,
+`dmlconf/cases/loading/graph_problems.py`, `dmlconf/graphs/wiring.py` and
+`dmlconf/cases/selecting/`.
 """
 
 from __future__ import annotations
@@ -103,14 +104,13 @@ def test_a_graph_needs_the_feature_levels_of_its_nodes_and_of_graphs(tmp_path: P
     assert str(graph_case(tmp_path, text).required_level) == "6_2"
 
 
-def test_all_problems_of_all_graphs_are_reported_at_once(tmp_path: Path) -> None:
+def test_seven_mistakes_in_seven_graphs_are_reported_at_once(tmp_path: Path) -> None:
     reports = problems(
         tmp_path,
         two_nodes_with("BTensor: x", "BTensor: y"),
         two_nodes_with("ACTIVATION_RELU", "ACTIVATION_RLU"),
         two_nodes_with("ATensor: x", "ATensor: relu"),
         two_nodes_with("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}"),
-        two_nodes_with("BTensor: x, ", ""),
         two_nodes_with("{y: relu}", "{y: double}"),
         two_nodes_with("InputTensor: double", "InputTensor: {from: [double, x]}"),
         two_nodes_with("{y: relu}", "{y: relu}\nexpect: {z: [1, 2, 3]}"),
@@ -161,7 +161,9 @@ def test_all_problems_of_all_graphs_are_reported_at_once(tmp_path: Path) -> None
         ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
     ],
 )
-def test_a_wrong_graph_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_graph_with_a_mistake_is_refused_with_its_message(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
     assert any(
         problem.endswith(message) for problem in problems(tmp_path, two_nodes_with(old, new))
     )

@@ -1,6 +1,6 @@
 """Case files are loaded, and all their problems are reported at once, each with its line.
 
-The tested code is in `dmlconf/cases/loading/loader.py` and `dmlconf/cases/loading/discovery.py`.
+The tested code is in `dmlconf/cases/loading/` and `dmlconf/documents/problems.py`.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ the name of an HRESULT such as E_INVALIDARG
                |        ^^
         """,
     ),
-    "an entry of nothing": (
+    "null in place of a case": (
         "  - name: a",
         "  - ~\n  - name: a",
         """
@@ -447,7 +447,7 @@ def test_a_case_file_that_is_named_directly_may_have_any_extension(tmp_path: Pat
         ("tile", "f.yaml", "name: a", "tile/f/a"),
     ],
 )
-def test_identifier_is_operator_file_and_name(
+def test_identifier_is_operator_file_and_the_name_if_it_is_another(
     tmp_path: Path, operator: str, file: str, name: str, identifier: str
 ) -> None:
     text = replace_once(replace_once(TILE, "TILE", operator), "name: a", name)
@@ -497,9 +497,7 @@ def test_tags_of_a_case_are_the_file_name_the_files_tags_and_its_own(tmp_path: P
         "ne-directml-dml_rounding_mode",
     ],
 )
-def test_a_case_may_be_from_the_page_of_another_operator_or_of_an_enum(
-    tmp_path: Path, page: str
-) -> None:
+def test_a_case_may_be_from_any_page_of_an_operator_or_an_enum(tmp_path: Path, page: str) -> None:
     (planned,) = plan(tmp_path, replace_once(TILE, "cases:", f"page: {page}\ncases:"))
     assert build(planned).about.page == page
 

@@ -1,7 +1,7 @@
 """The plan of a case says what is compiled for it: an operator, or a graph with numbered edges.
 
-The tested code is in `dmlconf/cases/plans.py` and, of rejections, in
-`dmlconf/backends/directml/dispatch/outcomes.py`.
+The tested code is in `dmlconf/cases/plans.py`, `dmlconf/backends/directml/dispatch/placement.py`
+and `dmlconf/backends/directml/dispatch/outcomes.py`.
 """
 
 from __future__ import annotations
@@ -139,6 +139,6 @@ def test_graphs_are_distinguished_by_nodes_constants_and_edges() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "gemm"])
-def test_the_rejection_of_a_node_names_the_node(name: str) -> None:
+def test_a_rejection_names_the_refused_node_if_there_is_one(name: str) -> None:
     error = NodeRefusalError(name, HResultError("CreateOperator", 0x80070057))
     assert failure(error, 0.5) == Rejection("CreateOperator", "E_INVALIDARG", (), 0.5, name)

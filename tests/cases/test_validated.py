@@ -1,6 +1,6 @@
 """The cache of checked case files gives the same plans as the files themselves.
 
-The tested code is in `dmlconf/cases/loading/validated.py`.
+The tested code is in `dmlconf/cases/loading/validated.py` and `dmlconf/cases/loading/expansion.py`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_a_file_with_changed_content_is_checked_again(store: Store, file: Path) 
         load_suite([file], store=store)
 
 
-def test_a_cached_file_is_checked_again_when_sources_or_schemas_changed(
+def test_a_cached_file_is_unknown_when_the_digest_of_sources_and_schemas_changed(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)
@@ -108,7 +108,7 @@ def test_invalid_files_are_never_cached(store: Store, file: Path) -> None:
     assert not store.folder.exists()
 
 
-def test_a_malformed_cache_entry_is_replaced(store: Store, file: Path) -> None:
+def test_malformed_content_of_the_cache_is_replaced(store: Store, file: Path) -> None:
     load_suite([file], store=store)
     (entry,) = (path.stem for path in store.folder.iterdir())
     others: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]

@@ -23,7 +23,7 @@ from dmlconf.resources import schemas_directory
 from tests.cli.process import printed_by
 
 
-def test_every_operator_name_has_a_file_and_an_entry() -> None:
+def test_every_operator_name_is_that_of_a_file_and_of_its_operator() -> None:
     assert operator_names() == sorted(path.stem.upper() for path in operator_files())
     assert {"ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"} <= set(operator_names())
     for name in operator_names():
@@ -35,7 +35,7 @@ def test_an_operator_is_found_in_upper_or_lower_case_with_the_prefix_or_without(
     assert operator(name).name == "GATHER"
 
 
-def test_graphs_have_an_entry_and_are_no_operator() -> None:
+def test_graphs_are_in_the_catalogue_and_are_no_operator() -> None:
     assert entry_of("graph").struct == "DML_GRAPH_DESC"
     assert entry_of("GATHER") is operator("GATHER")
     with pytest.raises(UnknownOperatorError):
@@ -64,7 +64,9 @@ def test_an_operator_is_found_by_its_alias(name: str) -> None:
         ("A" * 300, None),
     ],
 )
-def test_an_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:
+def test_the_error_for_an_unknown_operator_suggests_the_nearest_if_any_is_near(
+    name: str, suggestion: str | None
+) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         operator(name)
     hint = f"did you mean {suggestion}?" if suggestion else "`dmlconf operators` lists all"
@@ -78,7 +80,9 @@ def digest_of_copy(directory: Path) -> str:
     return printed_by(script, directory).strip()
 
 
-def test_the_digest_changes_with_any_file(tmp_path: Path) -> None:
+def test_the_digest_changes_with_the_common_file_and_with_that_of_an_operator(
+    tmp_path: Path,
+) -> None:
     shutil.copytree(Path(dmlconf.__file__).parent, tmp_path / "dmlconf")
     shutil.rmtree(tmp_path / "dmlconf" / "bundled", ignore_errors=True)
     schemas = tmp_path / "schemas"

@@ -1,8 +1,9 @@
-"""`dmlconf certify` writes certificates or says why not, can continue, and `dmlconf sign` signs.
+"""`dmlconf certify` writes certificates, or says why not, and `dmlconf sign` signs them.
 
-A journal, `it.dmlcert.partial`, keeps the outcomes until the certificate is written.
+A journal, `it.dmlcert.partial`, keeps the outcomes until the certificate is written; `--resume`
+continues it.
 
-The tested code is in `dmlconf/certification/making.py` and `dmlconf/certification/journal.py`.
+The tested code is in `dmlconf/certification/` and `dmlconf/cli/commands/certificates/`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return write_suite(tmp_path / "place")
 
 
-def test_a_certificate_that_certify_writes_is_verified(folder: Path) -> None:
+def test_a_certificate_that_certify_writes_passes_verification(folder: Path) -> None:
     certify(folder, "--key", "vendor.pem")
     done = verify(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
@@ -50,7 +51,7 @@ def test_the_same_outcomes_give_the_same_certificate_except_for_dates(folder: Pa
     assert first.content() == second.content()
 
 
-def test_equal_outputs_are_stored_once(folder: Path) -> None:
+def test_equal_outputs_of_two_cases_are_stored_once(folder: Path) -> None:
     forgery = taken_apart(certify(folder))
     stated = forgery.line("/stated")["outputs"]["OutputTensor"]
     assert forgery.elements(stated).tolist() == [1, 2, 1, 2]
@@ -63,7 +64,7 @@ def test_equal_outputs_are_stored_once(folder: Path) -> None:
     assert len(stored) == sum(map(len, forgery.blobs.values()))
 
 
-def test_the_challenge_chooses_the_stored_sample_of_a_large_output(folder: Path) -> None:
+def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path) -> None:
     elements = []
     for challenge in ((), ("--challenge", "1"), ("--challenge", "2")):
         output = taken_apart(certify(folder, *challenge)).line("/large")["outputs"]["OutputTensor"]
@@ -125,7 +126,7 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
     assert again == ["tile/matrix/stated", "tile/matrix/stated-again"]
 
 
-def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedProcess[str]:
+def with_limited_files(folder: Path, size: int, *more: str) -> subprocess.CompletedProcess[str]:
     """Certify in a process whose files can have at most `size` bytes."""
 
     def limited() -> None:
@@ -149,8 +150,8 @@ def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedP
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
-def test_a_journal_is_continued_after_a_full_disk(folder: Path) -> None:
-    done = on_a_full_disk(folder, 4096)
+def test_a_journal_is_continued_after_a_write_failed(folder: Path) -> None:
+    done = with_limited_files(folder, 4096)
     assert done.returncode == 6, done.stderr
     assert "it.dmlcert.partial can no longer be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
@@ -159,12 +160,12 @@ def test_a_journal_is_continued_after_a_full_disk(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
-def test_a_certificate_on_a_full_disk_is_written_later(folder: Path) -> None:
+def test_resume_writes_the_certificate_that_could_not_be_written(folder: Path) -> None:
     noise = "".join(f"# {Random(line).randbytes(40).hex()}\n" for line in range(4000))
     statement = f"vendor: Example\nproduct: Adapter\n{noise}"
     (folder / "statement.yaml").write_text(statement, encoding="utf-8")
     more = ("--statement", "statement.yaml")
-    done = on_a_full_disk(folder, 100_000, *more)
+    done = with_limited_files(folder, 100_000, *more)
     assert done.returncode == 8, done.stderr
     assert "it.dmlcert: File too large" in done.stderr
     assert "The outcomes are kept: --resume writes the certificate" in done.stderr

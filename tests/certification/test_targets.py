@@ -30,7 +30,10 @@ DECLINING: Final = "faulty:declines,on=example-1"
 
 
 def certify(folder: Path, most: str) -> tuple[int, str]:
-    """Certify with a profile that permits this share of declined cases; return code and text."""
+    """Certify with a profile that permits this share of inexpressible cases.
+
+    Return the exit code and what was printed.
+    """
     (folder / "small.yaml").write_text(PROFILE.format(most=most), encoding="utf-8")
     done = dmlconf_here(
         folder,

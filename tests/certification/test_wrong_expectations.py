@@ -1,6 +1,6 @@
 """`dmlconf certify` refuses outputs that match a case's expectation if the expectation is wrong.
 
-The tested code is in `dmlconf/certification/making.py`.
+The tested code is in `dmlconf/certification/making.py` and `dmlconf/judging/contradictions.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The workflow of a release builds the wheel, the notes, and a single file that runs (.pyz).
+"""The workflow of a release builds the wheel, the notes, and a file that runs by itself (.pyz).
 
 The tested code is in `release/` and `.github/workflows/release.yml`.
 """
@@ -43,7 +43,7 @@ def test_the_workflow_fits_its_schema() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_no_script_contains_the_text_of_a_tag() -> None:
+def test_no_script_of_the_workflow_contains_an_expression() -> None:
     scripts = [step["run"] for job in jobs().values() for step in job["steps"] if "run" in step]
     assert len(scripts) >= 6
     assert not [script for script in scripts if "${{" in script]
@@ -54,7 +54,7 @@ def test_the_windows_job_tries_every_python_of_the_single_file() -> None:
     assert tried == {target.python for target in TARGETS if target.build == "win-amd64"}
 
 
-def test_notes_are_the_changes_of_the_version() -> None:
+def test_notes_are_the_changes_of_the_version_that_the_tag_names() -> None:
     changes = (
         "# Changes\n\n## Unreleased\n\n- C.\n\n## 1.2.0 (2026-11-25)\n\n- B.\n\n## 1.1.0\n\n- A.\n"
     )
@@ -191,20 +191,22 @@ def test_the_single_file_runs_from_the_cache_and_unpacks_once(
 
 
 @pytest.mark.wheel
-@pytest.mark.parametrize("place", ["cache", "off"])
+@pytest.mark.parametrize("setting", ["cache", "off"])
 def test_a_failing_run_of_the_single_file_says_how_to_start_dmlconf(
-    single_file: Path, cache: Path, place: str
+    single_file: Path, cache: Path, setting: str
 ) -> None:
     options = ["run", "-o", "TILE", "--quick", "-j", "1", "-b", "faulty:negated"]
     options += ["--log", str(cache.parent / "log")]
-    done = start(single_file, *options, DMLCONF_CACHE=place.replace("cache", str(cache)))
+    done = start(single_file, *options, DMLCONF_CACHE=setting.replace("cache", str(cache)))
     assert done.returncode == 1, done.stderr
     name = Path(sys.executable).name
     assert re.search(rf"type for dmlconf: (\S*/)?{name} {single_file}\n", done.stderr)
 
 
 @pytest.mark.wheel
-def test_without_a_cache_the_single_file_leaves_nothing(single_file: Path, tmp_path: Path) -> None:
+def test_without_a_cache_the_single_file_leaves_no_temporary_file(
+    single_file: Path, tmp_path: Path
+) -> None:
     done = start(single_file, "--version", DMLCONF_CACHE="off", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert __version__ in done.stdout
@@ -213,7 +215,9 @@ def test_without_a_cache_the_single_file_leaves_nothing(single_file: Path, tmp_p
 
 @pytest.mark.wheel
 @pytest.mark.skipif(sys.platform == "win32", reason="the mode says who can write")
-def test_a_cache_that_others_can_write_to_is_not_used(single_file: Path, cache: Path) -> None:
+def test_nothing_is_kept_in_a_cache_that_others_can_write_to(
+    single_file: Path, cache: Path
+) -> None:
     cache.mkdir()
     cache.chmod(0o777)
     done = start(single_file, "--version", DMLCONF_CACHE=str(cache))
@@ -222,7 +226,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(single_file: Path, cache: 
 
 
 @pytest.mark.wheel
-def test_the_error_with_an_unsupported_python_names_the_supported_versions(
+def test_the_error_on_an_unsupported_machine_names_the_supported_one(
     single_file: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.pyz"

@@ -1,6 +1,6 @@
 """Workflows and issue forms fit their schemas, and name only targets and commands that exist.
 
-They are in `.github`; the targets are those of `Justfile`.
+The tested code is in `.github/`, `.ci/nightly`, `Justfile` and `docs/examples/`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_workflows_and_issue_forms_fit_their_schemas() -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_scripts_of_workflows_use_no_expressions_but_those_of_steps() -> None:
+def test_scripts_of_workflows_use_no_expressions_but_outputs_of_steps() -> None:
     for path in [*WORKFLOWS, *EXAMPLES]:
         for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
             for step in job.get("steps", ()):
@@ -107,7 +107,7 @@ def test_workflows_run_the_test_command_of_the_readme_and_the_scripts() -> None:
 
 
 @pytest.mark.action
-def test_just_can_run_every_target() -> None:
+def test_just_accepts_every_target() -> None:
     just = shutil.which("just", path=str(ROOT / ".venv" / "bin")) or shutil.which("just")
     assert just is not None, "the extra dev brings it: rust-just"
     for name in sorted(recipes()):

@@ -1,7 +1,8 @@
-"""Adapters are chosen and listed; a driver that ends its process spoils only its own entry.
+"""Adapters are chosen and listed; a driver that ends its process does not hide other adapters.
 
-The tested code is in `dmlconf/backends/directml/devices/adapters.py` and
-`dmlconf/backends/directml/devices/survey.py`.
+The tested code is in `dmlconf/backends/directml/devices/adapters.py`,
+`dmlconf/backends/directml/api/dxcore.py`, `dmlconf/backends/directml/devices/survey.py` and
+`dmlconf/backends/process_end.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ ALL: Final = (WARP, RADEON, ARC)
         ("Radeon RX", RADEON),
     ],
 )
-def test_adapter_is_chosen_by_index_name_or_warp(wanted: str | None, chosen: Adapter) -> None:
+def test_adapter_is_chosen_by_index_by_part_of_its_name_or_as_warp(
+    wanted: str | None, chosen: Adapter
+) -> None:
     assert choose_adapter(wanted, ALL) is chosen
 
 
@@ -97,7 +100,7 @@ def test_dxcore_adapters_are_read(directml: str) -> None:
 
 
 @pytest.mark.parametrize("dying", [0, 1])
-def test_a_driver_that_ends_its_process_spoils_only_its_own_entry(
+def test_a_driver_that_ends_its_process_is_reported_only_for_its_own_adapter(
     directml: str, dying: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STANDIN_DRIVER_DIES", f"Stand-in {dying}")

@@ -1,6 +1,7 @@
 """The tags of a case, such as `half-precision`, add flags with which DirectML compiles it.
 
-The tested code is in `dmlconf/backends/directml/dispatch/case_flags.py`.
+The tested code is in `dmlconf/backends/directml/dispatch/case_flags.py` and
+`dmlconf/backends/directml/dispatch/operators.py`.
 """
 
 from __future__ import annotations

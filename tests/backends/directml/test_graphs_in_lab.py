@@ -1,8 +1,8 @@
-"""Graphs on Microsoft's DirectML give right outputs; a refusal names the refused node.
+"""Graphs on Microsoft's DirectML give right outputs; a refusal says at which stage.
 
 The graphs run in the Wine lab; build it first: python3 lab/lab.py build.
 
-The tested code is in `dmlconf/backends/directml/dispatch/graph.py`.
+The tested code is in `dmlconf/backends/directml/dispatch/`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_owned_unused_and_exported_tensors_are_bound_as_directml_asks(outcomes: 
     assert outcomes["together"][1] == [{"between": [2, -3, 6], "y": [2, 0, 6]}, [], 2]
 
 
-def test_refusal_has_its_stage_and_the_node_that_was_refused(outcomes: Any) -> None:
+def test_refusal_has_its_stage_and_the_node_if_a_single_node_was_refused(outcomes: Any) -> None:
     assert outcomes["together"][2:4] == [
         ["E_INVALIDARG", "CompileGraph", ""],
         ["E_INVALIDARG", "CreateOperator", "relu"],

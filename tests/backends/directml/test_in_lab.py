@@ -2,7 +2,8 @@
 
 The batches run in the Wine lab; build it first: python3 lab/lab.py build.
 
-The tested code is in `dmlconf/backends/directml/backend.py` and its package `dispatch`.
+The tested code is in `dmlconf/backends/directml/backend.py` and
+`dmlconf/backends/directml/dispatch/`.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def test_a_batch_is_one_submission_and_compiles_each_desc_once(measured: Any) ->
     assert calls == {"CompileOperator": 2, "Close": 1}
 
 
-def test_batch_and_single_cases_agree(measured: Any) -> None:
+def test_cases_have_the_same_outcomes_in_a_batch_as_one_by_one(measured: Any) -> None:
     assert measured["singly"] == measured["together"][0]
 
 
@@ -112,7 +113,7 @@ def test_a_failed_batch_runs_again_case_by_case(measured: Any) -> None:
     assert calls["Close"] == 1 + 9
 
 
-def test_a_removed_device_ends_every_case_of_the_batch(measured: Any) -> None:
+def test_a_removed_device_breaks_every_case_that_was_submitted(measured: Any) -> None:
     outcomes, calls = measured["removed"]
     assert [outcome for outcome in outcomes if outcome != "E_INVALIDARG"] == ["device removed"] * 9
     assert calls["Close"] == 1

@@ -1,6 +1,7 @@
 """The backend `onnxruntime` runs cases on the CPU provider, and says what it cannot express.
 
-The tested code is in `dmlconf/backends/onnxruntime/backend.py`.
+The tested code is in `dmlconf/backends/onnxruntime/`, `dmlconf/translation/`,
+`dmlconf/excuses/deviations.py` and `dmlconf/cli/pages/show_outcome.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def verdicts(folder: Path, *arguments: str) -> tuple[int, Sequence[Verdict]]:
     return done.returncode, read_log(log).verdicts
 
 
-def test_operators_of_each_family_pass(tmp_path: Path) -> None:
+def test_no_documented_case_of_eight_operators_fails_and_some_of_each_pass(tmp_path: Path) -> None:
     names = ("GEMM", "CONVOLUTION", "GATHER", "JOIN", "LSTM", "TOP_K1", "RESAMPLE2", "TILE")
     options = [option for name in names for option in ("-o", name)]
     code, judged = verdicts(
@@ -53,7 +54,7 @@ def test_operators_of_each_family_pass(tmp_path: Path) -> None:
     assert code == 0
 
 
-def test_most_chains_of_operators_pass(tmp_path: Path) -> None:
+def test_more_than_half_of_the_chains_of_operators_pass(tmp_path: Path) -> None:
     code, judged = verdicts(
         tmp_path, "-o", "GRAPHS", "-k", "chains", "--without-tag", "model", "-b", "onnxruntime"
     )
@@ -62,14 +63,14 @@ def test_most_chains_of_operators_pass(tmp_path: Path) -> None:
     assert code in (0, 1)
 
 
-def test_invalid_descs_and_gradients_are_not_expressible(tmp_path: Path) -> None:
+def test_no_case_of_resample_grad_is_expressible(tmp_path: Path) -> None:
     _, judged = verdicts(tmp_path, "-o", "RESAMPLE_GRAD", "-b", "onnxruntime")
     assert {v.status for v in judged} == {Status.UNSUPPORTED}
     kinds = {v.reason.kind for v in judged if v.reason}
     assert kinds == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_a_model_that_loads_only_without_the_optimiser_is_a_failure(
+def test_a_model_that_only_the_optimiser_spoils_fails_unless_it_is_off(
     tmp_path: Path,
 ) -> None:
     # ONNX Runtime's optimiser makes a QLinearAveragePool of this model, which it then refuses.
@@ -107,7 +108,7 @@ def test_the_reason_quotes_the_line_of_the_message_that_names_the_limit() -> Non
     assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == refusal_message
 
 
-def test_optimization_both_runs_each_case_at_both_levels(tmp_path: Path) -> None:
+def test_optimization_both_runs_each_case_with_and_without_the_optimiser(tmp_path: Path) -> None:
     _, judged = verdicts(
         tmp_path, "-o", "TILE", "--tag", "documented", "-b", "onnxruntime:optimization=both"
     )
@@ -199,7 +200,7 @@ def test_a_provider_that_falls_back_to_the_cpu_is_an_error() -> None:
         create("provider=AzureExecutionProvider")
 
 
-def test_a_crash_breaks_one_case_and_no_other(tmp_path: Path) -> None:
+def test_no_case_is_broken_but_the_one_that_crashes_some_releases(tmp_path: Path) -> None:
     _, judged = verdicts(
         tmp_path, "-o", "ELEMENT_WISE_DIVIDE", "--tag", "boundary", "-b", "onnxruntime"
     )
@@ -209,7 +210,7 @@ def test_a_crash_breaks_one_case_and_no_other(tmp_path: Path) -> None:
     assert sum(v.status is Status.PASSED for v in judged) > 10
 
 
-def test_what_onnx_leaves_open_is_waived_wherever_a_case_is_judged(tmp_path: Path) -> None:
+def test_a_result_that_onnx_leaves_open_is_waived_on_a_bench_and_by_show(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/nan-is-passed-over"
     of = case(name)
     with open_bench(parse("onnxruntime"), 60) as bench:

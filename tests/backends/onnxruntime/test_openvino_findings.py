@@ -1,6 +1,7 @@
-"""The OpenVINO provider makes the mistakes that its findings describe, and they explain no others.
+"""The OpenVINO provider makes the mistakes that its findings describe, and they explain no other.
 
-What is tested is in `schemas/findings/` and `dmlconf/excuses/findings.py`.
+The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/faults/runtimes/` and
+`dmlconf/excuses/findings.py`.
 """
 
 from __future__ import annotations

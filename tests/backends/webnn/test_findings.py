@@ -1,6 +1,7 @@
 """WebNN makes the mistakes that its findings describe, and these explain no other failure.
 
-The tested code is in `dmlconf/excuses/findings.py` and `schemas/findings`.
+The tested code is in `schemas/findings/webnn.yaml`, `dmlconf/faults/runtimes/` and
+`dmlconf/excuses/findings.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def test_the_example_fails_as_the_finding_says(checks: FindingChecks, finding: F
 
 
 @pytest.mark.parametrize("finding", of_values(FINDINGS), ids=lambda each: each.name)
-def test_a_defect_between_the_runtime_and_dmlconf_is_no_part_of_the_finding(
+def test_a_finding_does_not_explain_a_further_defect(
     checks: FindingChecks, finding: Finding
 ) -> None:
     checks.check_defects(finding)

@@ -1,6 +1,8 @@
 """In WSL 2, `capture` sees what applications give to libdirectml.so, and changes nothing.
 
-The libraries stand in for those of WSL 2: nobody has a device here.
+The tests load libraries that stand in for those of WSL 2, since these need a device.
+
+The tested code is in `dmlconf/capture/hooking/` and `dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def captured(directory: Path, wsl: Path, library: str, *options: str, **more: st
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
-def test_operators_and_graphs_become_cases_and_results_stay(
+def test_operators_and_graphs_become_cases_and_the_application_gets_its_results(
     tmp_path: Path, wsl: Path, library: str
 ) -> None:
     results, said = captured(tmp_path, wsl, library)
@@ -60,7 +62,7 @@ def test_operators_and_graphs_become_cases_and_results_stay(
     assert "descriptors-volatile" in cases["graphs/captured/graph-1-of-2-nodes"].tags
 
 
-def test_a_wheels_own_name_of_the_library_is_known(tmp_path: Path, wsl: Path) -> None:
+def test_a_library_with_a_hash_in_its_file_name_is_captured(tmp_path: Path, wsl: Path) -> None:
     renamed = tmp_path / "libdirectml.0ab1.so"
     renamed.write_bytes((wsl / "libdirectml.so").read_bytes())
     _, said = captured(tmp_path, wsl, "late.so", APPLICATION_DIRECTML=str(renamed))
@@ -81,7 +83,7 @@ def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path
     assert judged.returncode == 0, judged.stderr
 
 
-def test_tensors_that_are_bound_again_are_those_of_the_submission(
+def test_a_dispatch_keeps_the_tensors_that_are_bound_when_it_is_submitted(
     tmp_path: Path, wsl: Path
 ) -> None:
     script = """
@@ -100,7 +102,9 @@ assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
     assert first == second
 
 
-def test_tensors_that_the_list_itself_uploads_are_seen(tmp_path: Path, wsl: Path) -> None:
+def test_the_data_of_tensors_that_a_command_list_uploads_are_captured(
+    tmp_path: Path, wsl: Path
+) -> None:
     # dmlconf's own lists upload the inputs; the cases are compiled with DESCRIPTORS_VOLATILE.
     given = tmp_path / "given"
     shutil.copytree(HERE / "given" / "graphs", given)
@@ -116,7 +120,9 @@ def test_tensors_that_the_list_itself_uploads_are_seen(tmp_path: Path, wsl: Path
     assert judged.returncode == 0, judged.stderr
 
 
-def test_weights_are_those_of_the_application(tmp_path: Path, wsl: Path) -> None:
+def test_with_data_weights_only_weights_are_those_of_the_application(
+    tmp_path: Path, wsl: Path
+) -> None:
     captured(tmp_path, wsl, "application.so", "--data", "weights")
     cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
     inputs = cases["element_wise_add/captured/float32-1x1x2x3"].inputs()
@@ -135,7 +141,9 @@ def test_failures_of_dmlconf_do_not_reach_the_application(tmp_path: Path, wsl: P
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
-def test_a_device_that_was_made_before_is_watched(tmp_path: Path, wsl: Path, library: str) -> None:
+def test_a_device_that_was_made_before_the_hooks_is_watched(
+    tmp_path: Path, wsl: Path, library: str
+) -> None:
     script = """
 application = Application(sys.argv[1])
 d3d12, directml = (ctypes.CDLL(f"lib{name}.so") for name in ("d3d12", "directml"))
@@ -156,7 +164,9 @@ assert alive() == (0, 0)
     assert [len(found.graphs), len(found.dispatches)] == [1, 2]
 
 
-def test_a_library_that_is_bound_already_makes_watched_devices(tmp_path: Path, wsl: Path) -> None:
+def test_a_library_that_was_bound_before_the_hooks_makes_watched_devices(
+    tmp_path: Path, wsl: Path
+) -> None:
     # Without a device of dmlconf's own, only the application's next device is watched.
     script = """
 first = Application(sys.argv[1])
@@ -174,7 +184,7 @@ hooks.end()
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
-def test_after_the_end_nothing_is_recorded(tmp_path: Path, wsl: Path, library: str) -> None:
+def test_nothing_is_recorded_after_the_hooks_end(tmp_path: Path, wsl: Path, library: str) -> None:
     script = """
 def linker():
     state = ctypes.c_uint64.in_dll(ctypes.CDLL(None), "_r_debug")
@@ -215,7 +225,9 @@ hooks.end()
     assert [found.devices, len(found.dispatches)] == [3, 3]
 
 
-def test_a_dynamic_linker_that_is_not_as_expected_is_named(tmp_path: Path, wsl: Path) -> None:
+def test_the_refusal_of_an_unexpected_dynamic_linker_quotes_its_function(
+    tmp_path: Path, wsl: Path
+) -> None:
     # As it is while dmlconf, or a debugger, has a jump there.
     script = """
 from dmlconf.capture.hooking.systems.current import system
