@@ -1,6 +1,7 @@
 """Commands keep checked case files for later; `--no-cache` and DMLCONF_CACHE=off prevent it.
 
-The tested code is in `dmlconf/cli/common/cache.py`.
+The tested code is in `dmlconf/cli/common/cache.py`, `dmlconf/cli/entry_point.py`,
+`dmlconf/documents/store.py` and `dmlconf/resources.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dmlconf.resources import checked_archive
 from tests.cli.process import dmlconf_here, write
 
 
-def test_a_valid_file_is_kept_in_the_named_folder(tmp_path: Path) -> None:
+def test_what_a_valid_file_holds_is_kept_in_the_named_folder(tmp_path: Path) -> None:
     write(tmp_path)
     cache = tmp_path / "cache"
     first = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
@@ -39,7 +40,7 @@ def test_the_option_and_the_variable_turn_the_cache_off(tmp_path: Path) -> None:
     assert [path.name for path in cache.iterdir()] == ["dmlconf"]
 
 
-def test_a_file_that_becomes_invalid_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_becomes_invalid_is_refused_although_it_was_kept(tmp_path: Path) -> None:
     path = write(tmp_path)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     assert dmlconf_here(tmp_path, "list", "tile.yaml", **settings).returncode == 0
@@ -49,7 +50,7 @@ def test_a_file_that_becomes_invalid_is_refused(tmp_path: Path) -> None:
     assert "tile.yaml:9" in refused.stderr
 
 
-def test_a_cache_folder_that_cannot_be_used_is_ignored(tmp_path: Path) -> None:
+def test_a_cache_folder_that_cannot_be_created_is_ignored(tmp_path: Path) -> None:
     write(tmp_path)
     listed = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(tmp_path / "tile.yaml"))
     assert (listed.returncode, listed.stdout) == (0, "tile/tile/stated\n")

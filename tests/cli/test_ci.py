@@ -1,7 +1,7 @@
 """What CI relies on in `dmlconf run`: exit codes, output files, progress, GitHub annotations.
 
-The tested code is in `dmlconf/cli/options/run_exit_code.py`, `dmlconf/cli/output/preflight.py` and
-`dmlconf/cli/output/progress.py`.
+The tested code is in `dmlconf/cli/options/run_exit_code.py`, `dmlconf/cli/output/preflight.py`,
+`dmlconf/cli/output/progress.py` and `dmlconf/reports/runs/github.py`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_written_ends_the_run_before_its_first_case(tmp_pa
     assert "Is a directory" in folder.stderr
 
 
-def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
+def test_the_report_github_gives_annotations_and_a_summary(tmp_path: Path) -> None:
     path = write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 3, 4]"))
     workflow = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
     (tmp_path / "summary.md").write_text("before\n", "utf-8")
@@ -84,7 +84,7 @@ def test_outside_of_github_actions_there_are_no_annotations(tmp_path: Path) -> N
     assert "GITHUB_ACTIONS is not set" in done.stderr
 
 
-def test_a_large_run_without_a_terminal_shows_each_quarter(tmp_path: Path) -> None:
+def test_a_run_of_1000_cases_without_a_terminal_shows_each_quarter(tmp_path: Path) -> None:
     matrix = TILE.replace("    desc:", "    matrix: {N: '=range(1000)'}\n    desc:")
     done = dmlconf_here(tmp_path, "run", write(tmp_path, matrix), "-j", "1")
     progress_lines = [line for line in done.stderr.splitlines() if " of 1,000 cases" in line]

@@ -1,6 +1,6 @@
 """What `run`, `report`, `list`, `show`, `operators` and `validate` print and write to files.
 
-The tested code is in `dmlconf/cli/commands/`.
+The tested code is in `dmlconf/cli/` and `dmlconf/reports/`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.documents.schema import bundled_schema
+from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.resources import cases_directory
 from tests.cli.process import TILE, dmlconf, dmlconf_here, environment, write
 
@@ -49,7 +50,7 @@ cases:
 """
 
 
-def test_json_goes_to_standard_output_and_the_table_to_standard_error(tmp_path: Path) -> None:
+def test_with_report_json_the_table_goes_to_standard_error(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
     report = json.loads(done.stdout)
     assert report["summary"] == {
@@ -108,8 +109,8 @@ def test_report_without_a_log_takes_the_latest_run(tmp_path: Path) -> None:
     assert dmlconf_here(tmp_path, "report").stdout == done.stdout
 
 
-def test_every_format_can_be_written_to_a_file(tmp_path: Path) -> None:
-    formats = ["json", "junit", "markdown", "svg", "text"]
+def test_every_format_of_a_run_but_github_can_be_written_to_a_file(tmp_path: Path) -> None:
+    formats = [name for name, each in RUN_FORMATS.items() if each.publish is None]
     options = [part for name in formats for part in ("--report", f"{name}:out/{name}")]
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), *options)
     assert done.returncode == 1
@@ -127,7 +128,7 @@ def test_list_names_the_selected_cases_as_text_or_json(tmp_path: Path) -> None:
     assert as_json[0]["operator"] == "TILE"
 
 
-def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
+def test_list_selects_by_operator_feature_level_and_quick(tmp_path: Path) -> None:
     paths = [cases_directory() / name for name in ("gather", "join", "scatter_elements")]
     documented: list[str | Path] = ["list", *paths, "--tag", "documented"]
     scatter = dmlconf_here(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
@@ -173,7 +174,7 @@ def test_show_names_the_origin_of_the_values_that_a_case_expects(tmp_path: Path)
     assert "stated: derived by hand" in done.stdout
 
 
-def test_a_problem_that_two_parts_of_the_schema_find_is_reported_once(tmp_path: Path) -> None:
+def test_a_mapping_in_place_of_the_list_of_cases_is_reported_once(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, "operator: TILE\ncases: {}\n"))
     assert done.returncode == 3
     assert done.stderr.count("must be a list") == 1
@@ -187,7 +188,7 @@ def test_a_number_in_place_of_a_tensor_is_reported_once(tmp_path: Path) -> None:
     assert "1 problem found" in done.stderr
 
 
-def test_show_does_not_run_what_the_backend_need_not_run(tmp_path: Path) -> None:
+def test_show_does_not_run_a_case_above_the_feature_level_of_the_backend(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/nan-is-passed-over"
     done = dmlconf_here(tmp_path, "show", name, "-b", "faulty:level=1_0")
     assert (done.returncode, done.stderr) == (0, "")
@@ -203,7 +204,7 @@ def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
     assert "did you mean gather/documented/example-3-swap-columns?" in done.stderr
 
 
-def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
+def test_operators_lists_all_and_shows_struct_support_and_questions_of_one(tmp_path: Path) -> None:
     everything = dmlconf_here(tmp_path, "operators").stdout
     assert "SCATTER_ELEMENTS (SCATTER)" in everything
     one = dmlconf_here(tmp_path, "operators", "argmin").stdout
@@ -223,9 +224,7 @@ def test_operators_describes_a_rule_of_several_candidates(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["CONVOLUTION", "MULTIHEAD_ATTENTION1", "RESAMPLE3"])
-def test_the_output_of_operators_fits_80_columns_and_nothing_is_cut_off(
-    tmp_path: Path, name: str
-) -> None:
+def test_the_output_of_operators_fits_80_columns_and_is_complete(tmp_path: Path, name: str) -> None:
     shown = dmlconf_here(tmp_path, "operators", name, COLUMNS="80").stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
@@ -289,7 +288,7 @@ def test_control_characters_of_a_case_do_not_reach_the_terminal(tmp_path: Path) 
     assert "\\x1b[31mred\\u202e" in shown.stdout
 
 
-def test_colour_is_used_only_on_request(tmp_path: Path) -> None:
+def test_output_that_is_no_terminal_has_colours_only_with_color_always(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert "\x1b[" not in dmlconf_here(tmp_path, "run", path).stdout
     assert "\x1b[" in dmlconf_here(tmp_path, "run", path, "--color", "always").stdout
@@ -297,7 +296,7 @@ def test_colour_is_used_only_on_request(tmp_path: Path) -> None:
     assert "\x1b[" not in never.stdout
 
 
-def test_quiet_prints_only_failures_and_the_result(tmp_path: Path) -> None:
+def test_quiet_prints_a_line_for_each_failure_and_one_for_the_result(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-q")
     assert done.stdout.splitlines() == [
         "FAILED tile/tile/wrong: expectation contradicts the reference (v9csu)",
@@ -305,7 +304,7 @@ def test_quiet_prints_only_failures_and_the_result(tmp_path: Path) -> None:
     ]
 
 
-def test_verbose_shows_why_cases_are_not_checked(tmp_path: Path) -> None:
+def test_verbose_shows_why_cases_are_unchecked(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-v")
     assert "1 unchecked: no independent expectation" in done.stdout
 

@@ -1,6 +1,7 @@
 """dmlconf works without a home folder, and on full and read-only file systems, as in containers.
 
-The tested code is in `dmlconf/cli/common/logs.py` and `dmlconf/workers/scratch.py`.
+The tested code is in `dmlconf/cli/common/logs.py`, `dmlconf/run_log/log.py`,
+`dmlconf/workers/scratch.py` and `dmlconf/workers/mapping.py`.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ ANOTHER_USER = "--user --map-user=12345 --map-group=12345"
 OWN_MOUNTS = "--user --map-root-user --mount"
 
 
-def test_an_account_without_a_home_runs_and_finds_its_log_again(tmp_path: Path) -> None:
+def test_an_account_without_a_home_can_run_cases_and_report_the_latest_run(tmp_path: Path) -> None:
     write(tmp_path, FAILING)
     commands = ["eval $D run tile.yaml -q || test $? = 1", "eval $D report", "eval $D doctor"]
     done = inside(tmp_path, ANOTHER_USER, *commands, "eval $D run --failed -q || test $? = 1")
@@ -82,7 +83,7 @@ def test_an_account_without_a_home_runs_and_finds_its_log_again(tmp_path: Path) 
     assert not (tmp_path / "~").exists()
 
 
-def test_logs_of_a_temporary_folder_are_pruned(tmp_path: Path) -> None:
+def test_all_but_20_logs_of_a_temporary_folder_are_removed(tmp_path: Path) -> None:
     write(tmp_path)
     folder = tmp_path / "tmp" / "dmlconf-runs-12345"
     folder.mkdir(mode=0o700, parents=True)
@@ -106,7 +107,7 @@ def test_a_folder_that_others_may_write_to_gets_no_log(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_full_home_is_replaced_by_the_temporary_folder(tmp_path: Path) -> None:
+def test_the_log_is_in_the_temporary_folder_if_the_home_is_full(tmp_path: Path) -> None:
     write(tmp_path)
     home = tmp_path / "home"
     home.mkdir()

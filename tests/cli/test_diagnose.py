@@ -1,6 +1,7 @@
-"""`dmlconf diagnose` names causes of failures, writes findings to files, and reports errors.
+"""`dmlconf diagnose` names causes of failures, writes a folder for each, and reports errors.
 
-The tested code is in `dmlconf/cli/commands/results/diagnose.py`.
+The tested code is in `dmlconf/cli/commands/results/diagnose.py`, `dmlconf/diagnosis/` and
+`dmlconf/reports/diagnoses/`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def test_diagnosing_a_case_without_a_backend_is_refused(tmp_path: Path) -> None:
     assert "if it is a case, name the backend that fails it with -b" in done.stderr
 
 
-def test_without_any_run_there_is_nothing_to_diagnose(tmp_path: Path) -> None:
+def test_diagnosing_without_an_earlier_run_is_refused(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "diagnose")
     assert done.returncode == 2
     assert "there is no earlier run: name a LOG or a CASE" in done.stderr
@@ -43,7 +44,7 @@ def test_an_unknown_case_is_reported(tmp_path: Path) -> None:
     assert "there is no case tile/no-such-case" in done.stderr
 
 
-def test_a_run_without_failures_has_nothing_to_diagnose(tmp_path: Path) -> None:
+def test_diagnosing_a_run_without_failures_gives_exit_code_5(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, "run", "--case", "tile/documented/*", "--log", "run.jsonl", "-q")
     done = dmlconf_here(tmp_path, "diagnose", "run.jsonl")
     assert done.returncode == 5
@@ -67,7 +68,7 @@ def test_failures_of_many_operators_are_summed_up_by_their_common_condition(tmp_
 
 
 @pytest.mark.diagnosis
-def test_the_folder_of_a_run_has_a_case_that_fails_again(tmp_path: Path) -> None:
+def test_the_folder_of_a_diagnosed_run_has_a_case_that_fails_again(tmp_path: Path) -> None:
     run = dmlconf(tmp_path, "run", "-o", "FOLD", "-b", NEGATED, "--log", "run.jsonl")
     assert run.returncode == 1
     done = dmlconf(tmp_path, "diagnose", "run.jsonl", "-o", "folder", "--also", "numpy")
@@ -83,7 +84,7 @@ def test_the_folder_of_a_run_has_a_case_that_fails_again(tmp_path: Path) -> None
 
 
 @pytest.mark.diagnosis
-def test_an_interrupt_keeps_the_smallest_case_so_far(tmp_path: Path) -> None:
+def test_an_interrupted_diagnosis_keeps_the_reduced_case_and_a_report(tmp_path: Path) -> None:
     case_name = "fold/matrix/three-dimensions[DataType=UINT8,Stride=2x1x1,Dilation=1x2x3]"
     process = beginning(tmp_path, "diagnose", case_name, "-b", "faulty:crash", "-o", "folder")
     case = tmp_path / "folder" / "01-fold" / "case.yaml"

@@ -1,6 +1,7 @@
 """`dmlconf faults` lists and explains the known faults of DirectML.
 
-The tested code is in `dmlconf/cli/commands/running/faults.py`.
+The tested code is in `dmlconf/cli/commands/running/faults.py`, `dmlconf/reports/faults.py` and
+`dmlconf/excuses/known_fault_file.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def test_a_named_fault_is_explained(tmp_path: Path) -> None:
         assert part in done.stdout
 
 
-def test_an_unknown_name_or_version_is_wrong_usage(tmp_path: Path) -> None:
+def test_an_unknown_name_and_a_text_that_is_no_version_are_refused(tmp_path: Path) -> None:
     unknown = dmlconf_here(tmp_path, "faults", "no-such-fault")
     assert unknown.returncode == 2
     assert "there is no known fault no-such-fault" in unknown.stderr

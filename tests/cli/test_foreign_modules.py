@@ -1,6 +1,6 @@
 """Modules in the working folder are never run, even if dmlconf imports modules of their names.
 
-The tested code is in `dmlconf/cli/entry_point.py`.
+The tested code is in `dmlconf/cli/entry_point.py` and `dmlconf/workers/spawning.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers.
 
-The tested code is in `dmlconf/cli/entry_point.py` and `dmlconf/workers/interrupts.py`.
+The tested code is in `dmlconf/cli/entry_point.py`, `dmlconf/workers/`, `dmlconf/engine/core.py` and
+`dmlconf/backends/process_start.py`.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
 
-def test_sigterm_ends_a_run_like_ctrl_c(tmp_path: Path) -> None:
+def test_sigterm_ends_a_run_with_a_complete_log_and_exit_code_6(tmp_path: Path) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     process.terminate()
     out, _ = process.communicate(timeout=60)
@@ -232,7 +233,9 @@ def test_a_worker_that_is_starting_ignores_ctrl_c(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_outcomes_that_wait_in_pipes_get_their_verdicts(tmp_path: Path, number: int) -> None:
+def test_outcomes_that_a_worker_has_handed_over_get_verdicts_after_a_signal(
+    tmp_path: Path, number: int
+) -> None:
     witness.install(tmp_path / "plugins")
     (tmp_path / "case.yaml").write_text(witness.CASES, encoding="utf-8")
     notes = tmp_path / "notes"

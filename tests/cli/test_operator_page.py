@@ -1,6 +1,7 @@
-"""`dmlconf operators NAME` shows the catalogue's entry of an operator.
+"""`dmlconf operators NAME` shows what the catalogue says of an operator.
 
-The tested code is in `dmlconf/reports/operators.py`.
+The tested code is in `dmlconf/reports/operators.py`, `dmlconf/reports/operator_text.py` and
+`dmlconf/cli/commands/running/operators.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def test_the_page_shows_constraints_precision_and_errors_of_the_official_page() 
         assert f"| `{constraint.name}` | `{constraint.require}` |" in section(text, "Constraints")
 
 
-def test_the_page_counts_the_cases_of_each_file(tmp_path: Path) -> None:
+def test_the_page_counts_the_cases_by_file_name_and_all_of_them(tmp_path: Path) -> None:
     rows = re.findall(
         r"^\| `?(\w+)`? \| ([\d,]+) \|$", section(page("tile"), "Cases in the suite"), re.M
     )

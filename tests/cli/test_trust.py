@@ -1,8 +1,10 @@
 """A configuration file in a stranger's checkout must be allowed before it can do harm.
 
-`dmlconf config allow` permits it to load code, to reach the network, and to write elsewhere.
+`dmlconf config allow` permits it to load code, to reach the network, to write outside its folder,
+and to say what a certificate must meet.
 
-The tested code is in `dmlconf/cli/common/trust.py`.
+The tested code is in `dmlconf/cli/common/trust.py`, `dmlconf/cli/common/configuration.py` and
+`dmlconf/cli/commands/running/config.py`.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.Compl
         ('log = ".GIT/hooks/post-checkout"', "log writes "),
     ],
 )
-def test_settings_that_load_code_or_write_elsewhere_must_be_allowed(
+def test_settings_that_load_code_use_the_network_or_write_elsewhere_must_be_allowed(
     checkout: Path, setting: str, reason: str
 ) -> None:
     configured(checkout, setting)
@@ -72,7 +74,7 @@ def test_settings_that_load_code_or_write_elsewhere_must_be_allowed(
         'backend = "numpy"\nmin-passed = 98\ntimeout = 60',
     ],
 )
-def test_settings_that_stay_in_their_folder_need_no_permission(
+def test_settings_that_write_only_in_their_folder_need_no_permission(
     checkout: Path, setting: str
 ) -> None:
     configured(checkout, setting)
@@ -80,7 +82,7 @@ def test_settings_that_stay_in_their_folder_need_no_permission(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_plugin_in_the_file_must_be_allowed(
+def test_a_plugin_that_the_file_names_must_be_allowed(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(checkout.parent / "plugins")
@@ -102,7 +104,9 @@ def test_a_plugin_that_diagnose_also_runs_must_be_allowed(checkout: Path) -> Non
     "setting",
     ['allow-backend = "numpy"', 'max-waived = "100%"', 'key = "their.pub.pem"', 'paths = "."'],
 )
-def test_demands_on_certificates_in_the_file_must_be_allowed(checkout: Path, setting: str) -> None:
+def test_demands_on_certificates_that_the_file_makes_must_be_allowed(
+    checkout: Path, setting: str
+) -> None:
     configured(checkout, f"[verify]\n{setting}")
     done = run(checkout, "it.dmlcert", command="verify")
     assert done.returncode == 3
@@ -127,7 +131,7 @@ def test_a_permission_holds_until_the_file_changes(checkout: Path) -> None:
     assert run(checkout).returncode == 3
 
 
-def test_a_copy_of_an_allowed_file_is_not_allowed(checkout: Path) -> None:
+def test_an_allowed_file_that_is_moved_is_no_longer_allowed(checkout: Path) -> None:
     configured(checkout, 'report = "json:../elsewhere/x.json"')
     assert run(checkout, "allow", command="config").returncode == 0
     other = checkout.parent / "other"
@@ -156,7 +160,7 @@ def test_the_file_cannot_grant_its_own_permission(checkout: Path) -> None:
     assert "no option trust-config" in done.stderr
 
 
-def test_config_shows_what_is_not_allowed(checkout: Path) -> None:
+def test_config_says_whether_the_file_is_allowed_and_what_needs_permission(checkout: Path) -> None:
     configured(checkout, 'scheduler = "tcp://192.0.2.1:8786"')
     assert "not allowed" in run(checkout, command="config").stdout
     data = json.loads(run(checkout, "--json", command="config").stdout)

@@ -1,7 +1,7 @@
 """Runs are compared case by case, and the reports and the exit code say what changed.
 
-The tested code is in `dmlconf/comparison/compare.py`, `dmlconf/reports/comparisons/` and
-`dmlconf/cli/commands/results/compare.py`.
+The tested code is in `dmlconf/comparison/compare.py`, `dmlconf/reports/comparisons/`,
+`dmlconf/cli/commands/results/compare.py` and `dmlconf/cli/runs/run_sources.py`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def test_the_change_of_each_case_is_named(
     assert entry.change is change
 
 
-def test_the_threshold_of_drift_can_be_set() -> None:
+def test_a_margin_that_grows_by_less_than_the_threshold_has_not_drifted() -> None:
     base, new = run(verdict(A, PASSED)), run(verdict(A, PASSED, margin=0.61))
     assert compare(base, new, 0.2).changes[0].change is Change.SAME
 
@@ -116,7 +116,7 @@ def test_runs_without_a_case_in_common_do_not_pass() -> None:
     assert closing_sentence(comparison).startswith("NOTHING TO COMPARE")
 
 
-def test_a_run_that_ended_early_is_named_in_every_report() -> None:
+def test_html_markdown_json_and_the_last_sentence_say_which_run_ended_early() -> None:
     whole = run(verdict(A, PASSED), verdict("tile/b", PASSED))
     early = replace(run(verdict(A, PASSED)), footer=None)
     comparison = compare(whole, early)
@@ -151,7 +151,7 @@ def test_the_json_report_fits_its_schema() -> None:
     assert data["comparisons"][0]["shared_properties"]
 
 
-def test_hostile_names_are_shown_as_text_in_every_report() -> None:
+def test_hostile_names_are_shown_as_text_in_html_and_markdown() -> None:
     name = "gather/<script>alert(1)</script>|`\x1b[31m"
     comparison = compare(run(verdict(name, PASSED)), run(verdict(name, FAILED)))
     page = render_html([(comparison, ("<a>", "b"))])

@@ -1,6 +1,6 @@
-"""Coverage of captured cases: operators and pairs of nodes that they use, or that only they use.
+"""Coverage counts operators and pairs of nodes that captured cases use, or that only they use.
 
-The tested code is in `dmlconf/coverage/captured.py`.
+The tested code is in `dmlconf/coverage/captured.py` and `dmlconf/coverage/graphs.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ cases:
 """
 
 
-def test_only_captured_graphs_with_a_chosen_operator_are_counted(tmp_path: Path) -> None:
+def test_captured_graphs_are_counted_only_if_they_have_a_chosen_operator(tmp_path: Path) -> None:
     other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
     plan = list(load_suite([graph_file(tmp_path, CAPTURED + TWO_NODES, other)]).plan())
     relu = CapturedUses().coverage(plan, graph_coverage(plan, ["ACTIVATION_RELU"]))

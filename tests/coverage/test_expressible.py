@@ -1,6 +1,7 @@
 """The cases that a target can express are counted without running anything.
 
-The tested code is in `dmlconf/coverage/expressible.py`.
+The tested code is in `dmlconf/coverage/expressible.py`, `dmlconf/translation/` and
+`schemas/translation/onnx.yaml`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`run --dump` writes failing cases as files that run again and fail in the same way.
+"""`run --dump` writes failing cases as files that run and fail again.
 
-The tested code is in `dmlconf/diagnosis/dump.py`.
+The tested code is in `dmlconf/diagnosis/dump.py`, `dmlconf/cases/writing/export.py` and
+`dmlconf/cli/commands/running/run.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def test_a_dumped_case_loads_with_the_same_desc_and_data(cases: list[Case], tmp_
         assert (again.expectation is None) == (case.expectation is None)
 
 
-def test_a_dumped_case_fails_as_the_case_did(cases: list[Case], tmp_path: Path) -> None:
+def test_a_dumped_case_fails_again(cases: list[Case], tmp_path: Path) -> None:
     backend = registry.create(ZEROS)
     for path in dump_files(cases, tmp_path)[:2]:
         [again] = map(valid_case, load_suite([path]).plan())

@@ -2,7 +2,8 @@
 
 A rewrite is named if it gives exactly the wrong outputs of the device.
 
-The tested code is in `dmlconf/diagnosis/rewritten.py`.
+The tested code is in `dmlconf/diagnosis/rewritten.py`, `dmlconf/diagnosis/graph_mutants.py` and
+`dmlconf/reports/diagnoses/report.py`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,10 @@ def planned(folder: Path, name: str) -> PlannedCase:
 
 
 class Compiler(NumpyBackend):
-    """Gives the outputs of `compiled` for graphs of several nodes; single nodes are right."""
+    """A backend that gives a graph of several nodes the outputs of `compiled`.
+
+    Single nodes get right outputs.
+    """
 
     def __init__(self, compiled: Callable[[GraphCase], dict[str, np.ndarray]]) -> None:
         self._compiled = compiled

@@ -1,6 +1,6 @@
 """The page about requirements says what `pyproject.toml` declares, and CI compares versions.
 
-What is tested is in `docs/requirements.md` and `.ci/versions.py`.
+The tested code is in `docs/requirements.md`, `pyproject.toml` and `.ci/versions.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_the_page_has_the_lowest_version_of_each_dependency() -> None:
     assert {name: rows.get(name) for name in declared} == declared
 
 
-def test_the_page_has_the_newest_python_of_the_classifiers() -> None:
+def test_the_page_has_the_oldest_and_newest_python_of_the_classifiers() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     versions = re.findall(r"Python :: 3\.(\d+)", " ".join(project["classifiers"]))
     page = (ROOT / "docs" / "requirements.md").read_text("utf-8")

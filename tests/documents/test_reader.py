@@ -1,6 +1,7 @@
 """YAML files are read by a part of YAML's core schema, within limits; all else is refused.
 
-The tested code is in `dmlconf/documents/reader.py`.
+The tested code is in `dmlconf/documents/reader.py`, `dmlconf/documents/files.py` and
+`dmlconf/documents/problems.py`.
 """
 
 from __future__ import annotations
@@ -277,7 +278,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             hint: leave the tag out
         """,
     ),
-    "even a tag of the core schema": (
+    "a tag of the core schema": (
         "a: !!str 5\n",
         """
         f.yaml:1:4: tag tag:yaml.org,2002:str is not allowed
@@ -391,7 +392,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
                | {" " * 40}^
         """,
     ),
-    "escape, the character": (
+    "an escape character": (
         'a: 1\nb: "x\x1b[31m"\n',
         r"""
         f.yaml:2:6: character '\x1b' is not allowed in YAML
@@ -418,7 +419,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             hint: write it as an escape in double quotes, such as "\x1b"
         """,
     ),
-    "what is no character": (
+    "a code point that is no character": (
         "a: \ufffe\n",
         r"""
         f.yaml:1:4: character '\ufffe' is not allowed in YAML
@@ -475,7 +476,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
                | ^
         """,
     ),
-    "a fault in a file that Windows wrote": (
+    "a mistake in a file that Windows wrote": (
         b"\xef\xbb\xbfa: 1\r\n\r\na: 2\r\n",
         """
         f.yaml:3:1: key `a` is given twice
@@ -484,7 +485,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             hint: the second would silently replace the first: remove one
         """,
     ),
-    "a fault in the first line behind a byte order mark": (
+    "a mistake in the first line behind a byte order mark": (
         b"\xef\xbb\xbfa: !x 1\n",
         """
         f.yaml:1:4: tag !x is not allowed
@@ -493,7 +494,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             hint: leave the tag out
         """,
     ),
-    "a fault behind line ends of other kinds": (
+    "a mistake behind line ends other than a newline": (
         'a: "x\u2028y\x85z"\rb: 1\rb: 2',
         """
         f.yaml:5:1: key `b` is given twice

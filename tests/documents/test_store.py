@@ -1,4 +1,4 @@
-"""The cache of JSON files gives back what was put in, and ignores damaged and foreign entries.
+"""The cache of JSON files gives back what was stored, and ignores files that are damaged or unsafe.
 
 The tested code is in `dmlconf/documents/store.py`.
 """
@@ -21,7 +21,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "cache" / "dmlconf")
 
 
-def entry_file(store: Store, key: str = "a") -> Path:
+def stored_file(store: Store, key: str = "a") -> Path:
     return store.folder / f"{key}.json"
 
 
@@ -51,29 +51,29 @@ def test_get_returns_the_latest_value_of_a_key(store: Store) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 64, 65, 70, -1])
-def test_a_changed_byte_makes_an_entry_unknown(store: Store, offset: int) -> None:
+def test_a_value_whose_file_has_a_changed_byte_is_unknown(store: Store, offset: int) -> None:
     store.put("a", {"key": "value", "other": [1, 2, 3]})
-    content = bytearray(entry_file(store).read_bytes())
+    content = bytearray(stored_file(store).read_bytes())
     content[offset] ^= 1
-    entry_file(store).write_bytes(content)
+    stored_file(store).write_bytes(content)
     assert store.get("a") is None
     store.put("a", [3])
     assert store.get("a") == [3]
 
 
 @pytest.mark.parametrize("length", [0, 10, 64, 65, 80])
-def test_an_entry_that_is_cut_off_is_unknown(store: Store, length: int) -> None:
+def test_a_value_whose_file_is_cut_off_is_unknown(store: Store, length: int) -> None:
     store.put("a", {"key": "value", "other": [1, 2, 3]})
-    entry_file(store).write_bytes(entry_file(store).read_bytes()[:length])
+    stored_file(store).write_bytes(stored_file(store).read_bytes()[:length])
     assert store.get("a") is None
 
 
-def test_an_entry_that_nests_too_deeply_is_unknown(store: Store) -> None:
+def test_a_value_that_nests_too_deeply_is_unknown(store: Store) -> None:
     from hashlib import sha256
 
     store.put("a", 1)
     content = b"[" * 1_000_000
-    entry_file(store).write_bytes(sha256(content).hexdigest().encode() + b"\n" + content)
+    stored_file(store).write_bytes(sha256(content).hexdigest().encode() + b"\n" + content)
     assert store.get("a") is None
 
 
@@ -84,10 +84,10 @@ def test_a_value_above_the_limit_is_not_stored(store: Store) -> None:
 
 
 @POSIX
-def test_only_the_user_can_read_the_stored_entries(store: Store) -> None:
+def test_only_the_user_can_read_the_stored_files(store: Store) -> None:
     store.put("a", 1)
     assert store.folder.stat().st_mode & 0o777 == 0o700
-    assert entry_file(store).stat().st_mode & 0o777 == 0o600
+    assert stored_file(store).stat().st_mode & 0o777 == 0o600
 
 
 @POSIX
@@ -97,13 +97,13 @@ def test_a_folder_that_others_can_write_to_is_not_used(store: Store) -> None:
     other = Store(store.folder)
     assert other.get("a") is None
     other.put("b", 2)
-    assert not entry_file(store, "b").exists()
+    assert not stored_file(store, "b").exists()
 
 
 @POSIX
-def test_an_entry_that_others_can_write_to_is_not_used(store: Store) -> None:
+def test_a_file_that_others_can_write_to_is_not_used(store: Store) -> None:
     store.put("a", 1)
-    entry_file(store).chmod(0o666)
+    stored_file(store).chmod(0o666)
     assert store.get("a") is None
 
 
@@ -114,10 +114,10 @@ def test_a_link_in_place_of_the_folder_is_not_used(store: Store, tmp_path: Path)
     assert Store(link).get("a") is None
 
 
-def test_a_pipe_in_place_of_an_entry_is_not_waited_for(store: Store) -> None:
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(store: Store) -> None:
     store.put("a", 1)
     if hasattr(os, "mkfifo"):
-        os.mkfifo(entry_file(store, "b"))
+        os.mkfifo(stored_file(store, "b"))
         assert store.get("b") is None
 
 
@@ -133,17 +133,17 @@ def test_a_cache_folder_that_cannot_be_created_causes_no_error(
     assert store.get("a") is None
 
 
-def test_the_oldest_entries_are_removed_first(store: Store) -> None:
+def test_the_oldest_files_are_removed_first(store: Store) -> None:
     for age, key in enumerate("abcd"):
         store.put(key, "x" * 1000)
-        os.utime(entry_file(store, key), (age, age))
-    size = entry_file(store).stat().st_size
+        os.utime(stored_file(store, key), (age, age))
+    size = stored_file(store).stat().st_size
     store.prune(2 * size)
     assert sorted(path.name for path in store.folder.iterdir()) == ["c.json", "d.json"]
     Store(store.folder, most_bytes=size).prune()
     assert [path.name for path in store.folder.iterdir()] == ["d.json"]
 
 
-def test_entries_are_json_that_a_person_can_read(store: Store) -> None:
+def test_a_stored_file_has_json_that_a_person_can_read(store: Store) -> None:
     store.put("a", {"operator": "GATHER"})
-    assert json.loads(entry_file(store).read_text().partition("\n")[2]) == {"operator": "GATHER"}
+    assert json.loads(stored_file(store).read_text().partition("\n")[2]) == {"operator": "GATHER"}

@@ -41,7 +41,7 @@ def test_a_whole_member_and_the_beginning_of_a_member_are_read(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("method", METHODS[2:])
-def test_other_methods_of_compression_are_refused(tmp_path: Path, method: int) -> None:
+def test_methods_of_compression_other_than_deflate_are_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.zip"
     archive(path, method, a=b"abc" * 1000)
     with pytest.raises(DamagedArchiveError, match="a uses an unsupported compression method"):

@@ -1,6 +1,6 @@
 """Scripts make runs by one function, whose module had another name in 0.2.0.
 
-The tested code is in `dmlconf/engine/making_runs.py`.
+The tested code is in `dmlconf/engine/making_runs.py` and `dmlconf/engine/planning.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ def test_a_script_runs_cases_by_name() -> None:
     assert {verdict.status for verdict in judged} == {Status.PASSED}
 
 
-def test_scripts_may_import_the_former_name() -> None:
+def test_scripts_may_import_the_functions_by_the_former_name_of_the_module() -> None:
     assert planning.plan_run is making_runs.plan_run
     assert planning.outcomes_of is making_runs.outcomes_of

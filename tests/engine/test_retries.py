@@ -1,6 +1,6 @@
 """With `--retries` a case that fails runs again; its status is `failed` even if it then passes.
 
-The tested code is in `dmlconf/engine/retries.py`.
+The tested code is in `dmlconf/engine/retries.py` and `dmlconf/engine/stream.py`.
 """
 
 from __future__ import annotations

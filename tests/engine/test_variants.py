@@ -1,6 +1,8 @@
 """Each case runs in all variants of a backend, and its verdict says which variant is wrong.
 
-The tested code is in `dmlconf/engine/variants.py`.
+The tested code is in `dmlconf/engine/variants.py`, `dmlconf/backends/options.py`,
+`dmlconf/backends/registry.py`, `dmlconf/verdicts/`, `dmlconf/diagnosis/groups.py` and
+`dmlconf/reports/runs/`.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
     )
 
 
-def test_both_stands_for_each_value_of_an_option_the_usual_one_first() -> None:
+def test_the_value_both_stands_for_each_value_of_an_option_the_usual_one_first() -> None:
     choices = {"metacommands": ("on", "off"), "half": ("off", "on")}
     assert variants_of("adapter=1,half=both", choices) == {
         "half=off": "adapter=1,half=off",
@@ -69,7 +71,7 @@ def test_both_stands_for_each_value_of_an_option_the_usual_one_first() -> None:
     assert variants_of("adapter=both,half=on", choices) == {}
 
 
-def test_directml_has_variants() -> None:
+def test_the_option_compile_both_of_directml_makes_two_variants() -> None:
     backend = registry.parse("directml:compile=both,path=x.dll")
     assert {label: str(name) for label, name in registry.variants(backend).items()} == {
         "compile=operator": "directml:compile=operator,path=x.dll",
@@ -112,7 +114,7 @@ def test_variants_that_fail_in_different_ways_are_all_named(tmp_path: Path) -> N
     assert [result.status for result in verdict.judgement.variants.values()] == ["failed", "broken"]
 
 
-def test_bits_that_differ_within_the_rule_are_counted_but_do_not_fail(tmp_path: Path) -> None:
+def test_bits_that_differ_within_the_rule_are_counted_and_the_case_passes(tmp_path: Path) -> None:
     planned = load_suite([write(tmp_path, EXP, "exp.yaml")]).plan()
     tested = registry.parse("faulty:zeros")
     backend = opened(off="faulty:level=6_4", on="faulty:scaled,by=1.0000001")

@@ -1,6 +1,8 @@
-"""Waivers excuse a known failure up to a bound; a case that fails worse, or passes, is stale.
+"""Waivers excuse known failures up to a bound; a case that fails worse, or passes, is stale.
 
-The tested code is in `dmlconf/excuses/waivers.py`.
+The tested code is in `dmlconf/excuses/waivers.py`, `dmlconf/excuses/waiver_file.py`,
+`dmlconf/excuses/waiver_draft.py`, `dmlconf/excuses/scope.py` and
+`dmlconf/cli/commands/results/waive.py`.
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ def test_cases_are_named_by_identifier_pattern_operator_and_condition(
     assert status_and_kind(result, REFUSED) == ("passed", None)
 
 
-def test_a_condition_waives_no_other_cases(tmp_path: Path) -> None:
+def test_a_condition_waives_only_cases_that_meet_it(tmp_path: Path) -> None:
     only = waiver(cases=None, operators=["TILE"], where="InputTensor.DataType == 'INT32'")
     result = run(tmp_path, SCALED, only)
     assert status_and_kind(result, INT32) == ("waived", "waiver")
@@ -149,7 +151,7 @@ def test_a_condition_waives_no_other_cases(tmp_path: Path) -> None:
     assert result["code"] == 1
 
 
-def test_a_case_that_passes_is_stale(tmp_path: Path) -> None:
+def test_a_waived_case_that_passes_is_stale(tmp_path: Path) -> None:
     result = run(tmp_path, "numpy", waiver())
     assert status_and_kind(result) == ("stale", "passes though waived")
     assert "Remove the case from the waiver" in result[TWO]["reason"]["message"]
@@ -163,7 +165,9 @@ def test_an_intermittent_failure_may_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["faulty:zeros", "faulty:wrong-type", "faulty:crash"])
-def test_another_failure_is_stale(tmp_path: Path, backend: str) -> None:
+def test_a_failure_of_another_kind_than_the_waiver_names_is_stale(
+    tmp_path: Path, backend: str
+) -> None:
     other = waiver(failure="hang", bound=None)
     result = run(tmp_path, f"{backend},on=two", other)
     assert status_and_kind(result) == ("stale", "fails otherwise than waived")
@@ -178,7 +182,9 @@ def test_another_failure_is_stale(tmp_path: Path, backend: str) -> None:
         ({"elements": 4, "ulp": 1}, "ULP"),
     ],
 )
-def test_a_worse_failure_is_stale(tmp_path: Path, bound: dict[str, float], excess: str) -> None:
+def test_a_failure_beyond_the_bound_is_stale(
+    tmp_path: Path, bound: dict[str, float], excess: str
+) -> None:
     result = run(tmp_path, f"{SCALED},on=two", waiver(bound=bound))
     assert status_and_kind(result) == ("stale", "fails worse than waived")
     assert excess in result[TWO]["reason"]["message"]
@@ -237,7 +243,7 @@ cases:
 
 
 @pytest.mark.parametrize("backend", [SCALED, "numpy"])
-def test_an_expired_waiver_is_stale(tmp_path: Path, backend: str) -> None:
+def test_a_case_with_an_expired_waiver_is_stale(tmp_path: Path, backend: str) -> None:
     result = run(
         tmp_path, f"{backend},on=two" if backend == SCALED else backend, waiver(until="2020-02-29")
     )
@@ -316,7 +322,7 @@ DEVICE = Environment(
         ({"adapters": ["*9000"], "directml": {"first": "1.16.0"}}, False),
     ],
 )
-def test_devices_are_named_by_pattern_and_ranges(
+def test_a_waiver_names_devices_by_patterns_and_ranges_of_versions(
     tmp_path: Path, devices: dict[str, Any], included: bool
 ) -> None:
     path = tmp_path / "w.yaml"
@@ -383,7 +389,7 @@ def test_two_waivers_with_the_same_name_are_refused(tmp_path: Path) -> None:
     assert "a-tenth-off is listed twice" in result["output"]
 
 
-def test_waivers_may_name_cases_of_the_bundled_suite_in_runs_of_others(tmp_path: Path) -> None:
+def test_waivers_may_name_bundled_cases_in_runs_of_other_cases(tmp_path: Path) -> None:
     bundled = waiver(cases=["gather/documented/example-1-1d-remapping"])
     result = run(tmp_path, "numpy", bundled)
     assert result["code"] == 0
@@ -396,7 +402,7 @@ def test_a_file_that_is_no_waiver_file_is_refused(tmp_path: Path) -> None:
             read_waivers(tmp_path / "w.yaml")
 
 
-def test_ranges_of_versions_include_their_ends() -> None:
+def test_a_range_of_versions_includes_its_ends() -> None:
     versions = VersionRange((1, 8), (1, 15))
     inside = ("1.8.0", "1.8", "1.15.4", "1.15")
     assert all(versions.holds(parse_version(text) or ()) for text in inside)
@@ -455,7 +461,7 @@ def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> Non
     assert only.reason.startswith("The driver scales.")
 
 
-def test_some_cases_are_waived_by_name_or_handle(tmp_path: Path) -> None:
+def test_waive_drafts_a_waiver_of_the_case_with_the_given_name_or_handle(tmp_path: Path) -> None:
     run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
     log = read_log(tmp_path / "log.jsonl")
     first, *others = [each.case for each in log.verdicts if each.status == "failed"]

@@ -1,6 +1,7 @@
 """`run`, `diagnose`, `fuzz` and fleets name known faults, and excuse no other failure.
 
-The tested code is in `dmlconf/excuses/known_faults.py`.
+The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/judging/conclusion.py`,
+`dmlconf/diagnosis/diagnose.py`, `dmlconf/fleet/service.py` and `dmlconf/cli/commands/running/`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def test_a_defect_in_addition_to_the_known_fault_fails_the_run(tmp_path: Path) -
     assert "2 failed" in done.stdout
 
 
-def test_without_known_faults_the_run_fails(tmp_path: Path) -> None:
+def test_the_option_no_known_faults_makes_the_run_fail(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path)
     done = dmlconf_here(tmp_path, "run", path, "-b", backend, "--no-known-faults")
     assert done.returncode == 1

@@ -1,6 +1,7 @@
 """`dmlconf merge` makes one log of those of shards, names missing ones, and refuses other logs.
 
-The tested code is in `dmlconf/run_log/merging.py`.
+The tested code is in `dmlconf/run_log/merging.py`, `dmlconf/run_log/header_differences.py` and
+`dmlconf/cli/commands/results/merge.py`.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def test_missing_shards_are_named(eight_shards: Path, present: str, text: str) -
     )
 
 
-def test_logs_that_ended_early_are_named(eight_shards: Path) -> None:
+def test_a_log_that_ended_early_is_named(eight_shards: Path) -> None:
     last = eight_shards / "8.jsonl"
     last.write_text("\n".join(last.read_text("utf-8").splitlines()[:-2]) + "\n", encoding="utf-8")
     logs = [f"{number}.jsonl" for number in range(1, 9)]
@@ -138,7 +139,7 @@ def test_logs_that_disagree_on_a_case_are_refused(shards: Path) -> None:
 def test_a_case_with_the_same_verdict_in_two_logs_is_merged_once(shards: Path) -> None:
     """Only the times of the case and of its variants differ between the two logs."""
     case = json.loads((shards / "a.jsonl").read_text("utf-8").splitlines()[1])["case"]
-    place = next(
+    index = next(
         at
         for at, line in enumerate((shards / "run.jsonl").read_text("utf-8").splitlines())
         if json.loads(line).get("case") == case
@@ -150,7 +151,7 @@ def test_a_case_with_the_same_verdict_in_two_logs_is_merged_once(shards: Path) -
         return lambda record: record.update(variants=variants)
 
     edit(shards / "a.jsonl", took(0.5), at=1)
-    edit(shards / "run.jsonl", took(0.25), at=place)
+    edit(shards / "run.jsonl", took(0.25), at=index)
     done = dmlconf_here(shards, "merge", *SHARDS, "run.jsonl", "-o", "merged.jsonl")
     assert done.returncode == 1, done.stderr
     assert len(read_log(shards / "merged.jsonl").verdicts) == 4
@@ -179,7 +180,7 @@ def test_logs_of_different_runs_are_refused(
     assert difference in done.stderr
 
 
-def test_other_environments_are_merged_only_on_request_and_verdicts_name_their_log(
+def test_the_option_other_environments_merges_them_and_verdicts_name_their_log(
     shards: Path,
 ) -> None:
     edit(shards / "b.jsonl", lambda header: header["environment"].update(driver="32.0"))
@@ -196,7 +197,7 @@ def test_other_environments_are_merged_only_on_request_and_verdicts_name_their_l
     } == own
 
 
-def test_a_verdict_replaces_not_run(shards: Path) -> None:
+def test_a_verdict_of_one_log_replaces_not_run_of_another(shards: Path) -> None:
     command = ("run", "tile.yaml", "-x", "-k", "wrong or tiles", "--log", "stopped.jsonl")
     assert dmlconf_here(shards, *command).returncode == 1
     rest = ("run", "tile.yaml", "-k", "wrong or tiles", "--shard", "1/1", "--log", "rest.jsonl")

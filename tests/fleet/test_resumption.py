@@ -1,6 +1,7 @@
 """`--resume` continues a run that ended at any point; the log then equals that of a single run.
 
-The tested code is in `dmlconf/run_log/earlier.py` and `dmlconf/cli/options/resumption.py`.
+The tested code is in `dmlconf/run_log/earlier.py`, `dmlconf/run_log/header_differences.py` and
+`dmlconf/cli/options/resumption.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated graphs are valid and differ, and a seed gives the same ones on every machine.
 
-The tested code is in `dmlconf/fuzzing/graphs.py`.
+The tested code is in `dmlconf/fuzzing/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The solver of `fuzz` changes a desc so that a condition holds, or no longer holds.
 
-The tested code is in `dmlconf/fuzzing/solving.py`.
+The tested code is in `dmlconf/fuzzing/solving.py`, `dmlconf/fuzzing/terms.py`,
+`dmlconf/fuzzing/conditions.py` and `dmlconf/fuzzing/drafts.py`.
 """
 
 from __future__ import annotations

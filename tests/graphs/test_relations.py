@@ -1,6 +1,7 @@
 """Equivalent forms of a graph, such as one cut in two, must give equal outputs (`relation`).
 
-The tested code is in `dmlconf/graphs/relations.py`.
+The tested code is in `dmlconf/graphs/relations.py`, `dmlconf/judging/relations.py` and
+`dmlconf/cases/building/graph_build.py`.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ def test_the_form_owned_frees_owned_inputs_and_makes_constants_owned_inputs(
     assert total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
 
 
-def test_a_relation_that_does_not_apply_to_the_graph_is_refused(tmp_path: Path) -> None:
+def test_a_relation_that_is_unknown_or_does_not_apply_to_the_graph_is_refused(
+    tmp_path: Path,
+) -> None:
     for relation, message in (
         ("owned", "it has no constant and no owned input"),
         ("fused", "'fused' is not a relation"),

@@ -1,6 +1,7 @@
 """An expectation that contradicts the reference fails its case, whatever a backend returns.
 
-The tested code is in `dmlconf/judging/contradictions.py`.
+The tested code is in `dmlconf/judging/contradictions.py`, `dmlconf/judging/judge.py`,
+`dmlconf/judging/conclusion.py` and `dmlconf/engine/against.py`.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ CASES: Final[Mapping[str, str]] = {
     "an infinity": unary("ELEMENT_WISE_EXP", "0", ".inf"),
     "not a number": unary("ELEMENT_WISE_EXP", "0", ".nan"),
 }
-"""A case of each kind of rule, whose expectation is wrong."""
+"""For each rule, a case file whose expectation is wrong."""
 
 
 def expected(case: Case) -> Outputs:

@@ -1,4 +1,4 @@
-"""Error maps show where a failing output differs from what is expected, and how much.
+"""Error maps show where a failing output differs, and how much as a digit from 0 to 9.
 
 The tested code is in `dmlconf/judging/error_map.py`.
 """
@@ -16,14 +16,14 @@ from dmlconf.judging.error_map import MOST_COLUMNS, MOST_ROWS, error_map
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=4, max_side=20)
 
 
-def test_the_level_is_the_power_of_ten_relative_to_the_largest_expected_number() -> None:
+def test_the_digit_is_the_power_of_ten_relative_to_the_largest_expected_number() -> None:
     expected = np.array([[1000, 1, 1, 1]], np.float64)
     actual = expected + np.array([[0, 1e-6, 0.5, 500]])
     assert error_map(actual, expected).rows == ("0169",)
 
 
 @pytest.mark.parametrize(
-    ("actual", "expected", "level"),
+    ("actual", "expected", "digit"),
     [
         (np.nan, 1.0, "9"),
         (1.0, np.inf, "9"),
@@ -33,11 +33,11 @@ def test_the_level_is_the_power_of_ten_relative_to_the_largest_expected_number()
         (1.0, 0.0, "9"),
     ],
 )
-def test_nan_infinities_and_zeros_have_levels_of_their_own(
-    actual: float, expected: float, level: str
+def test_an_error_beside_nan_infinities_or_zeros_has_the_expected_digit(
+    actual: float, expected: float, digit: str
 ) -> None:
     pair = (np.array([value], np.float32) for value in (actual, expected))
-    assert error_map(*pair).rows == (level,)
+    assert error_map(*pair).rows == (digit,)
 
 
 @given(SHAPES, st.data())

@@ -3,7 +3,8 @@
 A device may flush subnormal FLOAT32 numbers to zero before it compares them. So ARGMAX of
 [1e-40, 2e-40] may be 1, or 0 as for two zeros.
 
-The tested code is in `dmlconf/permitted/subnormals.py`.
+The tested code is in `dmlconf/permitted/subnormals.py`, `dmlconf/permitted/allowance.py` and
+`dmlconf/judging/judge.py`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def reference(case: Case) -> Outcome:
 
 
 @pytest.mark.parametrize("operator", DESCS)
-def test_indices_of_zeros_for_subnormal_inputs_are_right(tmp_path: Path, operator: str) -> None:
+def test_results_for_zeros_are_right_if_the_inputs_are_subnormal(
+    tmp_path: Path, operator: str
+) -> None:
     case = case_of(tmp_path, operator)
     actual = flushed(case)
     right = evaluate(case, case.inputs())
@@ -81,13 +84,17 @@ def test_indices_of_zeros_for_subnormal_inputs_are_right(tmp_path: Path, operato
 
 
 @pytest.mark.parametrize("operator", sorted(DESCS.keys() - {"NONZERO_COORDINATES"}))
-def test_indices_of_zeros_for_normal_inputs_are_wrong(tmp_path: Path, operator: str) -> None:
+def test_results_for_zeros_are_wrong_if_the_inputs_are_normal(
+    tmp_path: Path, operator: str
+) -> None:
     case = case_of(tmp_path, operator, "[0.1, 0.2, -0.1, 0.01]")
     assert judge(case, Outputs(flushed(case)), reference).status is Status.FAILED
 
 
 @pytest.mark.parametrize("operator", ["ARGMIN", "ARGMAX", "REDUCE", "MAX_POOLING1", "TOP_K"])
-def test_any_other_index_of_subnormal_inputs_is_wrong(tmp_path: Path, operator: str) -> None:
+def test_an_index_that_neither_subnormal_inputs_nor_zeros_have_is_wrong(
+    tmp_path: Path, operator: str
+) -> None:
     case = case_of(tmp_path, operator)
     actual = evaluate(case, case.inputs())
     name = next(name for name, array in actual.items() if array.dtype.kind == "u")

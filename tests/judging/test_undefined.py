@@ -1,4 +1,4 @@
-"""Elements that the documentation leaves undefined may have any value, and also faults.
+"""Elements that the documentation leaves undefined may have any value; faults in them are excused.
 
 The tested code is in `dmlconf/judging/undefined.py`.
 """

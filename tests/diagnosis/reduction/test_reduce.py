@@ -1,6 +1,6 @@
 """A failing case is reduced to few elements, and each smaller case on the way is valid.
 
-The tested code is in `dmlconf/diagnosis/reduction/reduce.py`.
+The tested code is in `dmlconf/diagnosis/reduction/` and `dmlconf/cases/writing/export.py`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def test_nodes_that_the_failure_does_not_need_are_removed() -> None:
     assert not reduced.violations()
 
 
-def test_an_interrupt_keeps_the_smallest_case_so_far() -> None:
+def test_an_interrupted_reduction_returns_a_smaller_case() -> None:
     case = case_that_meets("gemm/", "Products > 8")
     calls = 0
 
@@ -139,7 +139,9 @@ def test_a_reduction_whose_time_is_over_tries_no_case() -> None:
     assert reduce_case(case, lambda c: True, stopped=lambda: True).trials == 0
 
 
-def test_a_reduced_case_is_exported_to_a_file_that_loads_as_the_same_case(tmp_path: Path) -> None:
+def test_a_reduced_case_is_exported_to_a_file_that_loads_with_the_same_inputs(
+    tmp_path: Path,
+) -> None:
     case = case_that_meets("gather/", "NEGATIVE_INDEX in Data and Axis > 0")
     reduced = reduce_case(case, lambda c: "NEGATIVE_INDEX" in names_of(c)["Data"]).case
     path = tmp_path / "reduced.yaml"
