@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.protocol import Capabilities, Outputs, Rejection
+from dmlconf.backends.recording.file import recording_bytes
 from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.tensors.datatypes import DataType
@@ -70,3 +71,14 @@ def write_changed(path: Path, content: bytes, **values: Any) -> Path:
     members = unpack(content)
     manifest = json.loads(members["recording.json"]) | values
     return write_archive(path, {**members, "recording.json": json.dumps(manifest).encode()})
+
+
+def recording_file(directory: Path, source: Recording) -> Path:
+    """Write a recording to `x.dmlrec` in a folder."""
+    path = directory / "x.dmlrec"
+    path.write_bytes(recording_bytes(source))
+    return path
+
+
+DIGESTS_OF_FORMAT_1: Final = {"suite_digest": "a" * 64, "catalogue_digest": "b" * 64}
+"""Fields of a manifest that only recordings of format 1 have."""
