@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.discovery import case_files
 from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import ExpectedOutputs, Provenance
 from dmlconf.documents.problems import InvalidFilesError
@@ -18,6 +17,7 @@ from tests.cases.suites import MATRIX, TILE, plan, replace_once
 from tests.documents.refusals import refusal, shown, write
 
 PAGE = "ns-directml-dml_join_operator_desc"
+
 
 REFUSED: dict[str, tuple[str, str, str]] = {
     "an unknown operator": (
@@ -375,68 +375,6 @@ def test_problems_of_schema_and_building_are_reported_in_the_order_of_lines(
     assert [problem.line for problem in caught.value.problems] == [5, 14]
 
 
-def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "none" / "inner").mkdir(parents=True)
-    write(tmp_path / "none", "text", "readme.md")
-    assert refusal(lambda: load_suite([tmp_path / "none"]), tmp_path) == shown(
-        """
-        none: the folder holds no case file
-            hint: case files end in .yaml
-        """
-    )
-
-
-def test_every_path_that_does_not_exist_is_reported(tmp_path: Path) -> None:
-    paths = [tmp_path / "x.yaml", tmp_path / "y"]
-    assert refusal(lambda: load_suite(paths), tmp_path) == shown(
-        """
-        x.yaml: there is no such file or folder
-        y: there is no such file or folder
-        """
-    )
-
-
-def test_case_files_are_found_in_the_order_of_paths_and_then_of_names(tmp_path: Path) -> None:
-    for folder in ("b", "a/inner"):
-        (tmp_path / folder).mkdir(parents=True)
-    for name in ("b/2.yaml", "b/1.yml", "a/inner/3.yaml", "a/9.txt", "z.yaml"):
-        write(tmp_path, "", name)
-    b, a, z = (tmp_path / name for name in ("b", "a", "z.yaml"))
-    files = case_files([z, b, a, b, z])
-    names = [path.relative_to(tmp_path).as_posix() for path in files]
-    assert names == ["z.yaml", "b/1.yml", "b/2.yaml", "a/inner/3.yaml"]
-
-
-def identifiers(*paths: Path) -> list[str]:
-    return [each.identifier for each in load_suite(paths).plan()]
-
-
-def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ACTIVATION_IDENTITY has cases in its own folder, and some of `cases/shared`."""
-    monkeypatch.chdir(Path(__file__).parents[2])
-    folder = Path("cases", "activation_identity")
-    once = load_suite([folder])
-    for other in (folder.absolute(), folder / ".." / folder.name, folder.absolute() / "sizes.yaml"):
-        assert identifiers(folder, other) == identifiers(folder)
-        assert load_suite([folder, other]).digest == once.digest
-    assert case_files([folder, folder.absolute()]) == case_files([folder])
-
-
-def test_shared_files_that_several_paths_lead_to_are_read_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
-    one, other = Path("cases", "activation_identity"), Path("cases", "activation_relu")
-    assert identifiers(one, other.absolute()) == identifiers(one, other)
-    shared = Path("cases", "shared", "functions-and-conversions")
-    assert identifiers(shared, one.absolute()) == identifiers(shared, one)
-
-
-def test_a_case_file_that_is_named_directly_may_have_any_extension(tmp_path: Path) -> None:
-    path = write(tmp_path, TILE, "cases.txt")
-    assert [case.identifier for case in load_suite([path]).plan()] == ["tile/cases/a"]
-
-
 @pytest.mark.parametrize(
     ("operator", "file", "name", "identifier"),
     [
@@ -607,18 +545,3 @@ def test_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
                |          ^^^^^^^^^^^^^^^^^^^^^^
         """
     )
-
-
-def test_files_without_cases_of_the_wanted_operators_are_not_read(tmp_path: Path) -> None:
-    tile = "operator: TILE\ncases:\n  - {name: a, desc: {}, expect: {rejected: E_INVALIDARG}}\n"
-    (tmp_path / "documented.yaml").write_text(tile, encoding="utf-8")
-    (tmp_path / "boundary.yaml").write_text(tile, encoding="utf-8")
-    (tmp_path / "other.yaml").write_text("operator: GATHER\ncases: nonsense\n", encoding="utf-8")
-    for wanted in ({"operators": {"TILE"}}, {"files": {("TILE", "boundary")}}):
-        suite = load_suite([tmp_path], **wanted)
-        files = {template.about.location.path.stem for template in suite.templates}
-        assert files == ({"boundary"} if "files" in wanted else {"boundary", "documented"})
-    with pytest.raises(InvalidFilesError):
-        load_suite([tmp_path])
-    (tmp_path / "other.yaml").unlink()
-    assert load_suite([tmp_path]).digest == load_suite([tmp_path], operators={"JOIN"}).digest

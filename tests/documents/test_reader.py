@@ -169,12 +169,6 @@ def test_a_file_that_windows_wrote_is_read(tmp_path: Path) -> None:
     assert document.item_lines == {"b": [3, 4]}
 
 
-def test_the_line_of_each_item_is_known(tmp_path: Path) -> None:
-    text = "# head\ntags: [a, b]\ncases:\n  - x: [1, 2]\n    y: 2\n\n  - x: 3\n  # more\n  - z\n"
-    document = read_document(write(tmp_path, text))
-    assert document.item_lines == {"tags": [2, 2], "cases": [4, 7, 9]}
-
-
 def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     text = "a: 1\n#".ljust(LARGEST_DOCUMENT, "x")
     assert read(tmp_path, text) == {"a": 1}
@@ -195,6 +189,7 @@ BILLION_LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
 )
 # Aliases that nest 3,000 levels deep.
 LADDER = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
+
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a duplicate key": (
@@ -558,48 +553,3 @@ def test_a_pipe_is_refused_at_once_although_nothing_writes_to_it(tmp_path: Path)
     os.mkfifo(path)
     message = refusal(lambda: read_document(path), tmp_path)
     assert message == "pipe.yaml: is a named pipe, not a regular file"
-
-
-TEXT = """\
-# a comment
-top: 5
-list:
-  - one
-  - {two: 2, three: [3, 4]}
-folded: >-
-  some
-  text
-shared: &s {x: 1}
-again: *s
-"""
-
-
-@pytest.mark.parametrize(
-    ("where", "key", "location", "underlined"),
-    [
-        ((), False, (2, 1), "t"),
-        (("top",), False, (2, 6), "5"),
-        (("top",), True, (2, 1), "top"),
-        (("list", 0), False, (4, 5), "one"),
-        (("list", 1, "two"), True, (5, 6), "two"),
-        (("list", 1, "three", 1), False, (5, 25), "4"),
-        (("list", 1, "three"), False, (5, 21), "[3, 4]"),
-        (("folded",), False, (6, 9), ">"),
-        (("again", "x"), False, (9, 16), "1"),
-        (("list", 9), False, (4, 3), "-"),
-        (("list", 1, "four"), True, (5, 5), "{two: 2, three: [3, 4]}"),
-        (("top", "none", "at all"), False, (2, 6), "5"),
-    ],
-)
-def test_a_problem_points_at_a_value_or_its_key_or_the_nearest_enclosing_value(
-    tmp_path: Path,
-    where: tuple[str | int, ...],
-    key: bool,
-    location: tuple[int, int],
-    underlined: str,
-) -> None:
-    document = read_document(write(tmp_path, TEXT))
-    problem = document.problem(where, "message", "hint", key=key)
-    assert (problem.line, problem.column) == location
-    assert problem.source[problem.column - 1 :][: problem.width] == underlined
-    assert (problem.message, problem.hint) == ("message", "hint")
