@@ -1,4 +1,7 @@
-"""The modules keep the rules of docs/architecture.md, such as who may import whom."""
+"""The modules keep the rules of docs/architecture.md, such as who may import whom.
+
+The tested code is in `dmlconf/` and `docs/architecture.md`.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +209,7 @@ CONCRETE_BACKENDS: Final = ("directml", "faulty", "numpy", "onnxruntime", "webnn
 
 
 MOST_TYPE_TESTS: Final = 16
-"""How many lines of dmlconf may ask whether a case is a graph, also by a key of its entry."""
+"""How many lines may ask whether a case is a graph, also by a key of its data in a file."""
 
 
 def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
@@ -288,12 +291,12 @@ def test_only_backends_and_capture_know_a_concrete_backend(path: Path) -> None:
             assert name not in CONCRETE_BACKENDS, node.module
 
 
-def test_every_part_has_a_layer() -> None:
+def test_every_package_is_in_the_table_of_packages() -> None:
     parts = {part(path) for path in MODULES}
     assert sorted(parts - set(ALONE)) == sorted(LAYERS)
 
 
-def test_the_page_names_files_that_exist() -> None:
+def test_the_page_names_only_files_that_exist() -> None:
     rows = rows_of("| What | Where |")
     files = {name for _, where in rows for name in re.findall(r"`([a-z_/]+\.py)`", where)}
     assert len(files) > 20
@@ -397,7 +400,7 @@ def test_importing_has_no_output() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_bundled_suite_and_its_schemas_exist() -> None:
+def test_the_folders_of_the_bundled_suite_and_of_its_schemas_are_found() -> None:
     assert (schemas_directory() / "case.schema.json").is_file()
     assert any(cases_directory().rglob("*.yaml"))
 

@@ -1,6 +1,7 @@
 """Inputs of ONNX models are read from untrusted .npz files, within limits.
 
-The tested code is in `dmlconf/capture/model_runs/input_files.py`.
+The tested code is in `dmlconf/capture/model_runs/input_files.py` and
+`dmlconf/documents/zip_members.py`.
 """
 
 from __future__ import annotations

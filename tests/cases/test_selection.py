@@ -1,7 +1,6 @@
 """Cases are selected by keywords (`-k`), tags, operators and other options.
 
-The tested code is in `dmlconf/cases/selecting/selection.py` and
-`dmlconf/cases/selecting/keywords.py`.
+The tested code is in `dmlconf/cases/selecting/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Cases are selected by conditions on their descs (`--where`).
 
-The tested code is in `dmlconf/cases/selecting/where.py`.
+The tested code is in `dmlconf/cases/selecting/where.py`, `dmlconf/cases/conditions.py` and
+`dmlconf/expressions.py`.
 """
 
 from __future__ import annotations

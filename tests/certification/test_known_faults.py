@@ -1,6 +1,6 @@
-"""A certificate's report states the number of verdicts that rest on known faults.
+"""The verification of a certificate says how many verdicts rest on known faults.
 
-The tested code is in `dmlconf/reports/verification.py`.
+The tested code is in `dmlconf/reports/verification.py` and `dmlconf/certification/acceptance.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ cases:
 """
 
 
-def test_a_certificate_says_how_many_verdicts_rest_on_known_faults(tmp_path: Path) -> None:
+def test_verify_and_its_report_say_how_many_verdicts_rest_on_known_faults(tmp_path: Path) -> None:
     (tmp_path / "suite").mkdir()
     (tmp_path / "suite" / "matrix.yaml").write_text(SUITE, "utf-8")
     (tmp_path / "small.yaml").write_text(PROFILE, "utf-8")

@@ -1,6 +1,7 @@
 """Text of drivers and plugins is never a workflow command for the runner of GitHub Actions.
 
-The tested code is in `dmlconf/cli/output/workflow_commands.py`.
+The tested code is in `dmlconf/cli/output/workflow_commands.py` and
+`dmlconf/reports/runs/github.py`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ pytestmark = [
 SAMPLE = 32
 
 
-def test_no_kill_loses_a_logged_verdict_or_leaves_processes_or_folders(tmp_path: Path) -> None:
+def test_none_of_32_kills_loses_a_logged_verdict_or_leaves_processes_or_folders(
+    tmp_path: Path,
+) -> None:
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda seed: kill(seed, tmp_path / str(seed)), range(SAMPLE)))
     assert [problem for result in results for problem in result.problems] == []

@@ -1,6 +1,6 @@
 """Outputs of zeros, and copies of an input, fail if only a wide tolerance permits them.
 
-The tested code is in `dmlconf/judging/mistrust.py`.
+The tested code is in `dmlconf/judging/mistrust.py` and `dmlconf/judging/judge.py`.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ cases:
 """
 
 
-def test_zeros_pass_if_0_is_one_of_the_permitted_candidates(tmp_path: Path) -> None:
+def test_zeros_pass_only_if_0_is_one_of_the_permitted_candidates(tmp_path: Path) -> None:
     for value, right in ((256, True), (257, False), (7, False)):
         file = tmp_path / f"casts-{value}.yaml"
         file.write_text(CASTS.format(value=value), encoding="utf-8")

@@ -2,7 +2,8 @@
 
 CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others.
 
-The tested code is in `dmlconf/backends/directml`.
+The tested code is in `dmlconf/backends/directml/`, `dmlconf/engine/variants.py` and
+`dmlconf/comparison/timing.py`.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def test_the_wrong_variant_is_named_and_no_other(
 
 
 @pytest.mark.saboteurs
-def test_variants_of_real_directml_agree(tmp_path: Path) -> None:
+def test_four_variants_of_real_directml_agree_in_every_bit(tmp_path: Path) -> None:
     done = lab(
         "run",
         "--",

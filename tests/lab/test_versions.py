@@ -1,7 +1,6 @@
 """Releases of DirectML are fetched, chosen, run (on a stand-in for the lab) and compared.
 
-The tested code is in `lab/winelab/versions.py`, `lab/winelab/versions_page.py` and
-`lab/winelab/suite_runs.py`.
+The tested code is in `lab/winelab/` and `dmlconf/verdicts/status.py`.
 """
 
 from __future__ import annotations
@@ -255,7 +254,7 @@ class TestSuite:
         assert [run_suite(picked, tmp_path, [], lab) for _ in range(2)] == [7, 7]
         assert len(lab.calls) == 1
 
-    def test_the_digest_is_of_cases_catalogue_code_and_options(self, tmp_path: Path) -> None:
+    def test_the_digest_changes_with_cases_catalogue_code_and_options(self, tmp_path: Path) -> None:
         for name in ("cases/a.yaml", "dmlconf/b.py", "schemas/c.yaml", "lab/substrate.yaml"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text("x")
@@ -314,7 +313,7 @@ class TestPage:
         reports.write(log_file(tmp_path, picked[1]), log_of("1.9.1", "5_2", reports.FAILED))
         assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(picked, tmp_path)
 
-    def test_the_page_refuses_missing_unfinished_and_incomparable_logs(
+    def test_making_the_page_of_missing_unfinished_or_incomparable_logs_is_refused(
         self, picked: list[Release], tmp_path: Path
     ) -> None:
         first, second = (log_file(tmp_path, release) for release in picked)

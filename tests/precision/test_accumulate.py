@@ -1,6 +1,6 @@
-"""Sums of products in FLOAT32 pass in every order; dropped terms and lower precision fail.
+"""Sums of products pass if added up in FLOAT32 in one of six ways; sums with a defect fail.
 
-The tested code is in `dmlconf/precision/accumulation.py`.
+The tested code is in `dmlconf/precision/`.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ DEFECTS: Final = {
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("way", LEGITIMATE, ids=lambda way: way.__name__)
-def test_every_order_of_adding_up_in_float32_passes(
+def test_each_of_six_ways_to_add_up_in_float32_passes(
     way: Callable[[Product], Array], draw: str, length: int
 ) -> None:
     pair = product(draw, length)
@@ -162,7 +162,9 @@ def test_sums_with_a_defect_fail(defect: str, draw: str, length: int) -> None:
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("draw", DRAWS)
-def test_float16_tensors_are_added_up_in_float32(draw: str, length: int) -> None:
+def test_long_sums_of_float16_tensors_in_float16_pass_only_with_half_precision(
+    draw: str, length: int
+) -> None:
     pair = product(draw, length, np.float16)
     inside = Product(pair.a.astype(np.float32), pair.b.astype(np.float32))
     products = np.einsum("ik,kj->kij", pair.a, pair.b)

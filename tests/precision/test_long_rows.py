@@ -1,6 +1,6 @@
 """Long rows of bundled cases: FLOAT32 sums pass in four orders; an element 1,000 ULP off fails.
 
-The tested code is in `dmlconf/precision` and `dmlconf/permitted`.
+The tested code is in `dmlconf/precision/` and `dmlconf/permitted/`.
 """
 
 from __future__ import annotations

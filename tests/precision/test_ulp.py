@@ -1,4 +1,4 @@
-"""Distances in ULP, also across zero, at infinity and for NaN.
+"""A distance in ULP counts the steps between two numbers, also across zero and to infinity.
 
 The tested code is in `dmlconf/precision/ulp.py`.
 """

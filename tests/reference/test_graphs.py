@@ -1,6 +1,7 @@
 """The outputs of a graph are computed node by node, and permitted by the rules of its nodes.
 
-The tested code is in `dmlconf/reference/graph_evaluation.py` and `dmlconf/permitted/graphs`.
+The tested code is in `dmlconf/reference/graph_evaluation.py`, `dmlconf/permitted/graphs/` and
+`dmlconf/backends/numpy/backend.py`.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def test_the_backend_numpy_runs_graphs_and_refuses_wrong_ones(tmp_path: Path) ->
     assert judge(rejected, outcome, lambda case: None).status is Status.FAILED
 
 
-def test_a_backend_that_misreads_an_edge_fails(tmp_path: Path) -> None:
+def test_outputs_that_are_shifted_by_one_element_fail(tmp_path: Path) -> None:
     case = graph_case(tmp_path, PRODUCT)
 
     def reference(asked: object) -> Outcome:
@@ -225,7 +226,7 @@ outputs: {y: end}
 """
 
 
-def test_an_error_after_several_kinks_is_permitted(tmp_path: Path) -> None:
+def test_an_error_of_a_branch_beside_relus_of_other_errors_is_permitted(tmp_path: Path) -> None:
     """Whatever the errors of `roots`, the output is 0; an error of `root` may make it 2^-22."""
     case = graph_case(tmp_path, KINKS)
     near = np.nextafter(np.float32(2), np.float32(3)) - np.float32(2)
@@ -284,7 +285,7 @@ def test_a_kernel_may_truncate_all_that_it_stores() -> None:
         assert passes(case, outputs)
 
 
-def test_a_rounding_to_fewer_digits_before_a_saturated_element_fails(tmp_path: Path) -> None:
+def test_rounding_an_edge_to_eight_bits_fails(tmp_path: Path) -> None:
     """More rounding errors in one element do not widen the interval of another element."""
     text = """
 inputs:

@@ -1,11 +1,13 @@
 """Operators that are special cases of others have no functions, and compute what the others do.
 
-The tested code is in `dmlconf/catalogue/special_cases.py` and `dmlconf/reference/evaluation.py`.
+The tested code is in `dmlconf/catalogue/special_cases.py`, `dmlconf/reference/evaluation.py` and
+`dmlconf/permitted/functions.py`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -20,13 +22,15 @@ SPECIAL = [name for name in operator_names() if operator(name).specialises is no
 
 
 @pytest.mark.parametrize("name", SPECIAL)
-def test_special_case_has_no_function(name: str) -> None:
+def test_a_special_case_has_no_function_of_its_own(name: str) -> None:
     general = operator(name)
     while general.specialises is not None:
         general = operator(general.specialises.operator)
-    module = import_module(f"dmlconf.reference.{general.family}")
-    for part in ("", "_error_scale", "_interval", "_candidates"):
-        assert not hasattr(module, f"{name.lower()}{part}")
+    assert not hasattr(import_module(f"dmlconf.reference.{general.family}"), name.lower())
+    permitted = f"dmlconf.permitted.{general.family}"
+    if find_spec(permitted) is not None:
+        for part in ("error_scale", "interval", "candidates"):
+            assert not hasattr(import_module(permitted), f"{name.lower()}_{part}")
 
 
 def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:

@@ -1,6 +1,6 @@
 """Reports name operators far from measured devices, and outputs that were not compared.
 
-The tested code is in `dmlconf/reports/runs/remarks.py`.
+The tested code is in `dmlconf/reports/runs/`.
 """
 
 from __future__ import annotations

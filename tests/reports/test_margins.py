@@ -1,7 +1,7 @@
 """Reports say under which rule a case failed, and how much of its limit a passing case uses.
 
-The tested code is in `dmlconf/reports/runs/failure_details.py` and
-`dmlconf/reports/runs/remarks.py`.
+The tested code is in `dmlconf/reports/runs/failure_details.py`, `dmlconf/reports/runs/remarks.py`
+and `dmlconf/reports/runs/junit.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def test_junit_gives_rule_and_margin_of_failures_only() -> None:
     assert actual.count("<system-out>") == 1
 
 
-def test_a_failure_names_its_rule_in_every_report() -> None:
+def test_a_failure_names_its_rule_in_text_markdown_and_junit() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="accumulate", limit=2, products=16)
     log = logs.run_log(failed)
     for message in (picture.render_text(log), markdown.render(log), junit.render(log)):
@@ -63,7 +63,7 @@ def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
         assert named == [f"{n}0.0% OP{n}: op{n}/case" for n in (7, 6, 5, 4, 3)]
 
 
-def test_logs_without_margins_say_nothing_of_limits() -> None:
+def test_reports_of_logs_without_margins_mention_no_used_limit() -> None:
     log = logs.everything()
     for message in (picture.render_text(log), markdown.render(log), junit.render(log)):
         assert "limit used" not in message.replace("| Limit used |", "")

@@ -1,8 +1,9 @@
 """Reports say for how many elements the rules permit much or everything.
 
-An element is open if any value of it is right, and loose if it may be more than a tenth off.
+An element is open if any value of it is right, and loose if it may be more than a tenth off. A
+block is a part of a captured graph that runs as a case of its own.
 
-The tested code is in `dmlconf/reports/runs`.
+The tested code is in `dmlconf/reports/runs/`.
 """
 
 from __future__ import annotations

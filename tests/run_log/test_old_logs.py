@@ -3,7 +3,8 @@
 The logs in `of_0_1_0` are what dmlconf 0.1.0 wrote, on its backend `miniature`, which is now called
 `faulty`: `waived.jsonl` with waivers, and `stopped.jsonl` at the first failure, with retries.
 
-The tested code is in `dmlconf/run_log/lines.py` and `dmlconf/run_log/log.py`.
+The tested code is in `dmlconf/run_log/lines.py`, `dmlconf/run_log/log.py`, `dmlconf/reports/` and
+`dmlconf/history/adding.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The figure "by deviation" of `strength` counts failing perturbations that targets excuse.
 
-The tested code is in `dmlconf/strength/deviation_figure.py`.
+The tested code is in `dmlconf/strength/deviation_figure.py` and
+`dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _figure(folder: Path, operator: str, threshold: float, code: int, rest: str 
     return json.loads((folder / "s.json").read_text("utf-8"))["deviations"]
 
 
-def test_a_thousand_ulp_are_excused_by_onnx_and_not_by_webnn(tmp_path: Path) -> None:
+def test_an_error_of_1000_ulp_is_excused_by_onnx_and_not_by_webnn(tmp_path: Path) -> None:
     # The other four perturbations: 1% off, the largest zeroed, two swapped, a sign flipped.
     found = _figure(tmp_path, "ACTIVATION_SIGMOID", 90, code=1)
     onnx = {"failing": 5, "excused": 1, "share": 80, "by_deviation": {"onnx-precision": 1}}

@@ -1,6 +1,7 @@
 """The figure "by graph" counts defects that are noticed, and legitimate differences that fail.
 
-The tested code is in `dmlconf/strength/graph_figure.py`.
+The tested code is in `dmlconf/strength/graph_figure.py`, `dmlconf/strength/graph_defects.py`,
+`dmlconf/reports/strength/graphs.py` and `dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ outputs: {y: all}
 """
 
 
-def test_every_kind_of_defect_applies_to_a_graph_and_changes_outputs(tmp_path: Path) -> None:
+def test_every_defect_of_graphs_applies_to_a_graph_and_changes_its_outputs(tmp_path: Path) -> None:
     case = graph_case(tmp_path, GATED)
     right = evaluate(case)
     site = GraphSite(case, right)
@@ -53,7 +54,7 @@ def test_edges_that_read_other_buffers_make_no_cycle(tmp_path: Path) -> None:
     )
 
 
-def test_indistinguishable_elements_have_equal_errors(tmp_path: Path) -> None:
+def test_other_orders_of_sums_give_equal_elements_equal_errors(tmp_path: Path) -> None:
     text = """
 inputs: {x: {Sizes: [1, 1, 1, 9], DataType: FLOAT32, fill: {constant: {value: 3}}}}
 nodes:

@@ -1,6 +1,7 @@
 """Cases notice defects of size, such as a lost last tile, if their sizes and data show them.
 
-The tested code is in `dmlconf/strength/drivers/`.
+The tested code is in `dmlconf/strength/drivers/`, `dmlconf/reports/strength/sizes.py` and
+`dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def test_equal_elements_hide_a_tile_that_is_repeated(tmp_path: Path) -> None:
     assert actual["last tile of 8 columns is not computed"].fate is Fate.CAUGHT
 
 
-def test_one_lost_element_of_a_workgroup_is_noticed(tmp_path: Path) -> None:
+def test_one_lost_element_of_a_group_of_threads_is_noticed(tmp_path: Path) -> None:
     actual = measured(tmp_path, negation(100))
     assert actual["last element of the last whole group of 1024 threads is lost"].tally.caught == 1
     assert actual["last element of each group of 64 threads is lost"].tally.caught == 1

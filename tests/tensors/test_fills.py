@@ -1,4 +1,4 @@
-"""`fill:` in case files: each kind gives the same numbers everywhere, or refuses its arguments.
+"""Each `fill:` of case files gives the same numbers everywhere, or refuses its arguments.
 
 The tested code is in `dmlconf/tensors/fills.py`.
 """
@@ -194,7 +194,7 @@ def test_longer_data_begins_with_the_shorter_data(name: str) -> None:
     assert np.array_equal(long[:10], short, equal_nan=True)
 
 
-def test_data_are_the_same_on_every_machine() -> None:
+def test_data_of_all_fills_but_normal_and_ends_never_change() -> None:
     # Recordings hold outputs for these inputs, so no release may change them.
     digest = hashlib.sha256()
     for name, arguments in ARGUMENTS.items():
@@ -206,7 +206,7 @@ def test_data_are_the_same_on_every_machine() -> None:
     assert digest.hexdigest() == EXPECTED_DIGEST
 
 
-def test_normal_numbers_are_the_same_on_every_machine() -> None:
+def test_normal_numbers_of_a_seed_never_change() -> None:
     values = normal_numbers(3000, mean=0.1, deviation=0.3, seed=7, outliers=1001)
     digest = hashlib.sha256(values.astype("<f8").tobytes()).hexdigest()
     assert digest == NORMAL_DIGEST
@@ -218,7 +218,7 @@ EXPECTED_DIGEST = "81dc4108a88fcb4b9d816be227b01af08ddc7a85be89620e8b9a31bcc7626
 
 @pytest.mark.parametrize("name", FILLS)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT16, DataType.INT64, DataType.UINT4])
-def test_large_data_equal_data_that_are_computed_in_one_block(
+def test_large_data_equal_data_that_are_computed_in_one_part(
     name: str, data_type: DataType
 ) -> None:
     count = (1 << 17) * 2 + 5

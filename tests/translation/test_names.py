@@ -1,6 +1,7 @@
 """Names of ONNX, WebNN and DirectML.h find the operators.
 
-The tested code is in `dmlconf/translation/names.py`.
+The tested code is in `dmlconf/translation/names.py`, `dmlconf/catalogue/families.py`,
+`schemas/translation/onnx.yaml` and `schemas/translation/webnn.yaml`.
 """
 
 from __future__ import annotations

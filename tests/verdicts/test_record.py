@@ -1,6 +1,6 @@
 """Verdicts are written as JSON and read back unchanged.
 
-The tested code is in `dmlconf/verdicts/record.py`.
+The tested code is in `dmlconf/verdicts/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A backend that breaks its protocol loses verdicts, or cannot be used, and breaks nothing else.
 
-The tested code is in `dmlconf/workers/boundary.py`.
+The tested code is in `dmlconf/workers/`.
 """
 
 from __future__ import annotations
@@ -329,7 +329,9 @@ def test_right_arrays_of_unusual_form_pass(
         "mute as it starts",
     ],
 )
-def test_a_backend_with_a_malformed_description_is_refused(folder: Path, misbehaviour: str) -> None:
+def test_a_backend_that_cannot_start_or_describe_itself_is_refused(
+    folder: Path, misbehaviour: str
+) -> None:
     done = dmlconf_here(folder, "run", "case.yaml", "-b", f"unruly:{misbehaviour}")
     assert done.returncode == 4
     assert "Error: " in done.stderr

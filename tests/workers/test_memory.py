@@ -1,6 +1,7 @@
 """Cases that do not fit into memory are unsupported, and their tensors are never made.
 
-The tested code is in `dmlconf/workers/memory.py`.
+The tested code is in `dmlconf/workers/memory.py`, `dmlconf/engine/plan_verdicts.py`,
+`dmlconf/judging/judge.py` and `dmlconf/cli/commands/writing/validate.py`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def test_the_reason_of_a_shortage_names_needed_and_available_memory(tmp_path: Pa
     assert device == "its tensors have 2.0 GiB, and the device 1.0 GiB"
 
 
-def test_small_cases_fit_everywhere(tmp_path: Path) -> None:
+def test_a_small_case_fits_into_any_memory(tmp_path: Path) -> None:
     small = tmp_path / "small.yaml"
     small.write_text((LARGE % (1, 1)).replace("1024, 1024", "2, 3"))
     assert shortage(build(next(load_suite([small]).plan())), device=0, machine=0) is None
@@ -140,7 +141,7 @@ def test_inputs_of_32_tib_are_unsupported_and_never_made(tmp_path: Path) -> None
     assert "1 unsupported" in process.stdout, process.stdout + process.stderr
 
 
-def test_a_case_that_may_take_much_runs_in_another_process(tmp_path: Path) -> None:
+def test_a_case_that_may_take_much_memory_runs_in_another_process(tmp_path: Path) -> None:
     """A worker process needs a temporary folder: without one, a case of much memory cannot run.
 
     With more memory the run's own process runs the same case, and needs no such folder.
@@ -166,7 +167,7 @@ def test_a_case_that_may_take_much_runs_in_another_process(tmp_path: Path) -> No
     assert "1 unchecked" in together.stdout
 
 
-def test_validate_refuses_a_large_case_without_a_tag(tmp_path: Path) -> None:
+def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: Path) -> None:
     text = LARGE.replace("normal: {least: 0}", "sequence") % (4, 4)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
     refused = dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings")
@@ -181,7 +182,7 @@ def test_validate_refuses_a_large_case_without_a_tag(tmp_path: Path) -> None:
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/clear_refs")
 def test_no_case_of_the_suite_takes_more_memory_than_allowed(bundled_suite: Suite) -> None:
-    """Judge the largest case of each entry tagged `sizes`, and measure the peak of memory."""
+    """Judge the largest case of each template tagged `sizes`, and measure the peak of memory."""
     numpy = registry.parse("numpy")
     backend = in_process(numpy, registry.create(numpy))
     against, _ = suite_expectations([cases_directory()])

@@ -1,6 +1,7 @@
 """Temporary folders of dead runs are removed, and never those of living ones.
 
-The tested code is in `dmlconf/workers/scratch.py`.
+The tested code is in `dmlconf/workers/scratch.py`, `dmlconf/workers/locks.py` and
+`dmlconf/workers/pool.py`.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def test_the_lock_is_held_before_the_folder_exists(
         assert folder.is_dir()
 
 
-def test_a_file_system_without_locks_is_an_error_that_leaves_nothing(
+def test_an_error_for_a_file_system_without_locks_leaves_no_folder(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(descriptor: int) -> None:

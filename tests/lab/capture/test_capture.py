@@ -1,6 +1,6 @@
-"""`dmlconf capture` captures in the lab what ONNX Runtime gives to DirectML, as cases.
+"""`dmlconf capture` makes cases, in the lab, of what ONNX Runtime gives to DirectML.
 
-The tested code is in `dmlconf/capture`.
+The tested code is in `dmlconf/capture/` and `dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_graphs_and_operators_become_cases(
     assert "failure of dmlconf" not in captured.stderr
 
 
-def test_captured_cases_run_on_the_device(
+def test_captured_cases_pass_on_the_device(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
     done = lab(
@@ -105,7 +105,7 @@ def test_captured_cases_run_on_the_device(
     assert "PASSED: 27 passed of 27 cases" in done.stdout
 
 
-def test_weights_are_kept_without_inputs_and_outputs(
+def test_with_data_weights_only_weights_are_kept(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
     options = ("-o", "weights", "--data", "weights", "--", "app.py")
@@ -155,7 +155,7 @@ def test_statistics_are_kept_without_data(folder: Path) -> None:
     assert images[0].max() <= 16 / 17
 
 
-def test_a_device_that_was_made_before_is_watched(folder: Path) -> None:
+def test_a_device_that_was_made_before_the_hooks_is_watched(folder: Path) -> None:
     shutil.copy(HERE / "late_capture.py", folder)
     done = lab("python", "--", "late_capture.py", "late", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr

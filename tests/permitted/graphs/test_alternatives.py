@@ -2,7 +2,7 @@
 
 An element is called open if any value of it is right.
 
-The tested code is in `dmlconf/permitted/graphs/alternatives.py`.
+The tested code is in `dmlconf/permitted/` and `dmlconf/reference/activation/operators.py`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_a_node_may_take_a_subnormal_number_for_zero(tmp_path: Path, name: str) 
     assert not accepts(case, "y", wrong)
 
 
-def test_each_node_takes_subnormal_numbers_for_zero_or_not(tmp_path: Path) -> None:
+def test_each_node_may_take_a_subnormal_number_for_zero_whatever_others_do(tmp_path: Path) -> None:
     """Two nodes read 1.1e-38. Each may take it for 0, whether the other does or not."""
     nodes = """
   first: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
@@ -89,7 +89,7 @@ def test_each_node_takes_subnormal_numbers_for_zero_or_not(tmp_path: Path) -> No
     assert not accepts(case, "y", [(root + 1 + third) / 2])
 
 
-def test_a_subnormal_scale_of_integers_may_be_zero(tmp_path: Path) -> None:
+def test_a_subnormal_scale_of_a_quantization_may_count_as_zero(tmp_path: Path) -> None:
     """1.2e-37 / 1.1e-38 is 10.9; with a scale of 0 it is infinite, which becomes 255."""
     desc = QUANTIZED.replace("SCALE", "1.1e-38").replace("INPUT", "1.2e-37")
     case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", desc)
@@ -367,10 +367,10 @@ def test_a_gradient_may_belong_to_any_element_that_may_be_the_greatest(tmp_path:
     desc: {InputTensor: tangent, InputGradientTensor: g, Strides: [1, 1], WindowSize: [1, 42],
            OutputGradientTensor: {}, StartPadding: [0, 0], EndPadding: [0, 0], Dilations: [1, 1]}"""
     case = graph(tmp_path, inputs, nodes)
-    for place in (0, 7, 20, 33, 39, 40, 41):
+    for index in (0, 7, 20, 33, 39, 40, 41):
         values = [0.0] * 42
-        values[place] = 7.0
-        assert accepts(case, "y", values) is (place < 40), place
+        values[index] = 7.0
+        assert accepts(case, "y", values) is (index < 40), index
 
 
 def test_a_quotient_by_the_root_of_about_zero_may_be_infinite_or_nan(tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_subnormal_scale_makes_quotients_undefined(tmp_path: Path) -> None:
         assert accepts(case, "y", [value]), value
 
 
-def test_a_comparison_of_two_unknown_numbers_is_open(tmp_path: Path) -> None:
+def test_either_result_of_comparing_two_unknown_numbers_is_right(tmp_path: Path) -> None:
     """The argument may overflow, so the two sines may be any two numbers."""
     inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 1]}"
     nodes = """
@@ -416,7 +416,7 @@ def test_a_comparison_of_two_unknown_numbers_is_open(tmp_path: Path) -> None:
 LINE = "Sizes: [10], DataType: FLOAT32, values: [1, 1, 1, 1, 7, .nan, 1, 1, 1, 1]"
 
 
-def test_an_element_beside_the_nearest_may_be_nan(tmp_path: Path) -> None:
+def test_nan_is_right_if_either_of_two_elements_may_be_the_nearest(tmp_path: Path) -> None:
     """The coordinate 0.5 / 0.1 - 0.5 is 4.5, so that element 4 or 5 is read."""
     nodes = """
   node: {operator: RESAMPLE, desc: {InputTensor: x, OutputTensor: {Sizes: [1]},
@@ -460,13 +460,13 @@ def test_0_times_an_infinite_gradient_may_be_nan_or_0(tmp_path: Path) -> None:
     assert not accepts(case, "OutputGradientTensor", [np.inf, 0, 1])
 
 
-def test_regions_with_an_offset_of_nan_have_no_coordinates(tmp_path: Path) -> None:
+def test_any_gradient_is_right_if_the_offset_of_a_region_is_nan(tmp_path: Path) -> None:
     text = REGION.replace("[.inf]", "[1]").replace("InputPixelOffset: 0", "InputPixelOffset: .nan")
     case = single(tmp_path, "ROI_ALIGN_GRAD", text)
     assert accepts(case, "OutputGradientTensor", [0, 5, 1])
 
 
-def test_a_subnormal_intermediate_product_has_fewer_digits(tmp_path: Path) -> None:
+def test_a_subnormal_intermediate_product_may_have_fewer_digits(tmp_path: Path) -> None:
     """1e-44 is 7 steps of 2^-149. Half of it, 3.5 steps, becomes 4; a Scale of 1e38 shows that."""
     tensors = {"Input": 0.5, "InputGradient": 1e-44, "Mean": 0, "Variance": 0.75, "Scale": 1e38}
     desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
@@ -481,7 +481,7 @@ def test_a_subnormal_intermediate_product_has_fewer_digits(tmp_path: Path) -> No
     assert not accepts(case, "OutputGradientTensor", [100 * right] * 2)
 
 
-def test_a_subnormal_product_of_scales_has_fewer_digits(tmp_path: Path) -> None:
+def test_a_subnormal_product_of_scales_may_have_fewer_digits(tmp_path: Path) -> None:
     matrix = "{Sizes: [1, 1], DataType: INT32, values: [1000000000]}"
     scale = "{Sizes: [1, 1], DataType: FLOAT32, values: [SCALE]}"
     desc = f"""ATensor: {matrix}, AScaleTensor: {scale.replace("SCALE", "1.0e-20")},

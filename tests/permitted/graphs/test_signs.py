@@ -1,6 +1,7 @@
 """Even powers, absolute values and similar results are not negative, whatever the input's error.
 
-The tested code is in `dmlconf/permitted/graphs/signs.py`.
+The tested code is in `dmlconf/permitted/graphs/signs.py` and
+`dmlconf/permitted/element_wise/power.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """GRU and RNN pass with the stores in FLOAT16 that DirectML was measured to make.
 
-The tested code is in `dmlconf/permitted/recurrent/`.
+The tested code is in `dmlconf/permitted/recurrent/` and `dmlconf/permitted/numbers/half.py`.
 """
 
 from __future__ import annotations

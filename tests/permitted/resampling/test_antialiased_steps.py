@@ -1,6 +1,6 @@
 """RESAMPLE3 may store the result of a step as FLOAT16; UPSAMPLE_2D by 1 changes nothing.
 
-The tested code is in `dmlconf/permitted/resampling/candidates.py`.
+The tested code is in `dmlconf/permitted/resampling/`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Activations give equal results alone and fused; intervals hold them; `slope` bounds differences.
+"""Activations give finite numbers equal results alone and fused; permitted intervals hold them.
 
-The tested code is in `dmlconf/reference/activation/operators.py` and
-`dmlconf/permitted/activation/fused.py`.
+`slope` bounds by how much two results differ.
+
+The tested code is in `dmlconf/reference/activation/` and `dmlconf/permitted/activation/`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def test_the_slope_bounds_every_difference(name: str, x: float, y: float, value:
 @pytest.mark.parametrize("name", FORMULAS)
 @few
 @given(values=st.lists(numbers, min_size=1, max_size=9), value=factors)
-def test_activations_fused_and_alone_agree(name: str, values: list[float], value: float) -> None:
+def test_activations_give_finite_numbers_equal_results_fused_and_alone(
+    name: str, values: list[float], value: float
+) -> None:
     array = np.array(values, np.float32)
     expected = fused(array.astype(np.float64), nested(name, value)).astype(np.float32)
     np.testing.assert_array_equal(alone(name, array, value), expected)

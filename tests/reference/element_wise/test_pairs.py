@@ -1,6 +1,9 @@
-"""Differences, products, remainders, means and extrema: the right results and those permitted.
+"""Operators of two tensors give right differences, products, remainders, means and extrema.
 
-The tested code is in `dmlconf/reference/element_wise` and `dmlconf/permitted/element_wise`.
+What a kernel may give besides is in the permitted interval or among the candidates.
+
+The tested code is in `dmlconf/reference/element_wise/`, `dmlconf/permitted/element_wise/` and
+`dmlconf/permitted/numbers/rounding.py`.
 """
 
 from __future__ import annotations

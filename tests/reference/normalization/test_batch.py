@@ -1,7 +1,6 @@
 """Batch normalisation, its training and gradients agree with one another and finite differences.
 
-The tested code is in `dmlconf/reference/normalization/batch.py` and
-`dmlconf/permitted/normalization/batch.py`.
+The tested code is in `dmlconf/reference/normalization/` and `dmlconf/permitted/normalization/`.
 """
 
 from __future__ import annotations

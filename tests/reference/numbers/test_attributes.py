@@ -1,6 +1,7 @@
 """Numbers that a data type cannot hold, such as 300 in UINT8, become what DirectML stores.
 
-The tested code is in `dmlconf/reference/numbers/attributes.py`.
+The tested code is in `dmlconf/reference/numbers/attributes.py` and
+`dmlconf/permitted/numbers/attributes.py`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def test_several_numbers_are_right_only_if_the_type_cannot_hold_the_value(
         assert choices == [math.trunc(value)]
 
 
-def test_arm64_takes_the_nearest_integer_and_zero_for_nan() -> None:
+def test_the_nearest_integer_and_zero_for_nan_are_permitted_as_arm64_gives_them() -> None:
     for value, right in ((math.nan, 0), (math.inf, 2**31 - 1), (-1e10, -(2**31))):
         choices = possible_conversions(value, "FLOAT32", np.dtype(np.int32))
         assert right in map(int, choices)

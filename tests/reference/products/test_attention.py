@@ -87,7 +87,7 @@ def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
 
 
 @given(SEEDS)
-def test_ranges_of_a_mask_number_queries_and_keys_across_batches(seed: int) -> None:
+def test_ranges_of_a_mask_count_queries_and_keys_on_from_batch_to_batch(seed: int) -> None:
     tensors = inputs(seed)
     ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
     kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
@@ -160,7 +160,7 @@ def test_heads_that_share_keys_equal_heads_with_repeated_keys(seed: int) -> None
 
 
 @given(SEEDS)
-def test_after_past_keys_no_query_sees_a_later_key(seed: int) -> None:
+def test_with_past_sequence_lengths_no_query_sees_a_later_key(seed: int) -> None:
     tensors = inputs(seed)
     present: dict[str, Any] = {
         "OutputPresentKeyTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 4)),

@@ -1,7 +1,6 @@
 """Quantization undoes dequantization, uses each block's own scale, and permits right roundings.
 
-The tested code is in `dmlconf/reference/quantization/linear.py` and
-`dmlconf/permitted/quantization/linear.py`.
+The tested code is in `dmlconf/reference/quantization/` and `dmlconf/permitted/quantization/`.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def test_integers_that_are_dequantized_and_quantized_again_are_unchanged(
 
 @pytest.mark.parametrize("integer", INTEGERS)
 @given(seed=st.integers(0, 99), blocks=st.sampled_from([(1, 1), (4, 1), (2, 3), (1, 6), (4, 6)]))
-def test_each_block_has_its_scale_and_zero_point(
+def test_each_block_of_elements_is_quantized_with_its_own_scale_and_zero_point(
     integer: DataType, seed: int, blocks: tuple[int, int]
 ) -> None:
     random = np.random.default_rng(seed)
@@ -68,9 +67,9 @@ def test_each_block_has_its_scale_and_zero_point(
     rows, columns = 4 // blocks[0], 6 // blocks[1]
     for row in range(blocks[0]):
         for column in range(blocks[1]):
-            place = np.s_[row * rows : (row + 1) * rows, column * columns : (column + 1) * columns]
+            block = np.s_[row * rows : (row + 1) * rows, column * columns : (column + 1) * columns]
             one = scale[row, column].reshape(1, 1), zero_point[row, column].reshape(1, 1)
-            assert actual[place].tolist() == quantize(values[place], *one, output=integer).tolist()
+            assert actual[block].tolist() == quantize(values[block], *one, output=integer).tolist()
 
 
 @given(values=st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=9))
@@ -235,7 +234,9 @@ def test_a_subnormal_scale_is_a_number_or_zero(
 
 
 @pytest.mark.parametrize(("values", "zero_points"), [(NORMAL, {0}), (SUBNORMAL, {0, 100, 255})])
-def test_a_subnormal_scale_has_three_zero_points(values: Array, zero_points: set[int]) -> None:
+def test_a_subnormal_scale_has_three_zero_points_only_if_the_inputs_are_subnormal(
+    values: Array, zero_points: set[int]
+) -> None:
     _, _, right = dynamic(values)
     _, _, candidates = dynamic(values, "candidates")
     for value in range(256):

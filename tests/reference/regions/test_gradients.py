@@ -1,7 +1,6 @@
 """ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1, and its intervals hold uncertain samples.
 
-The tested code is in `dmlconf/reference/regions/gradients.py` and
-`dmlconf/permitted/regions/gradients.py`.
+The tested code is in `dmlconf/reference/regions/` and `dmlconf/permitted/regions/`.
 """
 
 from __future__ import annotations

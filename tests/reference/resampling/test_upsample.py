@@ -1,7 +1,6 @@
 """UPSAMPLE_2D repeats elements; interpolation in FLOAT32 is within its interval.
 
-The tested code is in `dmlconf/reference/resampling/resample.py` and
-`dmlconf/permitted/resampling/resample.py`.
+The tested code is in `dmlconf/reference/resampling/` and `dmlconf/permitted/resampling/`.
 """
 
 from __future__ import annotations
