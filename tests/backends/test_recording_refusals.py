@@ -288,7 +288,7 @@ def test_a_recording_that_contradicts_itself_is_refused(
         read_recording(path)
 
 
-def test_outputs_of_a_level_that_the_device_lacks_are_refused(tmp_path: Path) -> None:
+def test_outputs_that_need_a_feature_level_above_the_device_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     details = {**ENVIRONMENT["details"], "feature_level": "2_1"}
     actual = recording_with(

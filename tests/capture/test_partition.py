@@ -50,7 +50,7 @@ def test_a_partition_becomes_the_graph_that_is_compiled(tmp_path: Path) -> None:
     assert gemm["CTensor"].Strides == (0, 0, 0, 1)
 
 
-def test_block_nodes_also_splits_a_graph_into_blocks(tmp_path: Path) -> None:
+def test_the_option_block_nodes_adds_cases_of_at_most_so_many_nodes(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "import", FILE, "-o", "out", "--block-nodes", "4")
     assert done.returncode == 0, done.stderr
     cases = [valid_case(each) for each in load_suite([tmp_path / "out" / "graphs"]).plan()]

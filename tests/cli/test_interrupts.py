@@ -118,7 +118,7 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
 
-def test_sigterm_ends_a_run_with_a_complete_log_and_exit_code_6(tmp_path: Path) -> None:
+def test_sigterm_ends_a_run_as_incomplete_with_exit_code_6(tmp_path: Path) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     process.terminate()
     out, _ = process.communicate(timeout=60)

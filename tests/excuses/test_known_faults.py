@@ -216,7 +216,9 @@ def test_only_cases_of_a_harmful_fault_run_alone(tmp_path: Path) -> None:
     assert not harmful.harms_others(other)
 
 
-def test_a_version_has_the_faults_whose_range_it_is_in_or_between(tmp_path: Path) -> None:
+def test_faults_apply_to_their_range_of_versions_and_to_untested_versions_beside_it(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "faults.yaml"
     path.write_text(FILE, encoding="utf-8")
 

@@ -165,7 +165,7 @@ def test_an_intermittent_failure_may_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["faulty:zeros", "faulty:wrong-type", "faulty:crash"])
-def test_a_failure_of_another_kind_than_the_waiver_names_is_stale(
+def test_a_failure_other_than_the_one_that_the_waiver_names_is_stale(
     tmp_path: Path, backend: str
 ) -> None:
     other = waiver(failure="hang", bound=None)

@@ -37,7 +37,7 @@ def attribute(name: str, c_type: str, **more: Any) -> Field:
 
 
 def invented_operator(*fields: Field) -> Operator:
-    """Return an invented operator, with fields of whatever kinds a test needs."""
+    """Return an invented operator with these fields."""
     return replace(operator("TILE"), struct="DML_INVENTED_DESC", fields=fields)
 
 
