@@ -1,6 +1,6 @@
 """The example of a plugin in the documentation passes, and fails if a mistake is added.
 
-What is tested is in `docs/backends.md`.
+The tested code is in `docs/backends.md`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It refuses what later levels introduced, and no case that the level supports fails.
 
-The tested code is in `dmlconf/backends/faulty/levels.py`.
+The tested code is in `dmlconf/backends/faulty/` and `dmlconf/catalogue/levels.py`.
 """
 
 from __future__ import annotations

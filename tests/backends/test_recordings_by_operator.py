@@ -1,6 +1,6 @@
 """Recordings, stored in a file for each operator or in a single file, are replayed and compared.
 
-The tested code is in `dmlconf/backends/recording/store.py`.
+The tested code is in `dmlconf/backends/recording/`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_recordings_of_different_devices_are_not_replayed_together(
         replayed(tmp_path, tile)
 
 
-def test_a_folder_with_several_recordings_needs_a_name(tmp_path: Path, tile: Case) -> None:
+def test_one_of_several_recordings_in_a_folder_must_be_named(tmp_path: Path, tile: Case) -> None:
     for name in ("x.dmlrec", "y.dmlrec"):
         write_by_operator(tmp_path, refused(tile), name=name)
     with pytest.raises(BackendError, match=r"name one: .*x\.dmlrec, .*y\.dmlrec$"):
@@ -186,7 +186,7 @@ def test_outcomes_are_the_same_if_their_bits_and_case_digests_are_equal() -> Non
         ({"adapter": None}, False),
     ],
 )
-def test_recordings_of_other_devices_or_options_have_other_outcomes(
+def test_outcomes_depend_on_device_and_options_but_not_on_python_luid_or_dmlconf(
     environment: dict[str, Any], same: bool
 ) -> None:
     assert same_outcomes(recording({}), recording({}, **environment)) is same

@@ -1,6 +1,6 @@
-"""The HTML report works in a real browser, such as its filters, links, groups and keys.
+"""Filters, links, groups and keys of the HTML report work in a real browser.
 
-The tested code is in `dmlconf/reports/runs/html.py`.
+The tested code is in `dmlconf/reports/runs/html.py` and `dmlconf/reports/templates/`.
 """
 
 from __future__ import annotations
@@ -227,7 +227,9 @@ def test_one_failure_among_10000_cases_is_visible_and_comes_first(
     assert len(colours) == 2
 
 
-def test_operators_without_failures_are_hidden_until_asked_for(page: Page, tmp_path: Path) -> None:
+def test_many_operators_without_failures_are_hidden_until_asked_for(
+    page: Page, tmp_path: Path
+) -> None:
     cases = [verdict(f"op{i}/a", f"OP_{i}", Status.PASSED) for i in range(30)]
     cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
     file = tmp_path / "report.html"
@@ -239,7 +241,7 @@ def test_operators_without_failures_are_hidden_until_asked_for(page: Page, tmp_p
     expect(rows).to_have_count(31)
 
 
-def test_a_narrow_screen_shows_each_status_and_two_lines_of_an_identifier(
+def test_a_narrow_screen_shows_each_status_and_two_lines_of_a_closed_cases_identifier(
     page: Page, tmp_path: Path
 ) -> None:
     name = f"gather/matrix[{','.join(f'LongParameter{i}={i}' for i in range(16))}]"

@@ -1,6 +1,8 @@
-"""Each block of nodes of a captured graph becomes a case (`dmlconf/capture/block_cases.py`).
+"""Each block of a captured graph, which is a few nodes that follow each other, becomes a case.
 
-Its inputs were captured, or are computed from captured ones.
+A block's inputs were captured, or are computed from captured ones.
+
+The tested code is in `dmlconf/capture/block_cases.py` and `dmlconf/capture/blocks.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The first node of a model whose output differs between two providers is found.
 
-The tested code is in `dmlconf/capture/model_runs/first_difference.py` and
-`dmlconf/capture/model_runs/output_difference.py`.
+The tested code is in `dmlconf/capture/model_runs/`.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def test_a_first_node_that_reads_inputs_of_the_model_is_tried_alone() -> None:
 
 
 @needs_onnx
-def test_a_node_that_is_wrong_only_among_its_neighbours_is_right_alone() -> None:
+def test_a_node_that_is_right_alone_is_reported_as_wrong_only_among_its_neighbours() -> None:
     def change(graph: Any) -> None:
         if len(graph.node) > 1:
             replaced("Relu", "Neg")(graph)
@@ -106,7 +105,7 @@ def test_a_node_that_is_wrong_only_among_its_neighbours_is_right_alone() -> None
 
 
 @needs_onnx
-def test_a_difference_that_disappears_in_the_search_comes_from_fusion() -> None:
+def test_a_difference_that_disappears_in_the_search_is_put_down_to_fusions() -> None:
     def change(graph: Any) -> None:
         if not is_seen(graph, "c"):
             replaced("Relu", "Neg")(graph)

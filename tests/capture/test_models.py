@@ -1,8 +1,10 @@
 """A case that was captured from several models is written once, and names the models.
 
-`dmlconf coverage` says which parts of operators only captured cases use.
+`dmlconf coverage` says which operators, values of attributes and pairs of neighbours (operators of
+which one feeds the other) only captured cases have.
 
-The tested code is in `dmlconf/capture/models.py` and `dmlconf/coverage/captured.py`.
+The tested code is in `dmlconf/capture/models.py`, `dmlconf/cases/selecting/selection.py`,
+`dmlconf/coverage/captured.py`, `dmlconf/reports/suites/coverage.py` and `cases/`.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def test_a_case_that_models_share_is_written_once_with_their_names(tmp_path: Pat
         assert named_models(case.about.note) == ["one/net", "two/net"]
 
 
-def test_coverage_counts_the_other_cases_of_what_models_use(tmp_path: Path) -> None:
+def test_coverage_counts_the_cases_that_share_an_operator_or_value_with_captured_ones(
+    tmp_path: Path,
+) -> None:
     write_models(tmp_path, {"one/net": captured_partitions([FILE])})
     (tmp_path / "own.yaml").write_text(
         "operator: MAX_POOLING\ncases:\n  - desc:\n"
@@ -64,7 +68,9 @@ def test_coverage_counts_the_other_cases_of_what_models_use(tmp_path: Path) -> N
 
 
 @pytest.mark.whole
-def test_every_pair_of_neighbours_in_models_is_also_in_another_graph(tmp_path: Path) -> None:
+def test_every_pair_of_neighbours_in_captured_graphs_is_also_in_another_graph(
+    tmp_path: Path,
+) -> None:
     done = dmlconf_here(tmp_path, "coverage", cases_directory() / "graphs", "--report", "json")
     assert done.returncode == 0, done.stderr
     uses = json.loads(done.stdout)["captured"]["uses"]

@@ -2,7 +2,8 @@
 
 Cases that are documented or state their outputs keep their data.
 
-The tested code is in `dmlconf/tensors/fills.py`.
+The tested code is in `dmlconf/tensors/fills.py`, `dmlconf/cases/building/`,
+`dmlconf/cli/options/selection.py` and `dmlconf/engine/against.py`.
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ def test_the_same_pairs_of_special_numbers_meet_under_a_challenge() -> None:
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_a_challenged_sequence_has_as_many_different_numbers(data_type: DataType) -> None:
+def test_a_challenged_sequence_has_as_many_different_numbers_as_without_the_challenge(
+    data_type: DataType,
+) -> None:
     for challenge in range(1, 20):
         arguments = challenged("sequence", {"start": 2}, challenge)
         plain = fill("sequence", (100,), data_type, {"start": 2})

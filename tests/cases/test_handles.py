@@ -1,6 +1,6 @@
 """A handle is a short name of a case, such as cc9m8: safe in a shell and unique in a run.
 
-The tested code is in `dmlconf/cases/handles.py`.
+The tested code is in `dmlconf/cases/handles.py` and `dmlconf/cases/identifiers.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A run log is refused if a fact, such as a tensor's type and sizes, does not suit its field.
 
-The tested code is in `dmlconf/cases/logged_facts.py`.
+The tested code is in `dmlconf/cases/logged_facts.py`, `dmlconf/cases/facts.py` and
+`dmlconf/run_log/`.
 """
 
 from __future__ import annotations
@@ -52,12 +53,14 @@ def test_tensors_of_graphs_may_have_any_name() -> None:
 
 
 @pytest.mark.whole
-def test_the_facts_of_every_kind_of_bundled_case_are_accepted(bundled_suite: Suite) -> None:
-    kinds: set[tuple[str, ...]] = set()
+def test_the_facts_of_a_bundled_case_of_each_operator_and_first_tag_are_accepted(
+    bundled_suite: Suite,
+) -> None:
+    seen: set[tuple[str, ...]] = set()
     for planned in bundled_suite.plan():
-        kind = planned.template.operator_name, *planned.template.tags[:1]
-        if kind not in kinds and "model" not in kind:
-            kinds.add(kind)
+        names = planned.template.operator_name, *planned.template.tags[:1]
+        if names not in seen and "model" not in names:
+            seen.add(names)
             facts = json.loads(json.dumps(facts_of(build(planned)), default=str))
             assert facts_problem(planned.template.operator_name, facts) is None
 
@@ -71,7 +74,7 @@ def test_the_facts_of_every_kind_of_bundled_case_are_accepted(bundled_suite: Sui
         ("run", "tile.yaml", "--resume", "log.jsonl"),
     ],
 )
-def test_every_command_that_reads_logs_refuses_a_wrong_fact(
+def test_report_compare_merge_and_resumed_runs_refuse_a_wrong_fact(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"))

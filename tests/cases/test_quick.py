@@ -1,6 +1,6 @@
 """`--quick` chooses a few cases that together cover data types, layouts and attribute values.
 
-The tested code is in `dmlconf/cases/selecting/quick.py`.
+The tested code is in `dmlconf/cases/selecting/`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_unusual_data_is_covered_in_each_data_type(tmp_path: Path) -> None:
     assert names == {"nan", "infinite", "half-nan"}
 
 
-def test_slow_cases_are_chosen_only_if_there_are_no_others(tmp_path: Path) -> None:
+def test_slow_cases_are_chosen_only_if_their_operator_has_no_others(tmp_path: Path) -> None:
     text = single(("a", "FLOAT32", "1"), ("b", "FLOAT16", "1"))
     slow = planned(tmp_path / "slow.yaml", text.replace("    desc:", "    tags: [slow]\n    desc:"))
     fast = planned(tmp_path / "fast.yaml", text)

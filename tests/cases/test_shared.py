@@ -1,6 +1,6 @@
 """A case file below `cases/shared` gives cases to each of the operators that it names.
 
-The tested code is in `dmlconf/cases/loading/shared.py`.
+The tested code is in `dmlconf/cases/loading/`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_an_operator_or_a_path_selects_its_part_of_a_shared_file(
     assert identifiers(Path()) == identifiers(suite / "element_wise_sqrt")
 
 
-def test_a_path_without_cases_is_still_refused(suite: Path) -> None:
+def test_a_path_to_which_no_case_belongs_is_refused(suite: Path) -> None:
     for path in ("element_wise_exp/sizes.yaml", "tile/invalid.yaml", "tile"):
         with pytest.raises(InvalidFilesError, match=r"there is no such file|holds no case file"):
             load_suite([suite / path])
@@ -100,7 +100,7 @@ def test_the_digest_changes_with_a_shared_file(suite: Path) -> None:
     assert load_suite([suite / "element_wise_sqrt"]).digest != before
 
 
-def test_a_cached_shared_file_gives_the_same_entries(suite: Path) -> None:
+def test_a_cached_shared_file_gives_the_same_templates(suite: Path) -> None:
     kept: dict[str, object] = {}
 
     class Store:
@@ -148,7 +148,7 @@ def test_a_shared_file_that_is_not_utf_8_is_refused(suite: Path) -> None:
         load_suite([suite / "element_wise_sqrt"])
 
 
-def test_an_entry_in_the_file_of_one_operator_may_not_name_others(suite: Path) -> None:
+def test_a_case_in_the_file_of_one_operator_may_not_name_others(suite: Path) -> None:
     text = OWN.replace("    desc:", "    operators: [TILE]\n    desc:")
     write(suite / "element_wise_sqrt", text, "sizes.yaml")
     with pytest.raises(InvalidFilesError, match="belongs to that operator"):

@@ -61,7 +61,7 @@ def test_floats_without_a_fraction_are_accepted_as_integers() -> None:
     assert tensor_values([1.0, 1e3, -0.0], (3,), DataType.INT32).tolist() == [1, 1000, 0]
 
 
-def test_greatest_and_least_integers_are_exact() -> None:
+def test_the_greatest_and_the_least_64_bit_integers_are_exact() -> None:
     assert tensor_values([2**64 - 1], (1,), DataType.UINT64).tolist() == [2**64 - 1]
     assert tensor_values([-(2**63)], (1,), DataType.INT64).tolist() == [-(2**63)]
 

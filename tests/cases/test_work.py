@@ -1,4 +1,4 @@
-"""`work_of` estimates how much a case computes.
+"""`work_of` estimates how much a device computes for a case.
 
 The tested code is in `dmlconf/cases/work.py`.
 """
@@ -30,11 +30,11 @@ cases:
 """
 
 
-def test_the_work_of_a_gemm_is_its_number_of_multiplications(tmp_path: Path) -> None:
+def test_the_work_of_a_gemm_is_about_its_number_of_multiplications(tmp_path: Path) -> None:
     (tmp_path / "gemm.yaml").write_text(GEMM, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     assert work_of(valid_case(planned)) == pytest.approx(100 * 200 * 3000, rel=0.01)
 
 
-def test_the_work_of_a_small_case_is_small() -> None:
+def test_the_work_of_a_case_with_four_elements_is_between_4_and_a_million() -> None:
     assert 4 <= work_of(tile()) <= LITTLE

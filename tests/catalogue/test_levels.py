@@ -1,4 +1,7 @@
-"""`dmlconf/catalogue/levels.py` finds the feature level that a desc needs, and for which part."""
+"""The feature level that a desc needs is found, and the part of the desc that needs it.
+
+The tested code is in `dmlconf/catalogue/levels.py`, `schemas/operators/` and `schemas/common.yaml`.
+"""
 
 from __future__ import annotations
 
@@ -221,7 +224,7 @@ def test_a_desc_needs_the_level_of_its_newest_part_and_names_the_part(
         ("GEMM", fused(GEMM, "ACTIVATION_RELU"), "1_0"),
     ],
 )
-def test_a_desc_without_the_part_does_not_need_its_level(
+def test_a_desc_without_a_newer_part_needs_only_the_level_of_the_rest(
     name: str, desc: Mapping[str, Any], level: str
 ) -> None:
     assert required_level(operator(name), desc) == FeatureLevel.parse(level)
@@ -247,7 +250,7 @@ def bound(entry: Operator, attribute: str) -> bool:
     )
 
 
-def test_the_table_notes_has_every_level_requirement_of_the_catalogue() -> None:
+def test_the_list_notes_has_every_level_requirement_of_the_catalogue() -> None:
     stated = {
         (name, spoken_level([need]))
         for name, desc, _, _ in NOTES
@@ -311,7 +314,7 @@ def test_tables_in_effect_are_those_of_the_needed_level_and_of_newer_levels() ->
     assert levels == ["5_0", "3_1", "2_1"]
 
 
-def test_no_table_before_3_0_lists_signed_indices() -> None:
+def test_no_support_table_before_3_0_lists_signed_indices() -> None:
     """Pages permit negative indices from 3_0 on, so signed indices may always be negative."""
     signed = {DataType("INT32"), DataType("INT64"), DataType("INT16"), DataType("INT8")}
     for name in ("GATHER", "GATHER_ELEMENTS", "GATHER_ND", "ONE_HOT", "SCATTER_ND"):

@@ -1,6 +1,6 @@
 """The catalogue's operators agree with each other; levels, fields, enums and tensors are read.
 
-The tested code is in `dmlconf/catalogue/model.py`.
+The tested code is in `dmlconf/catalogue/`, `schemas/operators/` and `schemas/common.yaml`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPERATORS = [operator(name) for name in operator_names()]
 
 
 @pytest.mark.parametrize("text", ["4_1", "DML_FEATURE_LEVEL_4_1"])
-def test_feature_level_is_read_with_the_prefix_or_without(text: str) -> None:
+def test_a_feature_level_is_read_with_the_prefix_or_without(text: str) -> None:
     assert FeatureLevel.parse(text) == (4, 1)
     assert str(FeatureLevel.parse(text)) == "4_1"
 
@@ -63,7 +63,7 @@ def test_parsing_a_feature_level_refuses_other_text(text: str) -> None:
         ("DML_AXIS_DIRECTION", "DML_AXIS_DIRECTION", AttributeKind.ENUM),
     ],
 )
-def test_kind_of_an_attribute_follows_from_its_type(
+def test_the_kind_of_an_attribute_follows_from_its_c_type(
     c_type: str, base: str, kind: AttributeKind
 ) -> None:
     field = Field("A", FieldKind.ATTRIBUTE, c_type)
@@ -95,7 +95,7 @@ def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_every_support_table_lists_every_tensor_and_valid_ranks(entry: Operator) -> None:
+def test_every_support_table_lists_every_required_tensor_and_valid_ranks(entry: Operator) -> None:
     tensors = {field.name for field in entry.fields if field.is_tensor}
     optional = {field.name for field in entry.fields if field.is_tensor and field.optional}
     for when in {table.when for table in entry.support}:
@@ -109,7 +109,9 @@ def test_every_support_table_lists_every_tensor_and_valid_ranks(entry: Operator)
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_a_newer_support_table_keeps_all_data_types_and_ranks_of_the_older(entry: Operator) -> None:
+def test_a_newer_support_table_without_a_condition_keeps_all_data_types_and_ranks_of_the_older(
+    entry: Operator,
+) -> None:
     for newer, older in zip(entry.support, entry.support[1:], strict=False):
         if newer.when or older.when:
             continue

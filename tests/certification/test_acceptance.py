@@ -1,6 +1,7 @@
-"""`dmlconf verify` accepts only allowed backends and keys; its report begins with both.
+"""`dmlconf verify` accepts only allowed backends and keys, and its report begins with the device.
 
-The tested code is in `dmlconf/certification/acceptance.py`.
+The tested code is in `dmlconf/certification/acceptance.py`, `dmlconf/certification/keys.py`,
+`dmlconf/reports/verification.py` and `dmlconf/cli/commands/certificates/verify.py`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def test_a_certificate_of_another_backend_than_directml_needs_permission(folder:
         ({"adapter": "", "driver": ""}, "names no adapter and no driver"),
     ],
 )
-def test_directml_without_an_adapter_and_a_driver_needs_permission(
+def test_directml_without_an_adapter_or_a_driver_needs_permission(
     folder: Path, fields: dict[str, object], lacking: str
 ) -> None:
     file = forge(folder, of_directml(**fields))
@@ -145,7 +146,7 @@ def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
     return change
 
 
-def test_unlikely_dates_of_the_run_are_noted(folder: Path) -> None:
+def test_a_run_that_ended_long_ago_or_lasted_long_is_noted(folder: Path) -> None:
     now = datetime.now(UTC)
     done = verify(folder, file=forge(folder, times(now - timedelta(1), now)))
     assert "days" not in printed_text(done)

@@ -1,6 +1,7 @@
 """The backend `directml`: its options, and which failures are rejections, breakdowns or errors.
 
-The tested code is in `dmlconf/backends/directml/backend.py`.
+The tested code is in `dmlconf/backends/directml/backend.py`, `dmlconf/backends/options.py`,
+`dmlconf/backends/directml/dispatch/outcomes.py` and `dmlconf/backends/directml/devices/`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dmlconf.backends.directml.dispatch.outcomes import failure
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Rejection
 
 
-def test_backend_runs_in_worker_processes() -> None:
+def test_the_backend_directml_runs_in_worker_processes() -> None:
     assert "directml" in registry.backend_names()
     assert registry.parse("directml:adapter=1").isolated
 
@@ -63,7 +64,7 @@ def test_options_become_execution_flags() -> None:
         ("CompileOperator", 0x80041234, "0x80041234"),
     ],
 )
-def test_a_refused_call_is_a_rejection_that_names_the_call(
+def test_a_refusal_to_create_or_compile_an_operator_is_a_rejection_that_names_the_call(
     call: str, hresult: int, name: str
 ) -> None:
     assert failure(HResultError(call, hresult), 0.5) == Rejection(call, name, (), 0.5)
@@ -80,7 +81,7 @@ def test_a_refused_call_is_a_rejection_that_names_the_call(
         ("Close", 0x80070057, BreakdownKind.ERROR),
     ],
 )
-def test_a_lost_device_full_memory_or_another_failure_is_a_breakdown(
+def test_a_lost_device_full_memory_or_a_failure_of_any_other_call_is_a_breakdown(
     call: str, hresult: int, kind: BreakdownKind
 ) -> None:
     outcome = failure(HResultError(call, hresult), 0.5)

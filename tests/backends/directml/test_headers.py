@@ -1,10 +1,13 @@
-"""The declarations in `dmlconf/backends/directml/api` agree with Microsoft's headers.
+"""The declarations of DirectML, Direct3D 12, DXGI and DXCore agree with the headers of each.
 
 The tests compare structures, constants, feature levels, slots of vtables and interface identifiers
 (IIDs). They need g++ and Microsoft's DirectX-Headers, which Debian 13 and later have as the package
 directx-headers-dev; the variable DMLCONF_DIRECTX_HEADERS can name another folder with the headers.
 Where MinGW's C compiler is installed, tests also compare structures, slots and IIDs of Direct3D 12
 and DXGI with MinGW's headers.
+
+The tested code is in `dmlconf/backends/directml/api/`,
+`dmlconf/backends/directml/dispatch/graph.py`, `schemas/operators/` and `schemas/common.yaml`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Before each dispatch, all memory except the inputs is set to a fill value (poison). The two
 dispatches have different fill values.
 
-The tested code is in `dmlconf/backends/directml/dispatch/inspection.py`.
+The tested code is in `dmlconf/backends/directml/dispatch/inspection.py` and
+`dmlconf/backends/directml/dispatch/placement.py`.
 """
 
 from __future__ import annotations

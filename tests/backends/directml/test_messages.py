@@ -1,7 +1,7 @@
 """Messages of debug layers become part of outcomes, verdicts and reports.
 
-The tested code is in `dmlconf/backends/directml/devices/messages.py` and
-`dmlconf/reports/runs/remarks.py`.
+The tested code is in `dmlconf/backends/directml/devices/messages.py`, `dmlconf/judging/judge.py`
+and `dmlconf/reports/runs/remarks.py`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_only_20_different_warnings_are_listed_and_the_others_are_counted() -> N
         ),
     ],
 )
-def test_a_case_fails_and_its_reason_quotes_the_error_message(
+def test_a_case_with_an_error_message_fails_and_its_reason_quotes_the_message(
     tmp_path: Path, outcome: Outcome, kind: ReasonKind, message: str
 ) -> None:
     reached = judge(build(plan(tmp_path, "stated")[0]), outcome, lambda case: None)

@@ -1,6 +1,9 @@
-"""ONNX Runtime makes the mistakes that its findings describe; findings explain no other failure.
+"""On the CPU, ONNX Runtime makes the mistakes that its findings describe, which explain no others.
 
-What is tested is in `schemas/findings/` and `dmlconf/excuses/findings.py`.
+A finding describes a mistake of a runtime, and has an example: a case that fails because of it.
+
+The tested code is in `schemas/findings/`, `dmlconf/excuses/findings.py` and
+`dmlconf/faults/runtimes/`.
 """
 
 from __future__ import annotations
@@ -27,12 +30,12 @@ def checks() -> FindingChecks:
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
-def test_the_example_of_a_finding_fails_as_described(finding: Finding) -> None:
+def test_the_example_of_a_finding_fails_as_the_finding_describes(finding: Finding) -> None:
     checks().check_example(finding)
 
 
 @pytest.mark.parametrize("finding", of_values(CPU_FINDINGS), ids=lambda each: each.name)
-def test_a_finding_does_not_explain_a_further_defect(
+def test_a_finding_does_not_explain_a_defect_that_its_example_has_besides(
     finding: Finding,
 ) -> None:
     checks().check_defects(finding)
