@@ -1,6 +1,7 @@
 """Profiles say which cases a certificate must have, and which verdicts it may have.
 
-The tested code is in `dmlconf/certification/profiles.py`.
+The tested code is in `dmlconf/certification/profiles.py`, `dmlconf/certification/waived_limit.py`,
+`schemas/profiles/` and `dmlconf/cli/options/selection.py`.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def test_every_feature_level_has_a_profile_without_problems() -> None:
 
 
 @pytest.mark.parametrize("level", ["2_0", "3_0", "5_0"])
-def test_a_profile_requires_the_cases_that_need_no_higher_level(level: str) -> None:
+def test_a_profile_with_all_parts_requires_the_cases_that_need_no_higher_level(level: str) -> None:
     plan = list(bundled("gather").plan())
     names = [
         case.identifier
@@ -99,12 +100,14 @@ def test_a_profile_requires_the_cases_that_need_no_higher_level(level: str) -> N
     assert len(names) > 0
 
 
-@pytest.mark.parametrize("kind", ["matrix", "invalid", "blocks"])
-def test_graphs_of_any_kind_are_required_only_by_the_part_graph(tmp_path: Path, kind: str) -> None:
-    (tmp_path / f"{kind}.yaml").write_text(GRAPH)
+@pytest.mark.parametrize("stem", ["matrix", "invalid", "blocks"])
+def test_graphs_in_files_of_any_name_are_required_only_by_the_part_graph(
+    tmp_path: Path, stem: str
+) -> None:
+    (tmp_path / f"{stem}.yaml").write_text(GRAPH)
     assert required("6_4", tmp_path) == []
     assert required("6_4+model", tmp_path) == []
-    assert required("6_4+graph", tmp_path) == [f"graphs/{kind}/alone"]
+    assert required("6_4+graph", tmp_path) == [f"graphs/{stem}/alone"]
 
 
 def test_a_higher_level_requires_all_cases_of_a_lower_level() -> None:
@@ -117,7 +120,7 @@ def test_a_higher_level_requires_all_cases_of_a_lower_level() -> None:
     assert len(before) == len(list(bundled("gather").plan()))
 
 
-def test_operators_of_a_later_level_are_not_required() -> None:
+def test_an_operator_that_a_later_level_introduced_is_not_required() -> None:
     folder = cases_directory() / "activation_celu"
     assert required("2_1", folder) == []
     assert required("3_0", folder)
@@ -160,7 +163,7 @@ def test_a_certificate_may_contain_only_some_verdicts(
     assert reason is None or f"`{status}`" in reason
 
 
-def test_a_device_may_lack_optional_data_types_only() -> None:
+def test_a_device_may_lack_only_optional_data_types_and_needs_the_level_of_the_profile() -> None:
     profile = read_profile("5_0")
     every = frozenset(DataType)
     level = FeatureLevel(5, 0)

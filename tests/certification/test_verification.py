@@ -1,6 +1,7 @@
-"""`dmlconf verify` finds what is wrong with a certificate, and what its result depends on.
+"""`dmlconf verify` finds what is wrong with a certificate, and says what its result depends on.
 
-The tested code is in `dmlconf/certification/verification.py`.
+The tested code is in `dmlconf/certification/`, `dmlconf/reports/verification.py` and
+`dmlconf/cli/commands/certificates/verify.py`.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def test_a_substrate_that_the_verifier_did_not_accept_excuses_nothing(folder: Pa
     assert "limits of a substrate that you did not accept" in printed_text(done)
 
 
-def test_an_environment_without_its_fields_is_refused(folder: Path) -> None:
+def test_an_environment_that_lacks_a_required_field_is_refused(folder: Path) -> None:
     def without(name: str, forgery: Forgery) -> None:
         del forgery.predicate["environment"][name]
 
@@ -239,7 +240,7 @@ def test_figures_that_differ_are_reported_but_do_not_fail(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_the_json_report_fits_its_schema_for_every_result(folder: Path, jobs: str) -> None:
+def test_the_json_report_of_each_result_fits_its_schema(folder: Path, jobs: str) -> None:
     checker = validator(bundled_schema("verification"))
     for file, key, code, result in (
         ("it.dmlcert", "vendor", 0, "holds"),

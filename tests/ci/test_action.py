@@ -1,6 +1,6 @@
-"""The GitHub action (`action.yml`) fits its schema, and runs cases but no text of users as code.
+"""The GitHub action (`action.yml`) fits its schema, runs cases, and runs no text of users as code.
 
-The tested code is in `action.yml` and `.github/action/`.
+The tested code is in `action.yml`, `.github/action/` and `docs/examples/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The functions of `.ci/common` work, and the nightly script runs every group of tests."""
+"""The functions of `.ci/common` work, and the nightly script runs every group of tests.
+
+The tested code is in `.ci/common` and `.ci/nightly`.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def test_background_commands_end_with_the_exit_code_of_the_first_failure() -> No
     assert done.stdout.split()[-4:] == ["here", "0", "4", "3"]
 
 
-def test_steps_print_the_processor_time_that_they_take() -> None:
+def test_the_summary_prints_the_processor_time_that_a_step_took() -> None:
     busy = f"{shlex.quote(sys.executable)} -c 'sum(range(10**7))'"
     done = bash(f"step busy\n{busy}\nstep end\nsummary")
     [line] = set(re.findall(r"^ +\d+ s +([\d.]+) s  busy$", done.stdout, re.M))

@@ -1,6 +1,7 @@
 """Options that choose, repeat, time, show or save cases; options of other runners are explained.
 
-The tested code is in `dmlconf/cli/options/` and `dmlconf/cli/common/command.py`.
+The tested code is in `dmlconf/cli/options/`, `dmlconf/cli/commands/running/`, `dmlconf/cli/pages/`,
+`dmlconf/cli/common/command.py` and `dmlconf/cases/selecting/`.
 """
 
 from __future__ import annotations
@@ -99,9 +100,9 @@ def test_a_bundled_case_is_found_by_pattern_and_by_condition(tmp_path: Path) -> 
     some = dmlconf_here(tmp_path, "list", "--case", "tile/documented/*")
     assert names(some.stdout) == ["tile/documented/example-1-three-by-three"]
     where = ["-o", "TILE", "--where", "Repeats[0] > 1 and DataType == FLOAT16", "--quick"]
-    assert all(
-        name.startswith("tile/") for name in names(dmlconf_here(tmp_path, "list", *where).stdout)
-    )
+    found = names(dmlconf_here(tmp_path, "list", *where).stdout)
+    assert found
+    assert all(name.startswith("tile/") for name in found)
     wrong = dmlconf_here(tmp_path, "list", "-o", "TILE", "--where", "Repeat == (1,)")
     assert wrong.returncode == 2
     assert "no case has Repeat; did you mean Repeats?" in wrong.stderr
@@ -124,7 +125,7 @@ def test_repeated_and_shuffled_runs_judge_each_case_once(tmp_path: Path) -> None
     assert "Repetition 3 of 3" in done.stderr
 
 
-def test_option_durations_lists_the_slowest_cases(tmp_path: Path) -> None:
+def test_option_durations_2_lists_two_cases_the_slower_one_first(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, CASES), "--durations", "2")
     listed = re.findall(r"^ +([0-9.]+) s  tile/tile/", done.stdout, re.MULTILINE)
     assert len(listed) == 2
@@ -141,7 +142,7 @@ def test_option_durations_lists_the_slowest_cases(tmp_path: Path) -> None:
         (["devices", "--lf"], "No such option"),
     ],
 )
-def test_options_of_other_test_runners_are_explained(
+def test_options_of_other_test_runners_are_explained_by_commands_that_can_do_the_same(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments)

@@ -1,6 +1,7 @@
-"""`dmlconf capture` makes case files from its journal, in which it wrote the captured calls.
+"""`dmlconf capture` makes case files from its journal, a file in which it wrote captured calls.
 
-The tested code is in `dmlconf/capture`.
+The tested code is in `dmlconf/capture/`, `dmlconf/cli/commands/writing/capture.py` and
+`dmlconf/limits.py`.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def test_a_constant_that_is_repeated_is_written_once(tmp_path: Path) -> None:
     assert constant.data.shape == many.Sizes
 
 
-def test_case_files_leave_out_descs_that_follow_from_the_source(tmp_path: Path) -> None:
+def test_case_files_leave_out_what_a_tensor_has_from_the_node_that_feeds_it(tmp_path: Path) -> None:
     path = journal(tmp_path / "journal", {"event": "compile", "number": 1, **GRAPH})
     write_cases(tmp_path / "cases", captured_from(read_journal(path)))
     text = (tmp_path / "cases/graphs/captured.yaml").read_text("utf-8")
@@ -318,7 +319,7 @@ def test_a_damaged_journal_is_reported(tmp_path: Path, line: str) -> None:
         (("-o", "full", "--", "app.py"), "-o full: the folder holds files already"),
     ],
 )
-def test_wrong_usage_is_refused_before_anything_runs(
+def test_wrong_options_of_capture_are_refused_before_anything_runs(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     for name in ("app.py", "net.onnx", "full/file"):

@@ -1,6 +1,7 @@
 """`--circumstances` is refused or reported, never ignored, if a backend has no circumstances.
 
-The tested code is in `dmlconf/cli/options/circumstances.py`.
+The tested code is in `dmlconf/cli/options/circumstances.py`, `dmlconf/cli/runs/run_target.py` and
+`dmlconf/backends/circumstances.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pytest
 from tests.cli.process import dmlconf_here, write
 
 
-def test_exit_code_4_if_the_backend_lacks_the_named_circumstances(tmp_path: Path) -> None:
+def test_the_exit_code_is_4_if_the_backend_lacks_the_named_circumstances(tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "repeated,owned")
     assert done.returncode == 4
@@ -29,7 +30,7 @@ def test_all_circumstances_are_reported_as_without_effect_if_the_backend_has_non
 
 
 @pytest.mark.parametrize("value", ["none", ""])
-def test_without_circumstances_nothing_is_reported(value: str, tmp_path: Path) -> None:
+def test_a_run_without_circumstances_does_not_mention_them(value: str, tmp_path: Path) -> None:
     write(tmp_path)
     given = ("--circumstances", value) if value else ()
     done = dmlconf_here(tmp_path, "run", "tile.yaml", *given)
@@ -43,7 +44,9 @@ def test_without_circumstances_nothing_is_reported(value: str, tmp_path: Path) -
         ("all,owned", "all cannot be combined with other names"),
     ],
 )
-def test_exit_code_2_for_an_unknown_circumstance(value: str, message: str, tmp_path: Path) -> None:
+def test_the_exit_code_is_2_for_an_unknown_circumstance_or_one_beside_all(
+    value: str, message: str, tmp_path: Path
+) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", value)
     assert done.returncode == 2

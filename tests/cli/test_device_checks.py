@@ -2,8 +2,8 @@
 
 Adapters are simulated here; tests/lab runs real checks.
 
-The tested code is in `dmlconf/cli/pages/device_checks.py` and
-`dmlconf/backends/directml/check_processes.py`.
+The tested code is in `dmlconf/cli/pages/device_checks.py`,
+`dmlconf/cli/commands/running/devices.py` and `dmlconf/backends/directml/check_processes.py`.
 """
 
 from __future__ import annotations

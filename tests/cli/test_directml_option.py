@@ -1,6 +1,7 @@
 """`--directml FILE` ends with a message and exit code 2 or 4 if FILE cannot be used.
 
-The tested code is in `dmlconf/cli/options/backend.py`.
+The tested code is in `dmlconf/cli/options/backend.py` and
+`dmlconf/backends/directml/api/library.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What earlier runs computed of cases is cached, and used only for equal cases and recordings.
 
-The tested code is in `dmlconf/judging/figure_cache.py`.
+The tested code is in `dmlconf/judging/figure_cache.py`, `dmlconf/engine/against.py` and
+`dmlconf/cli/runs/run_sources.py`.
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
 
 
 @CHANGES
-def test_cached_judgements_are_used_only_for_the_same_entry(
+def test_cached_judgements_are_used_only_for_an_unchanged_entry_of_a_case_file(
     tmp_path: Path, old: str, new: str
 ) -> None:
     write(tmp_path, FILE, "gemm.yaml")
@@ -238,7 +239,9 @@ def test_the_cached_list_of_recorded_cases_is_used_only_for_the_same_recording(
     assert {each["status"] for each in run(tmp_path, code=7).values()} == {"unchecked"}
 
 
-def test_cached_facts_of_cases_are_used_only_for_the_same_entry(tmp_path: Path) -> None:
+def test_cached_facts_of_cases_are_used_only_for_an_unchanged_entry_of_a_case_file(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
     facts = {"Alpha": 7.5}

@@ -1,6 +1,7 @@
 """`dmlconf fuzz` runs, judges and reports generated cases as `run` does cases of files.
 
-The tested code is in `dmlconf/cli/commands/running/fuzz.py`.
+The tested code is in `dmlconf/cli/commands/running/fuzz.py`, `dmlconf/cli/runs/fuzz_reduction.py`
+and `dmlconf/fuzzing/`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_pat
 
 
 @pytest.mark.fuzz
-def test_one_case_of_each_group_is_reduced(tmp_path: Path) -> None:
+def test_one_case_of_a_group_of_failures_is_reduced(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, *NEGATED, "--cases", "20", "--save", "saved")
     assert "was reduced in" in run.stderr
     (reduced,) = (tmp_path / "saved" / "reduced").glob("*.yaml")
@@ -111,7 +112,9 @@ def test_a_run_stops_after_max_failures(tmp_path: Path) -> None:
         (("--graphs", "--invalid"), "--graphs and --invalid exclude each other"),
     ],
 )
-def test_wrong_usage_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_options_of_fuzz_are_refused(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
     run = dmlconf_here(tmp_path, "fuzz", "-b", "numpy", *arguments)
     assert run.returncode == 2
     assert message in run.stderr

@@ -1,6 +1,7 @@
-"""`dmlconf record` without `-o` writes expected values into a case file, or renews recordings.
+"""`dmlconf record` without `-o` writes expected values into a case file, or recordings beside it.
 
-The tested code is in `dmlconf/cli/runs/into_case.py` and `dmlconf/cases/writing/insertion.py`.
+The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/cli/runs/into_case.py` and
+`dmlconf/cases/writing/insertion.py`.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def test_a_case_that_disputes_the_reference_takes_values_that_contradict_it(tmp_
         (("Axis: 0", "Axis: 0\n  origin: elsewhere"), "`origin` says"),
     ],
 )
-def test_entries_that_cannot_hold_expected_values_are_refused_with_their_line(
+def test_an_entry_of_a_case_file_that_cannot_hold_expected_values_is_refused_with_its_line(
     tmp_path: Path, change: tuple[str, str], expected_message: str
 ) -> None:
     code, message = refused(tmp_path, SPLIT.replace(*change))
@@ -184,7 +185,9 @@ def test_the_text_of_a_number_is_read_back_to_the_same_bits() -> None:
     assert number_text(np.float32(-0.0)) == "-0.0"
 
 
-def test_without_an_output_recordings_are_renewed_beside_their_cases(tmp_path: Path) -> None:
+def test_without_option_o_the_recording_of_a_folder_is_written_beside_its_cases(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "split").mkdir()
     write(tmp_path / "split", SPLIT)
     done = dmlconf_here(tmp_path, "record", "split", "-b", RIGHT, "--name", "right")

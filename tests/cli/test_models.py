@@ -1,6 +1,7 @@
-"""Cases with the tag `model` are left out by default of runs on `numpy` and of recordings.
+"""Runs on `numpy` and recordings leave out cases with the tag `model`, unless options name them.
 
-The tested code is in `dmlconf/cli/options/models.py`.
+The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py` and
+`dmlconf/reports/runs/left_out.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def suite(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "faulty:negated"])
-def test_only_numpy_leaves_cases_of_models_out_by_default(tmp_path: Path, backend: str) -> None:
+def test_runs_on_numpy_leave_cases_of_models_out_by_default_and_runs_on_faulty_do_not(
+    tmp_path: Path, backend: str
+) -> None:
     suite(tmp_path)
     reports = ["--report", "markdown:run.md", "--report", "html:run.html"]
     process = dmlconf_here(tmp_path, "run", "negate", "-b", backend, *reports)
@@ -76,7 +79,7 @@ def test_without_tag_leaves_out_cases_with_the_tag(tmp_path: Path) -> None:
     assert process.stdout.split() == ["element_wise_negate/matrix/layer"]
 
 
-def test_recordings_leave_cases_of_models_out(tmp_path: Path) -> None:
+def test_recordings_leave_cases_of_models_out_by_default(tmp_path: Path) -> None:
     suite(tmp_path)
     process = dmlconf_here(
         tmp_path, "record", "negate", "-b", "faulty:negated", "-o", "made.dmlrec"

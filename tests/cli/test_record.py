@@ -1,7 +1,7 @@
 """`dmlconf record` writes recordings, which runs replay and compare with.
 
-The tested code is in `dmlconf/cli/commands/writing/record.py` and
-`dmlconf/expectations/recorder.py`.
+The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/expectations/recorder.py`,
+`dmlconf/backends/recording/` and `dmlconf/engine/against.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ cases:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A recording of the suite above."""
+    """A recording of the cases in MIXED."""
     directory = tmp_path_factory.mktemp("recorded")
     return record(directory, write(directory, MIXED)).read_bytes()
 
@@ -170,7 +170,7 @@ def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, recording
     assert "the recording has no such case" in done.stdout
 
 
-def test_exit_code_4_for_a_stale_recording_to_compare_with(
+def test_the_exit_code_is_4_for_a_stale_recording_to_compare_with(
     tmp_path: Path, recording: bytes
 ) -> None:
     path = write_recording(tmp_path, recording)
@@ -190,7 +190,9 @@ def test_exit_code_4_for_a_stale_recording_to_compare_with(
     assert not (tmp_path / "log.jsonl").exists()
 
 
-def test_exit_code_4_for_a_recording_of_another_suite(tmp_path: Path, recording: bytes) -> None:
+def test_the_exit_code_is_4_for_a_recording_of_another_suite(
+    tmp_path: Path, recording: bytes
+) -> None:
     path = write_recording(tmp_path, recording)
     done = dmlconf_here(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
     assert done.returncode == 4
@@ -207,7 +209,7 @@ def test_exit_code_4_for_a_recording_of_another_suite(tmp_path: Path, recording:
         (b"half", "not a recording"),
     ],
 )
-def test_exit_code_4_for_a_file_that_is_no_recording(
+def test_the_exit_code_is_4_for_a_file_that_is_no_recording(
     tmp_path: Path, recording: bytes, use: str, content: bytes | None, message: str
 ) -> None:
     suite = write(tmp_path, MIXED)
@@ -280,7 +282,7 @@ def test_cases_that_the_backend_may_decline_are_not_recorded(tmp_path: Path) -> 
     assert list(entries) == ["tile/matrix/every-axis-at-once[DataType=FLOAT16,DimensionCount=4]"]
 
 
-def test_failures_by_limits_of_a_substrate_are_not_recorded(tmp_path: Path) -> None:
+def test_failures_that_limits_of_a_substrate_excuse_are_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path)
     limits = tmp_path / "limits.yaml"
     limits.write_text(
@@ -334,7 +336,9 @@ def test_wrong_arguments_of_record_have_their_exit_codes(
     assert names_in(tmp_path) == []
 
 
-def test_a_recorded_case_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:
+def test_a_recorded_case_without_large_outputs_takes_less_than_100_bytes_on_average(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "x.dmlrec"
     paths = [cases_directory() / name for name in ("gather", "join", "tile")]
     # Cases of `sizes` have large outputs, and those of `combinations` long identifiers.

@@ -1,6 +1,7 @@
 """A run keeps its verdicts if its output cannot be written, or if nobody reads its output.
 
-The tested code is in `dmlconf/cli/output/files.py` and `dmlconf/cli/output/console.py`.
+The tested code is in `dmlconf/cli/output/`, `dmlconf/cli/common/logs.py`,
+`dmlconf/cli/options/reporting.py`, `dmlconf/cli/entry_point.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code:
         "keygen key.pem",
     ],
 )
-def test_a_full_standard_output_gives_exit_code_8_and_no_traceback(
+def test_a_command_other_than_run_with_a_full_standard_output_has_exit_code_8(
     case: Path, command: str
 ) -> None:
     done = to_shell(case.parent, f"$D {command} >{FULL}")
@@ -141,7 +142,7 @@ def test_a_log_that_is_no_regular_file_is_refused(case: Path, kind: str) -> None
     assert "directory" in done.stderr or "not a regular file" in done.stderr
 
 
-def test_a_second_run_on_one_log_is_refused(case: Path) -> None:
+def test_a_run_is_refused_a_log_to_which_another_run_is_writing(case: Path) -> None:
     first = beginning(case.parent, "run", "case.yaml", "-b", "faulty:hang", "--log", "x.jsonl")
     log = case.parent / "x.jsonl"
     while not text_of(log):

@@ -1,7 +1,7 @@
 """Commands write, replace and remove only the files that they may; a limit of NaN is refused.
 
-The tested code is in `dmlconf/cli/output/preflight.py`, `dmlconf/cli/output/files.py` and
-`dmlconf/cli/common/logs.py`.
+The tested code is in `dmlconf/cli/output/`, `dmlconf/cli/common/logs.py`,
+`dmlconf/cli/common/parameter_types.py` and `dmlconf/cli/options/reporting.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_a_recording_without_its_file_name_extension_is_refused(tmp_path: Path) 
     assert (tmp_path / "TILE").read_text("utf-8") == "mine"
 
 
-def test_a_run_removes_old_logs_and_keeps_20_others(tmp_path: Path) -> None:
+def test_a_run_removes_logs_older_than_a_day_except_the_20_latest(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     for number in range(30):

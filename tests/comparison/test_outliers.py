@@ -1,6 +1,7 @@
 """Of three runs of the same cases, the outlier is found: the run that alone fails or passes.
 
-The tested code is in `dmlconf/comparison/outliers.py`.
+The tested code is in `dmlconf/comparison/outliers.py`, `dmlconf/reports/comparisons/outliers.py`
+and `dmlconf/cli/commands/results/compare.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RUNS = {
 }
 
 
-def test_the_wrong_one_of_three_is_the_outlier(tmp_path: Path) -> None:
+def test_the_run_that_alone_fails_or_alone_passes_a_case_is_the_outlier(tmp_path: Path) -> None:
     for name, backend in RUNS.items():
         dmlconf_here(
             tmp_path, "run", "-o", "GATHER", "--tag", "documented", "-b", backend, "--log", name

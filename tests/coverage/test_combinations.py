@@ -1,8 +1,9 @@
-"""`dmlconf coverage --combinations` sorts pairs of parameter values.
+"""`dmlconf coverage --combinations` says of each pair of parameter values whether a case covers it.
 
 Each pair is covered by a case, missing, or impossible for a reason.
 
-The tested code is in `dmlconf/coverage/combinations`.
+The tested code is in `dmlconf/coverage/combinations/`, `dmlconf/reports/suites/combinations.py`,
+`dmlconf/tensors/layout.py` and `dmlconf/cli/commands/writing/coverage.py`.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def test_data_types_that_no_table_lists_for_another_tensor_are_impossible() -> N
     assert why("QUANTIZE", (scale, "FLOAT16"), ("dimensions", "4")) is None
 
 
-def test_no_output_shares_a_buffer_of_broadcast_or_owned_elements() -> None:
+def test_no_output_shares_the_buffer_of_a_broadcast_or_owned_input() -> None:
     shared = "in place", "true"
     broadcast = why("ACTIVATION_RELU", ("layout of InputTensor", "broadcast"), shared)
     assert broadcast is not None
@@ -137,7 +138,7 @@ def test_no_output_shares_a_buffer_of_broadcast_or_owned_elements() -> None:
     assert why("ELEMENT_WISE_ADD", ("owned inputs", "some"), shared) is None
 
 
-def test_tensors_of_one_data_type_have_one_parameter() -> None:
+def test_tensors_that_must_have_one_data_type_have_one_parameter_for_it() -> None:
     def types(name: str) -> list[str]:
         names = [each.name for each in parameters_of(operator(name))]
         return [each for each in names if each.startswith("data type")]

@@ -1,6 +1,7 @@
-"""Coverage of graphs counts pairs of operators of which one feeds the other, and all nodes.
+"""Coverage of graphs counts nodes and neighbours, which are operators of which one feeds the other.
 
-The tested code is in `dmlconf/coverage/graphs.py`.
+The tested code is in `dmlconf/coverage/graphs.py`, `dmlconf/reports/suites/` and
+`dmlconf/cli/commands/writing/coverage.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def test_neighbours_of_the_chosen_operators_are_counted(tmp_path: Path) -> None:
     assert graph_coverage(plan, ["GEMM"]).cases == 0
 
 
-def test_the_command_lists_neighbours(tmp_path: Path) -> None:
+def test_dmlconf_coverage_lists_neighbours(tmp_path: Path) -> None:
     graph_file(tmp_path, TWO_NODES)
     done = dmlconf_here(
         tmp_path,

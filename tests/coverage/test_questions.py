@@ -2,7 +2,8 @@
 
 A question is whether an operator makes a mistake that was found in another operator or runtime.
 
-The tested code is in `dmlconf/coverage/questions.py`.
+The tested code is in `dmlconf/coverage/questions.py`, `dmlconf/coverage/data_classes.py`,
+`schemas/questions.yaml` and `dmlconf/cli/commands/writing/coverage.py`.
 """
 
 from __future__ import annotations

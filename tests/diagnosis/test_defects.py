@@ -1,6 +1,6 @@
-"""Reports name the condition of planted defects (`defects.yaml`), and `diagnose` the culprit.
+"""Reports name the condition of a planted defect (`defects.yaml`); `diagnose` finds the culprit.
 
-The tested code is in `dmlconf/diagnosis`.
+The tested code is in `dmlconf/diagnosis/` and `dmlconf/reports/runs/shared_properties.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAMPLE = (
     "hang on activations in place",
     "folds that leave steps out",
 )
-"""One or more defects of each kind; `python -m tests.diagnosis defects` measures all sixty."""
+"""Eight of the sixty defects; `python -m tests.diagnosis defects` measures all of them."""
 
 
 def test_defects_yaml_has_sixty_defects() -> None:
