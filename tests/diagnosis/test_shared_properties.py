@@ -1,6 +1,6 @@
 """Reports name the condition that failing cases meet and passing cases do not.
 
-The tested code is in `dmlconf/diagnosis/shared_properties.py`.
+The tested code is in `dmlconf/diagnosis/` and `dmlconf/reports/runs/shared_properties.py`.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def test_shown_failures_alternate_between_operators() -> None:
     assert sorted(each.verdict.operator for each in shown) == ["CONVOLUTION"] * 2 + ["GEMM"] * 2
 
 
-def test_cases_that_broke_alike_are_one_entry() -> None:
+def test_cases_that_broke_alike_are_listed_as_one() -> None:
     verdicts = [
         each.judged(status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))
         for at, each in enumerate(convolutions(biased))
@@ -196,7 +196,7 @@ def test_cases_that_broke_alike_are_one_entry() -> None:
     ("low", "high", "number"),
     [(0, 3, 0), (1, 2, 1), (3, 9, 8), (1000, 1030, 1024), (-3, -1, -2), (5, 6, 5)],
 )
-def test_bounds_are_round_numbers(low: float, high: float, number: float) -> None:
+def test_a_bound_is_the_roundest_number_that_fits(low: float, high: float, number: float) -> None:
     assert round_number(low, high, whole=True) == number
 
 
@@ -237,7 +237,7 @@ def test_a_case_that_must_be_refused_is_not_the_simplest_if_another_failed() -> 
 
 
 @pytest.mark.whole
-def test_44000_verdicts_are_grouped_within_seconds() -> None:
+def test_44000_verdicts_are_grouped_within_8_seconds() -> None:
     verdicts = []
     for at in range(176):
         for each in convolutions(biased if at % 2 else lambda f: False, f"OPERATOR_{at}"):

@@ -1,6 +1,6 @@
 """Pages that the program writes, and tutorials, are up to date, and links between files work.
 
-The tested code is in `tests/docs/`.
+The tested code is in `tests/docs/` and `docs/`.
 """
 
 from __future__ import annotations

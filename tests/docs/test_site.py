@@ -1,6 +1,6 @@
 """The documentation site has right links, navigation, lists, figures and no foreign resources.
 
-The tested code is in `website`.
+The tested code is in `website/` and `mkdocs.yml`.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def test_the_quick_check_accepts_only_values_that_jsonschema_accepts(
 
 
 @pytest.mark.parametrize("schema", KNOWN_IN_FULL, ids=json.dumps)
-def test_the_quick_check_refuses_only_values_that_jsonschema_refuses(
+def test_the_quick_check_of_a_schema_known_in_full_refuses_only_what_jsonschema_refuses(
     schema: dict[str, Any],
 ) -> None:
     checker, check = Draft202012Validator(schema), fits(schema)

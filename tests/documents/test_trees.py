@@ -1,6 +1,6 @@
 """JSON and TOML of strangers are read within limits; duplicate keys can be refused.
 
-The tested code is in `dmlconf/documents/trees.py`.
+The tested code is in `dmlconf/documents/trees.py` and `dmlconf/limits.py`.
 """
 
 from __future__ import annotations

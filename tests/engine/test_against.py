@@ -1,6 +1,7 @@
 """`--against` gives expected outcomes, chosen so that no backend is judged by its own results.
 
-The tested code is in `dmlconf/engine/against.py`.
+The tested code is in `dmlconf/engine/against.py`, `dmlconf/backends/errors.py`,
+`dmlconf/backends/recording/` and `dmlconf/cases/loading/discovery.py`.
 """
 
 from __future__ import annotations
@@ -297,7 +298,9 @@ def test_against_accepts_a_folder_of_recordings_by_operator(tmp_path: Path, name
     assert isinstance(expected.against(case), Recorded)
 
 
-def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -> None:
+def test_the_message_about_a_stale_case_of_a_folder_names_the_operator_to_record(
+    tmp_path: Path,
+) -> None:
     write_recording(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path), digest="0" * 64)
     again = f"dmlconf record {tmp_path} -b directml --operator TILE -o {tmp_path} --name x"
     with pytest.raises(BackendError) as caught:

@@ -1,6 +1,7 @@
 """If worker processes build, run and judge cases, the log is the same as with one process.
 
-The tested code is in `dmlconf/engine/parallel.py`.
+The tested code is in `dmlconf/engine/parallel.py`, `dmlconf/engine/core.py`,
+`dmlconf/documents/problems.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_pl
     ]
 
 
-def test_a_run_stops_at_the_first_failure_that_is_reached(tmp_path: Path) -> None:
+def test_a_run_that_may_have_one_failure_stops_at_the_first_that_is_reached(tmp_path: Path) -> None:
     written, log = out_of_order(tmp_path, [3, 2, 0, 1], most_failures=1)
     assert written[:2] == ["3", "2"]
     assert [verdict.status for verdict in log.verdicts] == [

@@ -1,6 +1,6 @@
 """Every planned case of a run gets one verdict in its log; a file that is no log is refused.
 
-The tested code is in `dmlconf/engine/session.py`.
+The tested code is in `dmlconf/engine/session.py`, `dmlconf/engine/core.py` and `dmlconf/run_log/`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path
     }
 
 
-def test_zeros_never_pass(tmp_path: Path) -> None:
+def test_a_backend_that_returns_zeros_fails_every_case(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros")
     assert {verdict.status for verdict in log.verdicts} == {Status.FAILED}
 
@@ -129,7 +129,7 @@ def test_an_error_while_judging_a_case_breaks_only_that_case(tmp_path: Path) -> 
     assert "Traceback" in failed[0].reason.diagnostics
 
 
-def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
+def test_a_run_that_stops_at_its_first_failure_leaves_the_rest_not_run(tmp_path: Path) -> None:
     log = run_and_read_log(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1
     rest = [verdict for verdict in log.verdicts if verdict.status is Status.NOT_RUN]

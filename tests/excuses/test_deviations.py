@@ -1,6 +1,6 @@
-"""Deviations of a target waive what its specification leaves open, and nothing else.
+"""Deviations of a target, such as ONNX, waive what its specification leaves open, and nothing else.
 
-The tested code is in `dmlconf/excuses/deviations.py`.
+The tested code is in `dmlconf/excuses/` and `schemas/targets/`.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def test_only_a_fused_activation_of_nan_may_be_nan(tmp_path: Path) -> None:
         ("average_pooling/boundary/not-a-number-and-infinities", Status.FAILED),
     ],
 )
-def test_the_average_of_no_element_may_be_0(name: str, status: Status) -> None:
+def test_only_the_average_of_no_element_may_be_0(name: str, status: Status) -> None:
     tested = case(name)
     output = reference_output(tested)
     output[~np.isfinite(output)] = 0
@@ -179,7 +179,9 @@ def test_the_average_of_no_element_may_be_0(name: str, status: Status) -> None:
         ("rnn/boundary/saturated[DataType=FLOAT32,Direction=FORWARD]", Status.FAILED),
     ],
 )
-def test_a_recurrent_layer_of_an_infinite_input_may_be_infinite(name: str, status: Status) -> None:
+def test_only_a_recurrent_layer_of_an_infinite_input_may_be_infinite(
+    name: str, status: Status
+) -> None:
     tested = case(name)
     outcome = run_case(tested)
     assert isinstance(outcome, Outputs)
@@ -244,7 +246,7 @@ def test_inputs_with_nan_may_be_quantized_by_another_range_and_others_may_not() 
     ],
     ids=["relu", "max"],
 )
-def test_a_maximum_may_be_nan_in_a_graph_where_a_node_made_nan(
+def test_a_maximum_may_be_nan_in_a_graph_only_where_a_node_made_nan(
     tmp_path: Path, after: str, values: str, status: Status
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
@@ -273,7 +275,7 @@ DEQUANTIZED: Final = f"""{QUANTIZED}
 @pytest.mark.parametrize(
     ("values", "status"), [(".nan, 3", Status.WAIVED), ("1, 3", Status.FAILED)]
 )
-def test_dequantized_elements_may_be_nan_if_nan_was_quantized(
+def test_dequantized_elements_may_be_nan_only_if_nan_was_quantized(
     tmp_path: Path, values: str, status: Status
 ) -> None:
     inputs = f"\n  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{values}]}}"
@@ -292,7 +294,7 @@ def test_dequantized_elements_may_be_nan_if_nan_was_quantized(
         ("OutputScaleTensor", np.full((1, 1, 1, 1), 0.5, np.float32), Status.FAILED),
     ],
 )
-def test_integers_quantized_from_nan_are_free_and_their_scale_is_nan(
+def test_integers_quantized_from_nan_may_have_any_value_and_their_scale_must_be_nan(
     tmp_path: Path, tensor: str, given: Array, status: Status
 ) -> None:
     inputs = "\n  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.nan, 3]}"
@@ -300,7 +302,9 @@ def test_integers_quantized_from_nan_are_free_and_their_scale_is_nan(
     assert verdict(tested, Outputs({"y": given})).status is status
 
 
-@pytest.mark.parametrize("file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=str)
+@pytest.mark.parametrize(
+    "file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=lambda path: path.stem
+)
 def test_each_file_of_a_target_fits_its_schema_and_names_known_operators(file: Path) -> None:
     data = read_document(file).data
     assert not list(Checker(bundled_schema("target")).iter_errors(data))

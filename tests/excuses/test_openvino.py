@@ -1,6 +1,7 @@
 """Findings in OpenVINO explain wrong outputs of its provider in ONNX Runtime 1.24.1, no others.
 
-The tested code is in `dmlconf/faults/runtimes`.
+The tested code is in `schemas/findings/`, `dmlconf/faults/runtimes/` and
+`dmlconf/excuses/findings.py`.
 """
 
 from __future__ import annotations
@@ -262,13 +263,13 @@ def test_top_k_may_swap_equal_numbers_but_no_others() -> None:
         ({unequal: unequal + 1, unequal + 1: unequal}, False),
     ):
         changed = indices.copy()
-        for place, source in order.items():
-            changed[0, place] = indices[0, source]
+        for index, source in order.items():
+            changed[0, index] = indices[0, source]
         found = reason(TOP, Outputs({**outcome.arrays, "OutputIndexTensor": changed}))
         assert found.startswith("known finding openvino-order-of-equal-numbers ") is named
 
 
-def test_a_refusal_is_explained_if_its_message_has_the_known_cause() -> None:
+def test_a_refusal_is_explained_only_if_its_message_has_the_known_cause() -> None:
     cause = "Arguments do not have the same element type (arg0 element type: f32, arg1 element type"
     for message, named in ((f"FAIL ... {cause}: f16).", True), ("FAIL ... no memory", False)):
         found = reason(QUICK_GELU, Rejection("InferenceSession", "Fail", message=message))

@@ -1,6 +1,7 @@
 """Findings and deviations of WebNN explain results of Chromium 153, and no other wrong results.
 
-What is tested is in `schemas/findings/`, `schemas/targets/` and `dmlconf/excuses/`.
+The tested code is in `schemas/findings/`, `schemas/targets/`, `dmlconf/excuses/` and
+`dmlconf/faults/runtimes/`.
 """
 
 from __future__ import annotations

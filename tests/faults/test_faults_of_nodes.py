@@ -1,6 +1,7 @@
 """Known faults in graphs are recognised by a node's desc and its connections.
 
-The tested code is in `dmlconf/faults/computed.py` and `dmlconf/excuses/known_faults.py`.
+The tested code is in `dmlconf/faults/`, `dmlconf/excuses/known_faults.py` and
+`schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.
         ),
     ],
 )
-def test_a_sequence_that_is_an_output_is_named(
+def test_the_known_fault_of_a_sequence_that_is_an_output_is_named(
     tmp_path: Path, graph: str, kind: BreakdownKind, name: str
 ) -> None:
     gone = Breakdown(kind, "it is gone")
@@ -92,7 +93,7 @@ def test_a_sequence_that_is_an_output_is_named(
     assert waiving_fault(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
 
 
-def test_the_refusal_of_a_sequence_beside_a_split_is_named(tmp_path: Path) -> None:
+def test_the_known_fault_that_refuses_a_sequence_beside_a_split_is_named(tmp_path: Path) -> None:
     refused = Rejection("CompileGraph", "E_INVALIDARG")
     parts = "[{Sizes: [2], DataType: FLOAT32}, {Sizes: [3], DataType: FLOAT32}]"
     split = f"{{operator: SPLIT, desc: {{InputTensor: x, OutputTensors: {parts}, Axis: 0}}}}"
@@ -141,7 +142,7 @@ outputs: {y: n}
 @pytest.mark.parametrize(
     ("count", "size", "name"), [(5, 1, "gather-that-writes-a-part-of-its-output"), (1, 4, "")]
 )
-def test_elements_that_a_gather_left_unwritten_are_explained_after_the_next_node(
+def test_elements_that_a_gather_leaves_unwritten_are_explained_after_the_next_node(
     tmp_path: Path, count: int, size: int, name: str
 ) -> None:
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
@@ -253,7 +254,7 @@ def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1
         ("FLOAT32", "[0, 0, 4, 0]", "[1, 1, 2, 1]", False),  # not next to each other
     ],
 )
-def test_the_refusal_of_a_slice_that_begins_at_a_multiple_of_16_bytes_is_named(
+def test_the_known_fault_that_refuses_slices_at_a_multiple_of_16_bytes_is_named(
     tmp_path: Path, data_type: str, offsets: str, sizes: str, refused: bool
 ) -> None:
     graph = sliced(data_type, offsets, sizes)

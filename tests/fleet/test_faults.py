@@ -1,6 +1,6 @@
-"""No verdict is lost to a full disk, a clock that jumps, a slow share, or a process that dies.
+"""A full disk, a clock that jumps, a slow network share or a process that dies loses no verdict.
 
-The tested code is in `dmlconf/fleet` and `dmlconf/run_log`.
+The tested code is in `dmlconf/fleet/`, `dmlconf/run_log/` and `dmlconf/cli/common/logs.py`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ def test_a_log_on_a_full_disk_is_kept_and_resumed_once_there_is_room(
 
 
 @pytest.mark.parametrize("option", ["--log", "--resume"])
-def test_a_second_run_on_a_log_is_refused_and_harms_nothing(folder: Path, option: str) -> None:
+def test_a_run_is_refused_a_log_to_which_another_is_writing_and_harms_nothing(
+    folder: Path, option: str
+) -> None:
     process = subprocess.Popen(
         [*DMLCONF, *SLOW, "-q", "--log", "run.jsonl"],
         cwd=folder,

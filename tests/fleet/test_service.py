@@ -1,6 +1,6 @@
 """A scheduler's worker judges the cases it is given, and refuses jobs that do not fit it.
 
-The tested code is in `dmlconf/fleet/service.py`.
+The tested code is in `dmlconf/fleet/`, `dmlconf/cli/options/targets.py` and `dmlconf/extras.py`.
 """
 
 from __future__ import annotations

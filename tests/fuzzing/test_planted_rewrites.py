@@ -2,7 +2,7 @@
 
 The wrongly rewritten graph is the mutant: a good case tells it from the right graph.
 
-The tested code is in `dmlconf/fuzzing/planted_rewrites.py`.
+The tested code is in `dmlconf/fuzzing/` and `dmlconf/cases/loading/rewrites.py`.
 """
 
 from __future__ import annotations

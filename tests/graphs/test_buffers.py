@@ -1,4 +1,4 @@
-"""Which inputs of a graph DirectML may own, and which outputs may share an input's buffer.
+"""A graph's nodes decide which inputs DirectML may own and which outputs may share a buffer.
 
 The tested code is in `dmlconf/graphs/buffers.py`.
 """
@@ -97,7 +97,7 @@ outputs: {{y: sum}}
     assert set(in_place_pairs(graph_case(tmp_path, graph).graph)) == pairs
 
 
-def test_several_operators_may_not_write_in_place(tmp_path: Path) -> None:
+def test_a_graph_of_several_operators_may_not_write_in_place(tmp_path: Path) -> None:
     graph = f"""
 inputs:
   x: {TENSOR}
@@ -111,7 +111,7 @@ outputs: {{y: sum}}
 
 
 @pytest.mark.parametrize(("strides", "may"), [("[2, 1]", True), ("[1, 2]", False)])
-def test_a_graph_of_one_operator_may_write_in_place_if_its_tensors_are_packed(
+def test_a_graph_of_one_operator_may_write_in_place_only_if_its_tensors_are_packed(
     tmp_path: Path, strides: str, may: bool
 ) -> None:
     """CompileGraph may copy a transposed tensor to the output's memory."""

@@ -1,4 +1,4 @@
-"""`graph_problems` names the rules that a graph's wiring breaks, and constraints of its nodes.
+"""`graph_problems` names the rules of wiring and the constraints of nodes that a graph breaks.
 
 The tested code is in `dmlconf/graphs/wiring.py`.
 """

@@ -1,6 +1,6 @@
-"""A history stays consistent if writers compete, die or fail; it is migrated; runs add to it.
+"""A history stays consistent if writers compete, die or fail; older databases are migrated.
 
-The tested code is in `dmlconf/history/adding.py` and `dmlconf/history/database.py`.
+The tested code is in `dmlconf/history/` and `dmlconf/cli/runs/history.py`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_a_case_name_that_postgresql_cannot_store_is_refused(database: str, coun
     fill(database, [night(0, [verdict("tile/matrix/a")])])
 
 
-def test_an_interrupted_addition_leaves_no_rows(tmp_path: Path) -> None:
+def test_an_interrupted_addition_adds_no_rows(tmp_path: Path) -> None:
     database = str(tmp_path / "history.sqlite")
     fill(database, [night(0, [verdict("tile/matrix/a")])])
 

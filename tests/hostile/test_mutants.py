@@ -1,7 +1,9 @@
 """Mutants, which are files with random changes, make dmlconf neither crash nor hang.
 
-Trials notice a mutant that does, and campaigns of trials continue after a stop.
-`python -m tests.hostile mutants --count N` tries more mutants than the sample of these tests.
+Trials notice a mutant that does, and campaigns of trials continue after a stop. `python -m
+tests.hostile mutants --count N` tries more mutants than the sample of these tests.
+
+The tested code is in `dmlconf/` and `tests/hostile/`.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ pytestmark = [
 
 SAMPLE = 400
 SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
-"""Smaller samples of kinds that take longer: plugins start workers, graphs may have 2,000 nodes."""
+"""Smaller samples of what takes longer: plugins start workers, graphs may have 2,000 nodes."""
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)
-def test_no_mutant_makes_dmlconf_crash_or_hang(tmp_path: Path, kind: str) -> None:
+def test_no_mutant_of_a_sample_makes_dmlconf_crash_or_hang(tmp_path: Path, kind: str) -> None:
     assert "\n".join(map(str, trial(kind, tmp_path, 1, SLOW_SAMPLES.get(kind, SAMPLE)))) == ""
 
 

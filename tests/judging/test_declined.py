@@ -1,6 +1,8 @@
 """A case that a backend cannot express (`Declined`) neither passes nor fails.
 
-The tested code is in `dmlconf/judging/judge.py` and `dmlconf/workers/boundary.py`.
+The tested code is in `dmlconf/judging/judge.py`, `dmlconf/workers/boundary.py`,
+`dmlconf/cli/options/run_exit_code.py`, `dmlconf/comparison/compare.py` and
+`dmlconf/expectations/recorder.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.protocol import Breakdown, Declined
+from dmlconf.backends.recording.file import read_recording
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
@@ -60,6 +63,9 @@ def test_compare_reports_a_declined_case_as_another_status(tmp_path: Path) -> No
 def test_record_leaves_declined_cases_out(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "record", *GATHER, "-b", HALF, "-o", "x.dmlrec")
     assert "not expressible by the backend" in done.stderr, done.stderr
+    recorded = read_recording(tmp_path / "x.dmlrec").entries
+    assert recorded
+    assert not [name for name in recorded if "example-1" in name]
 
 
 def test_a_malformed_decline_is_a_breakdown() -> None:

@@ -1,6 +1,7 @@
-"""Each kind of outcome leads to its status and reason, and each output to its figures.
+"""Outputs, rejections and breakdowns lead to a status and a reason; each output has its figures.
 
-The tested code is in `dmlconf/judging/judge.py`.
+The tested code is in `dmlconf/judging/judge.py`, `dmlconf/judging/figures.py`,
+`dmlconf/run_log/log.py` and `dmlconf/backends/faulty/backend.py`.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def test_rejecting_a_desc_that_no_table_lists_is_unsupported(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", BreakdownKind)
-def test_breakdowns_are_broken(tmp_path: Path, kind: BreakdownKind) -> None:
+def test_a_breakdown_makes_its_case_broken(tmp_path: Path, kind: BreakdownKind) -> None:
     outcome = Breakdown(kind, "it broke", "last words")
     verdict = judge(case(tmp_path, "stated"), outcome, no_expectation)
     assert verdict.status is Status.BROKEN
@@ -259,7 +260,7 @@ cases:
 """
 
 
-def test_a_permitted_result_far_from_those_of_devices_passes_with_its_own_figure(
+def test_a_permitted_result_far_from_those_of_devices_passes_with_a_large_typical_margin(
     tmp_path: Path,
 ) -> None:
     (planned,) = load_suite([write(tmp_path, SINE, "sine.yaml")]).plan()

@@ -1,6 +1,8 @@
 """A case with a relation fails if the outputs of its two forms differ, or are equally wrong.
 
-The tested code is in `dmlconf/judging/relations.py`.
+A relation names another form of a graph, such as its nodes one by one, with the same outputs.
+
+The tested code is in `dmlconf/judging/relations.py` and `dmlconf/judging/conclusion.py`.
 """
 
 from __future__ import annotations
@@ -164,7 +166,7 @@ def test_a_graph_that_passes_reports_how_many_elements_equal_those_of_its_nodes(
 
 @pytest.mark.parametrize("fault", ["no-output", "wrong-sizes", "wrong-type", "rejects", "zeros"])
 @pytest.mark.parametrize("relation", ["unfused", "exported", "cut", "order"])
-def test_every_fault_of_a_backend_gives_exactly_one_verdict(
+def test_a_backend_with_any_of_five_faults_gives_a_case_exactly_one_verdict(
     tmp_path: Path, fault: str, relation: str
 ) -> None:
     name = parse(f"faulty:{fault}")

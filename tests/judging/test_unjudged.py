@@ -2,7 +2,8 @@
 
 Elements for which any value is right are called open.
 
-The tested code is in `dmlconf/judging/unjudged.py`.
+The tested code is in `dmlconf/judging/unjudged.py`, `dmlconf/judging/judge.py` and
+`dmlconf/precision/room.py`.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def test_a_case_whose_elements_are_all_open_is_unchecked(tmp_path: Path, name: s
     assert judges_nothing(case)
 
 
-def test_a_sum_that_overflows_is_judged(tmp_path: Path) -> None:
+def test_an_element_of_a_convolution_that_overflows_is_judged(tmp_path: Path) -> None:
     case = cases(tmp_path, CONVOLUTION)["overflow"]
     assert judge(case, run_case(case), run_case).status is Status.PASSED
     zeros = Outputs({"OutputTensor": np.zeros((1, 1, 2), np.float32)})

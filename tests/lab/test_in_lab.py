@@ -2,7 +2,8 @@
 
 Build the lab first: python3 lab/lab.py build.
 
-The tested code is in `lab/lab.py` and `lab/winelab`.
+The tested code is in `lab/lab.py`, `lab/winelab/`, `dmlconf/workers/` and
+`dmlconf/backends/process_start.py`.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def test_devices_names_the_release_that_was_chosen(
 
 
 @pytest.mark.parametrize(("version", "waived"), [("1.9.0", True), ("1.9.1", False)])
-def test_a_fault_is_waived_in_the_versions_that_have_it(
+def test_a_known_fault_is_waived_only_in_the_release_that_has_it(
     version: str, waived: bool, tmp_path: Path
 ) -> None:
     assert lab("versions", version, cwd=tmp_path).returncode == 0
@@ -172,7 +173,7 @@ def test_a_fault_is_waived_in_the_versions_that_have_it(
     assert verdict["status"] == ("waived" if waived else "passed")
 
 
-def test_a_case_that_corrupts_memory_harms_no_other(tmp_path: Path) -> None:
+def test_a_known_case_that_corrupts_memory_harms_no_other(tmp_path: Path) -> None:
     harmful = "gather/boundary/more-than-8-dimensions-with-those-of-the-indices"
     arguments = ("run", "-o", "GATHER", "--tag", "boundary", "-b", "directml", "--report", "json")
     done = lab("run", "--", *arguments, "-q", cwd=tmp_path)

@@ -1,6 +1,6 @@
 """docs/layers.md, made from a run log, has a row for each operator and names failures.
 
-The tested code is in `lab/winelab/layers_page.py`.
+The tested code is in `lab/winelab/layers_page.py` and `lab/winelab/cli.py`.
 """
 
 from __future__ import annotations

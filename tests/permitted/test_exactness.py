@@ -1,6 +1,7 @@
-"""Results that must be exact are refused if they are not, and right results are permitted.
+"""Element-wise results that must be exact are refused if they are not; right ones are permitted.
 
-The tested code is in `dmlconf/permitted/element_wise/`.
+The tested code is in `dmlconf/permitted/element_wise/`, `dmlconf/permitted/activation/` and
+`dmlconf/permitted/numbers/rounding.py`.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def test_a_quotient_that_underflows_may_leave_the_dividend(a: float, b: float) -
     assert not permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, b / 3)
 
 
-def test_a_quotient_by_one_of_the_largest_numbers_is_right_or_zero() -> None:
+def test_a_quotient_by_one_of_the_largest_numbers_may_be_zero() -> None:
     right = 1e38 / 3e38
     for value, permitted in (
         (right, True),
@@ -120,7 +121,7 @@ def test_any_remainder_is_right_if_the_quotient_overflows(operator: str) -> None
 
 
 @pytest.mark.parametrize("x", [LARGEST, 3e38, 1e38, 2.0**126])
-def test_softsign_of_the_largest_numbers_is_one(x: float) -> None:
+def test_softsign_of_the_largest_numbers_is_next_to_1_or_minus_1(x: float) -> None:
     low, high = single("ACTIVATION_SOFTSIGN", x)
     assert 1 - 2.0**-21 < low <= 1 <= high < 1 + 2.0**-21
     low, high = single("ACTIVATION_SOFTSIGN", -x)

@@ -1,9 +1,9 @@
-"""Functions of NaN, subnormal and very large numbers, which devices may replace.
+"""Devices may replace NaN, subnormal and very large numbers in functions by other numbers.
 
 Any result is right where Direct3D lets a device take the number for another, as for ATAN of NaN;
 elsewhere the usual limits hold.
 
-The tested code is in `dmlconf/permitted/element_wise` and `dmlconf/permitted/activation`.
+The tested code is in `dmlconf/permitted/element_wise/` and `dmlconf/permitted/activation/`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_any_result_is_right_only_where_a_device_may_replace_the_number(
     )
 
 
-def test_the_logarithm_of_a_subnormal_number_is_below_that_of_normal_ones() -> None:
+def test_the_logarithm_of_a_subnormal_number_may_be_anything_below_minus_87() -> None:
     lowest, highest = ends_of("ELEMENT_WISE_LOG", InputTensor=[SUBNORMAL, 2], ScaleBias=None)
     assert lowest[0] == -INFINITY
     assert -88 < highest[0] < -87

@@ -2,7 +2,7 @@
 
 Therefore samples of outputs can be judged.
 
-The tested code is in `dmlconf/precision/allowance.py`.
+The tested code is in `dmlconf/precision/allowance.py` and `dmlconf/precision/compare.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A DirectML that is wrong in one circumstance fails, and the circumstance is named.
 
-The tested code is in `dmlconf/workers/exercising.py` and `dmlconf/judging/circumstances.py`.
+The tested code is in `dmlconf/workers/exercising.py`, `dmlconf/judging/circumstances.py`,
+`dmlconf/backends/directml/circumstances/` and `tests/lab/circumstances/`.
 """
 
 from __future__ import annotations

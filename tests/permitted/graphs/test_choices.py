@@ -3,7 +3,7 @@
 A value is uncertain if the documentation leaves it open, or if its permitted error lets it be
 zero, equal another value or overflow. No other result is right.
 
-The tested code is in `dmlconf/permitted/graphs/choices.py`.
+The tested code is in `dmlconf/permitted/graphs/`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ TWICE = (
 )
 
 
-def test_an_index_that_reaches_an_output_in_two_ways_is_the_same_in_both(tmp_path: Path) -> None:
+def test_an_index_that_reaches_an_output_in_two_ways_has_the_same_value_in_both(
+    tmp_path: Path,
+) -> None:
     inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
     case = graph(tmp_path, inputs, TWICE)
     for index in range(12):

@@ -1,6 +1,6 @@
-"""FLOAT16 means and variances are right if the batches are averaged first, as by DirectML 1.8.0.
+"""FLOAT16 means and variances are right if each batch is averaged first, as DirectML 1.8.0 does.
 
-The tested code is in `dmlconf/permitted/normalization`.
+The tested code is in `dmlconf/permitted/normalization/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Normalizations that divide zero by zero, or multiply it by infinity, may give several results.
 
-The tested code is in `dmlconf/permitted/normalization`.
+The tested code is in `dmlconf/permitted/normalization/`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ONE_ELEMENT = """
 
 
 @pytest.mark.parametrize(("value", "overflows"), [("1.0e+17", True), ("2", False)])
-def test_a_power_with_a_negative_beta_may_overflow(
+def test_zero_times_a_power_that_overflows_may_be_nan(
     tmp_path: Path, value: str, overflows: bool
 ) -> None:
     """DirectML 1.15.4 multiplies 0 by (1 + 100 / 3 * 1e34) ^ 2.75, which is infinite in FLOAT32."""
@@ -57,7 +57,9 @@ GRADIENT = """
   OutputBiasGradientTensor: {Sizes: [1, 2], DataType: FLOAT16}, Epsilon: 3"""
 
 
-def test_a_product_that_underflows_before_it_is_divided_by_zero_gives_nan(tmp_path: Path) -> None:
+def test_a_product_that_underflows_before_it_is_divided_by_zero_may_give_nan(
+    tmp_path: Path,
+) -> None:
     """DirectML 1.15.4 stores 6e-8 * -0.475 as 0 in FLOAT16, before it divides by 0."""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", GRADIENT)
     assert accepts(case, "OutputScaleGradientTensor", [-np.inf, -np.inf])

@@ -1,6 +1,6 @@
 """A `Span` holds what any store in FLOAT16 makes of its values, and the values themselves.
 
-The tested code is in `dmlconf/permitted/numbers/span.py`.
+The tested code is in `dmlconf/permitted/numbers/span.py` and `dmlconf/permitted/numbers/half.py`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_a_value_beyond_float16_is_kept_or_stored_as_the_largest_number_or_infin
     ]
 
 
-def test_within_float16_there_is_one_span() -> None:
+def test_values_within_float16_have_one_stored_span() -> None:
     span = Span(np.array([0.1, 65000.0]), np.array([0.2, 65504.0]))
     [held] = span.stores()
     assert (held.least <= span.least).all()

@@ -1,4 +1,4 @@
-"""What is right for GEMM if sums overflow, or if its fused activation has large errors.
+"""Overflowing sums of GEMM permit more results; large errors of an activation permit no NaN.
 
 The tested code is in `dmlconf/permitted/products/gemm.py`.
 """

@@ -1,6 +1,6 @@
 """The permitted error of a recurrent layer does not grow without bound over many steps.
 
-The tested code is in `dmlconf/permitted/recurrent/gru.py` and `dmlconf/permitted/recurrent/rnn.py`.
+The tested code is in `dmlconf/permitted/recurrent/`.
 """
 
 from __future__ import annotations

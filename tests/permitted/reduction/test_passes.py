@@ -31,7 +31,7 @@ def in_two_passes(values: Array, function: str) -> Array:
 
 
 @pytest.mark.parametrize("function", ["SUM", "AVERAGE"])
-def test_a_sum_of_truncated_sums_is_right(tmp_path: Path, function: str) -> None:
+def test_a_sum_or_average_of_truncated_ones_is_right(tmp_path: Path, function: str) -> None:
     case = single(tmp_path, "REDUCE", DESC.replace("FUNCTION", function))
     output = in_two_passes(wide(case.inputs()["InputTensor"]), function)
     assert accepts(case, "OutputTensor", output.ravel().tolist())

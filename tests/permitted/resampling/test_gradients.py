@@ -1,7 +1,6 @@
 """Gradients of RESAMPLE go to every element that the error of their coordinate permits.
 
-The tested code is in `dmlconf/permitted/resampling/gradient_candidates.py` and
-`dmlconf/permitted/resampling/gradients.py`.
+The tested code is in `dmlconf/permitted/resampling/`.
 """
 
 from __future__ import annotations
