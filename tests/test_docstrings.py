@@ -1,6 +1,6 @@
-"""Docstrings name only functions, fields, values and paths that exist.
+"""Docstrings of the package name only what exists, and those of test modules only existing paths.
 
-What is tested is in the docstrings of `dmlconf/` and of the test modules in `tests/`.
+The tested code is in `dmlconf/` and `tests/`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def names_in(tree: ast.Module) -> Iterator[str]:
                 yield from re.findall(r"\w+", text)
 
 
-def test_docstrings_name_only_what_exists() -> None:
+def test_docstrings_of_the_package_name_only_functions_fields_and_values_that_exist() -> None:
     known = {name for path, tree in trees() for name in (path.stem, *names_in(tree))}
     for file in schemas_directory().glob("*.yaml"):
         known.update(re.findall(r"\w+", file.read_text("utf-8")))

@@ -1,6 +1,6 @@
 """`room` counts elements that are open (any value passes) or loose (a wide range passes).
 
-The tested code is in `dmlconf/precision/room.py`.
+The tested code is in `dmlconf/precision/room.py` and `dmlconf/precision/compare.py`.
 """
 
 from __future__ import annotations

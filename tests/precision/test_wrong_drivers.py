@@ -1,9 +1,9 @@
-"""Rules fail the mistakes of drivers in sums and normalisations, and pass every right order.
+"""Rules refuse mistakes of drivers in sums and normalizations, and permit six orders of additions.
 
 Each test computes outputs of a bundled case as a right or a wrong driver would, and compares them
 under the case's own rule.
 
-The tested code is in `dmlconf/precision` and `dmlconf/permitted`.
+The tested code is in `dmlconf/precision/`, `dmlconf/permitted/` and `schemas/operators/`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def one_off(a: Array, b: Array) -> Array:
 
 @pytest.mark.parametrize("driver", HALF)
 @pytest.mark.parametrize("identifier", SUMS.values(), ids=SUMS)
-def test_sums_of_float16_fail_where_terms_are_unequal(identifier: str, driver: str) -> None:
+def test_sums_held_in_float16_fail_where_terms_are_unequal(identifier: str, driver: str) -> None:
     case = case_of(identifier.format("FLOAT16"))
     assert not comparison(case, "OutputTensor", HALF[driver](*matrices(case))).passed
 
@@ -160,7 +160,7 @@ def test_sums_of_float16_fail_where_terms_are_unequal(identifier: str, driver: s
 @pytest.mark.parametrize("driver", RIGHT)
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("identifier", [*RANDOM, *SUMS.values()])
-def test_every_order_of_float32_additions_passes(
+def test_outputs_computed_with_each_of_six_orders_of_float32_additions_pass(
     identifier: str, data_type: str, driver: str
 ) -> None:
     case = case_of(identifier.format(data_type))
@@ -168,7 +168,7 @@ def test_every_order_of_float32_additions_passes(
 
 
 @pytest.mark.parametrize("identifier", [RANDOM[1], RANDOM[3], SUMS["GEMM"]])
-def test_sums_of_slices_may_be_float16(identifier: str) -> None:
+def test_the_sum_of_each_of_four_slices_may_be_truncated_to_float16(identifier: str) -> None:
     case = case_of(identifier.format("FLOAT16"))
     assert comparison(case, "OutputTensor", slices_held_in_float16(*matrices(case))).passed
 

@@ -1,6 +1,6 @@
 """Docstrings of the reference begin with shapes and data types that agree with the catalogue.
 
-The tested code is in `dmlconf/reference`.
+The tested code is in `dmlconf/reference/`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TENSOR = re.compile(r"\w+ \{\w[^{}]*\}|\[\w+ \{\w[^{}]*\}\]")
 
 
 def spelled(data_types: Iterable[DataType]) -> str:
-    """Return data types by kind and width, three or more neighbours as `INT64 to INT8`."""
+    """Return data types: floats, then integers, widest first; three or more as `INT64 to INT16`."""
     widest_first = sorted(data_types, key=lambda t: ("fiu".index(t.dtype.kind), -t.bits))
     parts = []
     for _, kind in groupby(widest_first, lambda t: t.dtype.kind):
@@ -54,7 +54,7 @@ def types_by_tensor(entry: Operator) -> list[str]:
 
 
 @for_each(OWN_FUNCTIONS)
-def test_docstring_begins_with_shapes_and_types(name: str) -> None:
+def test_a_docstring_begins_with_the_shapes_and_types_of_the_catalogue(name: str) -> None:
     entry = operator(name)
     beginning = (reference_function(name).__doc__ or "").split("\n\n")[0]
     shapes, *types = " ".join(beginning.split()).split("; ")

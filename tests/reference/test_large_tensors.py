@@ -1,6 +1,7 @@
 """Windows and regions of large tensors are computed in parts, with the results of the whole.
 
-The tested code is in `dmlconf/reference/numbers/blocks.py`.
+The tested code is in `dmlconf/reference/windows/`, `dmlconf/reference/resampling/` and
+`dmlconf/reference/regions/`.
 """
 
 from __future__ import annotations
@@ -178,7 +179,9 @@ def test_regions_in_parts_equal_those_of_each_region(function: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
-def test_many_channels_in_parts_equal_few_channels_at_a_time(function: str) -> None:
+def test_regions_of_many_channels_in_parts_equal_those_of_ten_channels_at_a_time(
+    function: str,
+) -> None:
     values = random(1, 300, 20, 20)
     gradients = random(2, 300, 3, 4, seed=1)
     fields: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """`--report` takes every format, and refuses others with a message that helps.
 
-The tested code is in `dmlconf/reports/formats.py`.
+The tested code is in `dmlconf/reports/formats.py`, `dmlconf/reports/runs/`,
+`dmlconf/cli/options/reporting.py` and `docs/reports.md`.
 """
 
 from __future__ import annotations
@@ -154,7 +155,9 @@ assert [each.value for each in report.shell_complete(None, "c")] == ["csv"]
 """
 
 
-def test_a_new_format_needs_only_a_module_and_one_entry(tmp_path: Path) -> None:
+def test_a_new_format_needs_only_a_module_and_one_line_of_the_list_of_formats(
+    tmp_path: Path,
+) -> None:
     package = tmp_path / "dmlconf"
     shutil.copytree(Path(dmlconf.__file__).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
     shutil.copytree(ROOT / "schemas", tmp_path / "schemas")

@@ -1,6 +1,7 @@
 """Pages of a history name what changed, link to pages that exist, and run no text as HTML.
 
-The tested code is in `dmlconf/reports/history`.
+The tested code is in `dmlconf/reports/history/`, `dmlconf/reports/templates/history/`,
+`dmlconf/history/`, `dmlconf/cli/output/site.py` and `dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations

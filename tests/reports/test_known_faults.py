@@ -1,6 +1,6 @@
 """Faults that DirectML is known to have are named wherever a run is reported, and fail no run.
 
-The tested code is in `dmlconf/reports/runs/remarks.py`.
+The tested code is in `dmlconf/reports/runs/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The report `markdown` has a heading, a table, and failures that can be unfolded.
 
-The tested code is in `dmlconf/reports/runs/markdown.py`.
+The tested code is in `dmlconf/reports/runs/markdown.py`, `dmlconf/reports/runs/failure_details.py`
+and `dmlconf/reports/markdown_text.py`.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ def as_html(log: RunLog) -> str:
     return page
 
 
-def test_heading_is_the_closing_sentence() -> None:
+def test_the_heading_is_the_closing_sentence() -> None:
     assert as_html(logs.plain()).startswith("<h2>PASSED: 2 passed of 2 cases</h2>")
     dead = as_html(logs.dead(logs.plain(), 5))
     assert dead.startswith("<h2>INCOMPLETE: the log ends early, after 2 of 5 cases")
 
 
-def test_table_has_a_row_for_each_operator_and_the_total() -> None:
+def test_the_table_has_a_row_for_each_operator_and_one_for_the_total() -> None:
     rows = re.findall("<tr>(.*?)</tr>", as_html(logs.everything()), re.DOTALL)
     cells = [re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in rows[:7]]
     assert cells[0] == [

@@ -1,6 +1,6 @@
-"""The terminal report: its layout and closing line; text of a log cannot control the terminal.
+"""The terminal report looks like its snapshots, and text of a log cannot control the terminal.
 
-The tested code is in `dmlconf/reports/runs/terminal.py` and `dmlconf/reports/runs/summary.py`.
+The tested code is in `dmlconf/reports/runs/` and `dmlconf/reports/terminal_text.py`.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def test_a_verdict_without_a_reason_is_shown() -> None:
     assert text.startswith("STALE scatter_elements/matrix[Axis=1] (kawm5)\n")
 
 
-def test_verbose_counts_cases_by_reason() -> None:
+def test_the_verbose_report_counts_cases_by_reason() -> None:
     other = logs.UNCHECKED.of_case(case="join/other")
     text = printed(logs.run_log(logs.UNCHECKED, other, logs.NOT_RUN), verbose=True)
     assert "2 unchecked: no independent expectation\n  ran, but nothing independent tells\n" in text
@@ -288,7 +288,7 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
         ),
     ],
 )
-def test_closing_line_says_how_the_run_ended(log: RunLog, sentence: str) -> None:
+def test_the_closing_line_says_how_the_run_ended(log: RunLog, sentence: str) -> None:
     assert summary.closing_sentence(log) == sentence
     assert printed(log, 140).rstrip().split("\n")[-1] == sentence
 
@@ -311,7 +311,7 @@ def test_a_log_called_complete_that_lacks_a_case_is_incomplete() -> None:
         (logs.dead(logs.plain(), 9), "31"),
     ],
 )
-def test_closing_line_is_green_only_for_a_pass(log: RunLog, style: str) -> None:
+def test_the_closing_line_is_green_only_for_a_run_that_passes(log: RunLog, style: str) -> None:
     last = printed(log, 200, color=True, quiet=True).rstrip().split("\n")[-1]
     assert last.startswith(f"\x1b[1;{style}m")
 
@@ -329,7 +329,7 @@ def many_operators(count: int, failing: int) -> RunLog:
     )
 
 
-def test_a_passing_run_of_all_operators_takes_at_most_40_lines() -> None:
+def test_the_report_of_a_passing_run_of_all_operators_takes_at_most_40_lines() -> None:
     log = many_operators(177, 0)
     text = printed(log, 80)
     assert text.count("\n") <= 40
@@ -347,7 +347,7 @@ def test_failing_operators_have_rows_and_the_others_are_counted() -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 100, 160])
-def test_a_run_that_fails_everywhere_takes_at_most_120_lines(columns: int) -> None:
+def test_the_report_of_a_run_that_fails_everywhere_takes_at_most_120_lines(columns: int) -> None:
     text = printed(many_operators(177, 177), columns)
     assert text.count("\n") <= 120
     assert "and 162 more operators with failures" in text

@@ -2,7 +2,8 @@
 
 For a defect that no case catches, the figure says why.
 
-The tested code is in `dmlconf/strength/drivers`.
+The tested code is in `dmlconf/strength/drivers/`, `dmlconf/reports/strength/drivers.py` and
+`dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ def test_a_case_that_meets_the_condition_of_a_defect_catches_the_defect(tmp_path
         assert actual[name].missing == ""
 
 
-def test_a_defect_gives_the_wrong_results_of_its_bug_report(
+def test_the_defect_of_onnxruntime_29637_gives_the_wrong_results_of_its_bug_report(
     tmp_path: Path,
 ) -> None:
     run = pooling(tmp_path)
@@ -274,7 +275,7 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
         ),
     ],
 )
-def test_a_defect_of_two_conditions_gives_wrong_results(
+def test_a_defect_of_two_conditions_gives_the_wrong_results_that_it_describes(
     tmp_path: Path, text: str, defect: str, output: str, expected: list[float]
 ) -> None:
     assert wrong_outputs(tmp_path, text, defect)[output] == expected
@@ -353,7 +354,7 @@ def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
     assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT
 
 
-def test_a_defect_counts_as_caught_only_in_every_operator(tmp_path: Path) -> None:
+def test_a_suite_of_one_case_catches_not_every_defect_in_every_operator(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     figure = figure_of(file)
@@ -383,7 +384,7 @@ def test_an_unknown_condition_is_refused() -> None:
         condition("import os")
 
 
-def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> None:
+def test_dmlconf_strength_fails_below_a_share_of_driver_defects(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     report = tmp_path / "strength.json"
     process = dmlconf_here(
@@ -424,7 +425,7 @@ def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> No
     assert "- CUMULATIVE_SUMMATION: cumulative sum beyond 64 elements starts anew: no case" in text
 
 
-def test_the_command_refuses_an_unknown_figure(tmp_path: Path) -> None:
+def test_dmlconf_strength_refuses_an_unknown_figure(tmp_path: Path) -> None:
     process = dmlconf_here(tmp_path, "strength", ".", "--fail-under", "driver=99")
     assert process.returncode == 2
     assert "'driver' is not a figure" in process.stderr

@@ -1,6 +1,7 @@
 """Verdicts notice all perturbed elements under exact rules, and miss some under absolute limits.
 
-The tested code is in `dmlconf/strength/perturbations.py`.
+The tested code is in `dmlconf/strength/perturbations.py`, `dmlconf/strength/measure.py` and
+`dmlconf/reports/strength/perturbations.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A suite of different values catches every injected defect; one of equal values does not.
 
-The tested code is in `dmlconf/strength/measure.py` and `dmlconf/reports/strength/defects.py`.
+The tested code is in `dmlconf/strength/`, `dmlconf/reports/strength/` and
+`dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ def strength_of(directory: Path, text: str) -> Strength:
     return measure(map(build, load_suite([file]).plan()), run_case)
 
 
-def test_a_device_that_flushes_subnormals_keeps_negative_zeros(tmp_path: Path) -> None:
+def test_a_simulated_device_that_flushes_subnormals_keeps_negative_zeros_and_passes(
+    tmp_path: Path,
+) -> None:
     assert strength_of(tmp_path, ROUNDED).refused == []
 
 
@@ -145,7 +148,7 @@ def test_a_case_without_independent_expectation_is_not_used(tmp_path: Path) -> N
     assert closing_sentence(strength).startswith("0 of 0 injected defects")
 
 
-def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
+def test_dmlconf_strength_writes_reports_and_fails_below_a_share(tmp_path: Path) -> None:
     (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
     report = tmp_path / "out" / "strength.json"
     markdown = tmp_path / "strength.md"
@@ -169,7 +172,7 @@ def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
     assert markdown.read_text("utf-8").startswith("# Strength of the suite\n")
 
 
-def test_the_command_succeeds_without_a_threshold(tmp_path: Path) -> None:
+def test_dmlconf_strength_succeeds_without_a_threshold(tmp_path: Path) -> None:
     (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
     process = dmlconf_here(tmp_path, "strength", str(tmp_path / "weak.yaml"), "--report", "json")
     assert process.returncode == 0
@@ -177,7 +180,7 @@ def test_the_command_succeeds_without_a_threshold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--report", "svg"), ("--fail-under", "101")])
-def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_dmlconf_strength_refuses_wrong_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     process = dmlconf_here(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
     assert process.returncode == 2
     assert "Traceback" not in process.stderr

@@ -138,7 +138,7 @@ def test_implicit_strides_need_as_many_bytes_as_packed_strides(
         (DataType.FLOAT64, 1, 8),
     ],
 )
-def test_buffers_are_whole_words(data_type: DataType, count: int, total: int) -> None:
+def test_buffers_are_whole_words_of_4_bytes(data_type: DataType, count: int, total: int) -> None:
     assert minimum_buffer_bytes(data_type, (count,), None) == total
 
 
@@ -159,7 +159,7 @@ def strides_of(layout: str, sizes: Sizes) -> Sizes:
     return strides
 
 
-def test_implicit_layout_has_no_strides() -> None:
+def test_the_implicit_layout_has_no_strides() -> None:
     assert LAYOUTS["implicit"]((2, 3)) is None
 
 
@@ -183,7 +183,7 @@ def test_no_layout_but_broadcast_overlaps(sizes: Sizes, layout: str) -> None:
 
 
 @given(SIZES)
-def test_padded_layout_leaves_gaps_that_packed_does_not(sizes: Sizes) -> None:
+def test_the_padded_layout_leaves_gaps_if_a_size_before_the_last_exceeds_1(sizes: Sizes) -> None:
     offsets = element_offsets(sizes, strides_of("padded", sizes))
     assert len(np.unique(offsets)) == math.prod(sizes)
     if max(sizes[:-1], default=1) > 1:
@@ -191,7 +191,7 @@ def test_padded_layout_leaves_gaps_that_packed_does_not(sizes: Sizes) -> None:
 
 
 @given(SIZES)
-def test_transposed_layout_numbers_the_elements_with_the_first_dimension_fastest(
+def test_the_transposed_layout_numbers_the_elements_with_the_first_dimension_fastest(
     sizes: Sizes,
 ) -> None:
     strides = strides_of("transposed", sizes)
@@ -200,7 +200,7 @@ def test_transposed_layout_numbers_the_elements_with_the_first_dimension_fastest
 
 
 @given(SIZES)
-def test_broadcast_layout_repeats_along_the_first_dimension_larger_than_1(sizes: Sizes) -> None:
+def test_the_broadcast_layout_repeats_along_the_first_dimension_larger_than_1(sizes: Sizes) -> None:
     strides = strides_of("broadcast", sizes)
     repeated = next((i for i, size in enumerate(sizes) if size > 1), None)
     assert overlaps(sizes, strides) == (repeated is not None)

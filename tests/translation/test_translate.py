@@ -1,6 +1,6 @@
-"""The tables of translation are valid, and cases become the programs that they describe.
+"""Tables of translation are valid, and turn cases into programs of ONNX and WebNN.
 
-The tested code is in `dmlconf/translation/translate.py`.
+The tested code is in `dmlconf/translation/` and `schemas/translation/`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def case(name: str, number: int = 0, file: str = "documented") -> Case:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_operator_has_an_entry(target: str) -> None:
+def test_each_operator_has_an_entry_in_the_table_of_each_target(target: str) -> None:
     assert sorted(table(target).entries) == operator_names()
 
 
@@ -46,7 +46,7 @@ def test_a_table_expresses_most_operators_and_has_a_reason_for_each_other_operat
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_condition_depends_on_the_desc(target: str) -> None:
+def test_each_condition_of_a_table_depends_on_the_desc(target: str) -> None:
     for name, entry in table(target).entries.items():
         assert all(form.when.names for form in entry.forms if form.when is not None), name
 
@@ -96,7 +96,9 @@ def test_webnn_resizes_the_two_axes_that_a_case_does(
 
 
 @pytest.mark.parametrize("resized", [(2, 1, 2, 4), (1, 2, 2, 4), (2, 1, 4, 2), (2, 2, 4, 2)])
-def test_webnn_does_not_resize_axes_that_are_apart(resized: tuple[int, ...]) -> None:
+def test_webnn_resizes_no_axes_but_two_that_are_next_to_each_other(
+    resized: tuple[int, ...],
+) -> None:
     with pytest.raises(NotExpressibleError, match="next to each other"):
         translated(_resampled((1, 1, 2, 2), resized), "webnn")
 
@@ -223,7 +225,7 @@ def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str)
         translated(source_case, target)
 
 
-def test_composed_operators_of_float16_round_once() -> None:
+def test_a_linear_function_of_float16_has_casts_and_one_of_float32_has_none() -> None:
     plan = list(bundled("activation_linear/matrix.yaml").plan())
     half = next(each for each in plan if "DataType=FLOAT16" in each.identifier)
     assert translated(valid_case(half), "onnx").operations == ("Cast", "Mul", "Add")

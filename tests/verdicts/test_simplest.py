@@ -1,6 +1,6 @@
-"""The simplest of several failures, which reports show first.
+"""Reports name the simplest of several failures, which has the fewest elements, first.
 
-The tested code is in `dmlconf/verdicts/simplest.py`.
+The tested code is in `dmlconf/verdicts/simplest.py` and `dmlconf/reports/runs/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Cases run and are judged in the right processes, by backend, number of jobs and memory.
 
-The tested code is in `dmlconf/workers/execution.py`.
+The tested code is in `dmlconf/workers/execution.py`, `dmlconf/workers/processors.py` and
+`dmlconf/workers/memory.py`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def test_little_memory_has_room_for_few_processes(tmp_path: Path) -> None:
         assert 1 <= int(done) <= most
 
 
-def test_a_number_of_jobs_from_the_user_comes_first(
+def test_the_number_of_jobs_that_a_user_gives_overrides_the_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine(monkeypatch, 4)

@@ -1,6 +1,6 @@
 """Worker processes that crash or hang break few cases; a backend that only crashes is given up.
 
-The tested code is in `dmlconf/workers/pool.py`.
+The tested code is in `dmlconf/workers/`.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def test_hardmax_chooses_the_first_of_equal_elements_in_row_major_order() -> Non
 
 @few
 @given(tensors)
-def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
+def test_log_softmax_with_sums_in_float32_is_within_the_interval(tensor: Array) -> None:
     below = tensor - tensor.max(-1, keepdims=True)
     logarithms = below - np.log(np.exp(below).sum(-1, keepdims=True))
     [(lowest, highest)] = activation_log_softmax1_candidates(tensor, output_like(tensor), [2])
@@ -141,7 +141,7 @@ def test_a_share_of_nearly_1_hardly_changes() -> None:
     assert 1e-3 < change[1] < 2.1e-3
 
 
-def test_serial_sums_of_equal_powers_are_within_the_interval() -> None:
+def test_log_softmax_with_a_serial_sum_of_equal_powers_is_within_the_interval() -> None:
     tensor = np.full((1, 4096), -1.5, np.float32)
     tensor[0, 2048] = 0
     total = np.cumsum(np.exp(tensor), 1, dtype=np.float32)[:, -1:]
@@ -150,7 +150,7 @@ def test_serial_sums_of_equal_powers_are_within_the_interval() -> None:
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
 
 
-def test_arguments_of_powers_of_two_may_be_truncated() -> None:
+def test_softmax_by_powers_of_two_may_truncate_their_arguments() -> None:
     single = partial(toward_zero, dtype=np.float32)
     tensor = np.random.default_rng(0).uniform(0, 80, (50, 64)).astype(np.float32)
     below = single(tensor.astype(np.float64) - tensor.max(1, keepdims=True))

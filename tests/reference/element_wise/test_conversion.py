@@ -1,8 +1,8 @@
-"""CAST and QUANTIZE_LINEAR: what each number becomes, and what a device may make of it instead.
+"""CAST and QUANTIZE_LINEAR convert numbers as documented, and permit what devices make of them.
 
-The tested code of CAST is in `dmlconf/reference/element_wise/conversion.py` and
-`dmlconf/permitted/element_wise/conversion.py`, that of QUANTIZE_LINEAR in
-`dmlconf/reference/quantization/linear.py` and `dmlconf/permitted/quantization/linear.py`.
+The tested code is in `dmlconf/reference/element_wise/conversion.py`,
+`dmlconf/permitted/element_wise/conversion.py`, `dmlconf/reference/quantization/` and
+`dmlconf/permitted/quantization/`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def integer(draw: st.DrawFn) -> tuple[DataType, int]:
 
 
 @given(integer(), st.sampled_from(INTEGERS))
-def test_integers_wrap_or_are_clamped(drawn: tuple[DataType, int], target: DataType) -> None:
+def test_integers_wrap_in_types_of_32_bits_or_more_and_are_clamped_in_smaller_ones(
+    drawn: tuple[DataType, int], target: DataType
+) -> None:
     source, number = drawn
     values = np.array([number], source.dtype)
     result = int(cast(values, target)[0])
@@ -115,7 +117,7 @@ def test_float32_becomes_the_nearest_or_the_truncated_float16(number: float) -> 
     assert highest <= np.nextafter(lowest, np.float16(np.inf))
 
 
-def test_float16_may_be_rounded_toward_zero_and_to_nearest() -> None:
+def test_a_float32_number_cast_to_float16_may_be_rounded_toward_zero_or_to_nearest() -> None:
     ends = cast(np.array([1.0009], np.float32), DataType.FLOAT16, "interval")
     assert [float(end[0]) for end in ends] == [1.0, 1.0009765625]
 

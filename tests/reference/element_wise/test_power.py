@@ -1,4 +1,4 @@
-"""POW and ATAN_YX: powers by logarithms, special numbers as measured, angles of all quadrants.
+"""POW gives powers by logarithms, and special numbers as measured; ATAN_YX gives every angle.
 
 The tested code is in `dmlconf/reference/element_wise/power.py` and
 `dmlconf/permitted/element_wise/power.py`.
@@ -103,7 +103,7 @@ def test_negative_powers_of_integers_are_truncated(base: int, exponent: int, exp
         (-INFINITY, 3.0, -INFINITY),
     ],
 )
-def test_powers_of_special_numbers_equal_powers_computed_by_logarithms(
+def test_powers_of_special_and_negative_numbers_are_as_measured(
     data_type: DataType, base: float, exponent: float, expected: float
 ) -> None:
     np.testing.assert_equal(float(power(data_type, base, exponent)), expected)

@@ -41,7 +41,7 @@ def test_coordinates_are_those_of_all_nonzero_elements_in_order(tensor: Array) -
 
 @few
 @given(tensors)
-def test_coordinates_along_leading_dimensions_may_be_left_out(tensor: Array) -> None:
+def test_coordinates_along_a_leading_dimension_of_size_1_may_be_left_out(tensor: Array) -> None:
     all_of_them = nonzero_coordinates(tensor, *outputs(tensor))
     some_of_them = nonzero_coordinates(tensor[np.newaxis], *outputs(tensor))
     assert np.array_equal(all_of_them[1], some_of_them[1])

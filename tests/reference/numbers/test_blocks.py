@@ -1,6 +1,7 @@
-"""The reference computes large tensors in blocks, with the same result as for the whole tensor.
+"""The reference computes large tensors in blocks of elements, with the results of the whole.
 
-The tested code is in `dmlconf/reference/numbers/blocks.py`.
+The tested code is in `dmlconf/reference/numbers/blocks.py`, `dmlconf/reference/element_wise/` and
+`dmlconf/reference/quantization/linear.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Quantized products and sums are those of dequantized numbers, quantized again.
 
-The tested code is in `dmlconf/reference/quantization/arithmetic.py` and
-`dmlconf/permitted/quantization/arithmetic.py`.
+The tested code is in `dmlconf/reference/quantization/` and `dmlconf/permitted/quantization/`.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def test_a_quantized_sum_is_that_of_dequantized_tensors(seed: int, output: DataT
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
-def test_sums_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
+def test_sums_are_exact_only_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8), np.full(40, 3, np.int8)
     one = np.array([scale], np.float32)
     last = np.array([2 * scale], np.float32)
@@ -104,7 +103,9 @@ def test_sums_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: 
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
-def test_products_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
+def test_products_are_exact_only_with_scales_that_are_powers_of_two(
+    scale: float, exact: bool
+) -> None:
     a, b = np.arange(-20, 20, dtype=np.int8).reshape(40, 1), np.array([[3]], np.int8)
     one, unit = np.array([[scale]], np.float32), np.array([[1]], np.float32)
     last = np.array([[2 * scale]], np.float32)

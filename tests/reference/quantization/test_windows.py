@@ -1,7 +1,6 @@
 """Quantized convolutions and means agree with loops over the elements in each window.
 
-The tested code is in `dmlconf/reference/quantization/windows.py` and
-`dmlconf/permitted/quantization/windows.py`.
+The tested code is in `dmlconf/reference/quantization/` and `dmlconf/permitted/quantization/`.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 
 
 def elements_in_window(
-    tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, start: Any
+    tensor: Any, position: Any, kernel: Any, strides: Any, dilations: Any, start: Any
 ) -> Any:
-    """Yield each kernel index, with the element that the window at `place` has there."""
+    """Yield each kernel index, with the element that the window at `position` has there."""
     for row, column in np.ndindex(*kernel):
-        y = place[0] * strides[0] - start[0] + row * dilations[0]
-        x = place[1] * strides[1] - start[1] + column * dilations[1]
+        y = position[0] * strides[0] - start[0] + row * dilations[0]
+        x = position[1] * strides[1] - start[1] + column * dilations[1]
         if 0 <= y < tensor.shape[0] and 0 <= x < tensor.shape[1]:
             yield (row, column), tensor[y, x]
 
@@ -110,7 +109,7 @@ def test_an_average_is_the_mean_of_the_elements_in_the_window(
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(1.0, True), (0.5, True), (0.3, False)])
-def test_averages_are_exact_if_the_scale_is_a_power_of_two(scale: float, exact: bool) -> None:
+def test_averages_are_exact_only_if_the_scale_is_a_power_of_two(scale: float, exact: bool) -> None:
     values = np.arange(12, dtype=np.int8).reshape(1, 1, 1, 12)
     one = np.array([scale], np.float32)
     tensors = values, one, None, one, None, TensorDesc(DataType.INT8, (1, 1, 1, 11))

@@ -1,7 +1,6 @@
 """ROI_POOLING and ROI_ALIGN agree with loops; at a boundary they may read either element.
 
-The tested code is in `dmlconf/reference/regions/outputs.py` and
-`dmlconf/permitted/regions/outputs.py`.
+The tested code is in `dmlconf/reference/regions/` and `dmlconf/permitted/regions/`.
 """
 
 from __future__ import annotations

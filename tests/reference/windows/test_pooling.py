@@ -1,7 +1,6 @@
 """Pooling agrees with loops over the elements in each window, and gradients are its adjoints.
 
-The tested code is in `dmlconf/reference/windows/pooling.py` and
-`dmlconf/permitted/windows/pooling.py`.
+The tested code is in `dmlconf/reference/windows/` and `dmlconf/permitted/windows/`.
 """
 
 from __future__ import annotations
