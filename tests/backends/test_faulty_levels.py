@@ -51,7 +51,7 @@ OPERATORS = (
 
 @cache
 def sample() -> tuple[Case, ...]:
-    """Return every 7th case of OPERATORS, which need feature levels for reasons of each kind."""
+    """Return every 7th case of OPERATORS, which need feature levels for different reasons."""
     plan = bundled(*OPERATORS).plan()
     return tuple(map(build, list(plan)[::7]))
 
@@ -70,7 +70,7 @@ def test_no_case_that_a_level_supports_fails_at_that_level(level: FeatureLevel) 
 
 
 def _shows_nothing_new(level: FeatureLevel, case: Case) -> bool:
-    """Return whether the level computes the case, and checking its values again is needless.
+    """Return whether the level computes the case, but there is no need to check its values there.
 
     Values do not depend on the level, so a case that the previous level computes is checked there
     or at an earlier level. Cases of models state no values.

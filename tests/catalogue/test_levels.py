@@ -231,7 +231,7 @@ def test_a_desc_without_a_newer_part_needs_only_the_level_of_the_rest(
 
 
 def requirements() -> Iterator[tuple[str, str]]:
-    """Yield operator and text of each feature level that the catalogue demands outside tables."""
+    """Yield operator and text of each level that the catalogue demands outside support tables."""
     for entry in map(operator, operator_names()):
         for requirement in entry.level_requirements:
             yield entry.name, f"feature level {requirement.since} for {requirement.part}"

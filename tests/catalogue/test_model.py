@@ -72,7 +72,7 @@ def test_the_kind_of_an_attribute_follows_from_its_c_type(
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_name_struct_and_page_of_an_operator_follow_the_header(entry: Operator) -> None:
+def test_the_name_struct_and_page_of_an_operator_follow_the_header(entry: Operator) -> None:
     assert entry.name == entry.name.upper()
     short = {entry.name, *entry.aliases}
     assert entry.struct in {f"DML_{name}_OPERATOR_DESC" for name in short}
@@ -137,23 +137,23 @@ def test_numbers_of_operator_types_are_unique() -> None:
     assert len(set(numbers)) == len(numbers)
 
 
-def test_unknown_field_is_a_key_error() -> None:
+def test_an_unknown_field_is_a_key_error() -> None:
     with pytest.raises(KeyError, match="Nope"):
         operator("TILE").field("Nope")
 
 
-def test_enum_of_data_types_has_every_data_type() -> None:
+def test_the_enum_of_data_types_has_every_data_type() -> None:
     values = enumeration("DML_TENSOR_DATA_TYPE").values
     assert set(values) == {"UNKNOWN", *DataType}
     assert sorted(values.values()) == list(range(len(values)))
 
 
-def test_prefix_of_an_enum_is_its_name_unless_the_header_differs() -> None:
+def test_the_prefix_of_an_enum_is_its_name_unless_the_header_differs() -> None:
     assert enumeration("DML_AXIS_DIRECTION").prefix == "DML_AXIS_DIRECTION_"
     assert enumeration("DML_TENSOR_FLAGS").prefix == "DML_TENSOR_FLAG_"
 
 
-def test_unknown_enum_is_a_key_error() -> None:
+def test_an_unknown_enum_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         enumeration("DML_NOPE")
 
@@ -164,7 +164,7 @@ def test_constraints_on_all_tensors_use_only_the_name_tensor() -> None:
         assert constraint.source in ("page", "header", "measured")
 
 
-def test_size_of_a_tensor_in_bytes_is_computed_or_declared() -> None:
+def test_the_size_of_a_tensor_in_bytes_is_computed_or_declared() -> None:
     tensor = TensorDesc(DataType.FLOAT16, (2, 3), Strides=(4, 1))
     assert tensor.DimensionCount == 2
     assert tensor.MinimumTensorSizeInBytes == tensor.TotalTensorSizeInBytes == 16
@@ -172,12 +172,12 @@ def test_size_of_a_tensor_in_bytes_is_computed_or_declared() -> None:
     assert (declared.MinimumTensorSizeInBytes, declared.TotalTensorSizeInBytes) == (12, 99)
 
 
-def test_tensor_with_a_size_of_0_needs_no_bytes() -> None:
+def test_a_tensor_with_a_size_of_0_needs_no_bytes() -> None:
     assert TensorDesc(DataType.FLOAT32, (2, 0), Strides=(5, 1)).MinimumTensorSizeInBytes == 0
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_tensor_shows_whether_its_elements_share_offsets(layout: str) -> None:
+def test_a_tensor_tells_whether_its_elements_share_offsets(layout: str) -> None:
     tensor = TensorDesc(DataType.INT8, (2, 3), LAYOUTS[layout]((2, 3)))
     assert tensor.OverlappingStrides == (layout == "broadcast")
 
@@ -211,7 +211,7 @@ print(*opened, sep="\\n")
 """
 
 
-def test_catalogue_reads_only_its_own_schema_files() -> None:
+def test_the_catalogue_reads_only_its_own_schema_files() -> None:
     checkout = Path(__file__).parents[2]
     read = {Path(line) for line in printed_by(READ, checkout).splitlines()}
     data = {path for path in read if path.suffix not in (".py", ".pyc")}

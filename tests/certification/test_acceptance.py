@@ -1,7 +1,7 @@
 """`dmlconf verify` accepts only allowed backends and keys, and its report begins with the device.
 
-The tested code is in `dmlconf/certification/acceptance.py`, `dmlconf/certification/keys.py`,
-`dmlconf/reports/verification.py` and `dmlconf/cli/commands/certificates/verify.py`.
+The tested code is in `dmlconf/certification/`, `dmlconf/reports/verification.py` and
+`dmlconf/cli/commands/certificates/verify.py`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The libraries securesystemslib and in-toto read what dmlconf writes, and dmlconf reads what they
 write.
 
-The tested code is in `dmlconf/certification/envelope.py` and `dmlconf/certification/statement.py`.
+The tested code is in `dmlconf/certification/`.
 """
 
 from __future__ import annotations

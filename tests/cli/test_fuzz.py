@@ -17,7 +17,7 @@ NEGATED = ("fuzz", "-b", "faulty:negated,where=Axis > 1", "-o", "GATHER", "--see
 
 
 @pytest.mark.fuzz
-def test_a_right_backend_passes(tmp_path: Path) -> None:
+def test_a_backend_without_defects_passes(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, "fuzz", "-b", "faulty:level=6_4", "-o", "TILE", "--cases", "20")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "PASSED: 20 passed of 20 cases" in run.stdout
@@ -95,7 +95,7 @@ def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.fuzz
-def test_a_run_stops_after_max_failures(tmp_path: Path) -> None:
+def test_option_max_failures_2_stops_a_run_after_two_failures(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *NEGATED, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
     statuses = [verdict["status"] for verdict in verdicts(tmp_path / "run.jsonl")]
     assert statuses.count("failed") == 2

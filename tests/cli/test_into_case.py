@@ -156,12 +156,13 @@ def test_an_entry_of_a_case_file_that_cannot_hold_expected_values_is_refused_wit
     assert "mine.yaml:" in message
 
 
-def test_an_entry_within_braces_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_an_entry_of_a_case_file_within_braces_is_refused_with_its_line(tmp_path: Path) -> None:
     tile = "{Sizes: [1], DataType: INT8, values: [1]}, OutputTensor: {Sizes: [1], DataType: INT8}"
     text = f"operator: TILE\ncases:\n- {{desc: {{InputTensor: {tile}, Repeats: [1]}}}}\n"
     code, message = refused(tmp_path, text)
     assert code == 3
     assert "within braces" in message
+    assert "mine.yaml:3:" in message
 
 
 def test_expected_values_from_the_reference_are_refused(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_softsign_of_the_largest_numbers_is_next_to_1_or_minus_1(x: float) -> No
 
 
 @pytest.mark.parametrize("x", [-1, -1.5, -3.14, -100])
-def test_acosh_below_minus_one_is_nan(x: float) -> None:
+def test_acosh_of_numbers_from_minus_100_to_minus_1_is_nan(x: float) -> None:
     assert all(map(math.isnan, single("ELEMENT_WISE_ACOSH", x, ScaleBias=None)))
 
 

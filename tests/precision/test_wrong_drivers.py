@@ -199,7 +199,7 @@ def test_lost_terms_and_wrong_elements_fail(identifier: str, data_type: str, dri
         "gemm/matrix/sums-of-ones[DataType=FLOAT32,Inner=4096]",
     ],
 )
-def test_sums_of_integers_are_exact(identifier: str, off: int) -> None:
+def test_sums_of_whole_numbers_that_float32_holds_are_exact(identifier: str, off: int) -> None:
     case = case_of(identifier)
     right = evaluate(case)["OutputTensor"]
     wrong = right.copy()

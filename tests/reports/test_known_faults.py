@@ -42,13 +42,13 @@ def test_a_run_with_known_faults_passes_and_counts_them_as_waived() -> None:
     assert summary.closing_sentence(LOG) == "PASSED: 1 passed, 2 waived of 3 cases"
 
 
-def test_junit_marks_known_faults_as_skipped_with_the_reason() -> None:
+def test_the_junit_report_marks_known_faults_as_skipped_with_the_reason() -> None:
     root = ElementTree.fromstring(junit.render(LOG))
     assert (root.get("failures"), root.get("errors"), root.get("skipped")) == ("0", "0", "2")
     [first, _] = root.iter("skipped")
     assert "known fault of DirectML" in str(first.get("message"))
 
 
-def test_json_gives_known_faults_as_the_kind_of_the_reason() -> None:
+def test_the_json_report_gives_a_known_fault_as_the_kind_of_a_reason() -> None:
     reason = json_report.report_data(LOG)["verdicts"][1]["reason"]
     assert reason["kind"] == "known fault of DirectML"

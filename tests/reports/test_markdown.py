@@ -65,7 +65,7 @@ def test_the_meaning_of_unchecked_is_reported_where_a_case_is_unchecked() -> Non
     assert note not in markdown.render(logs.plain())
 
 
-def test_each_failure_can_be_unfolded() -> None:
+def test_each_of_a_few_failures_can_be_unfolded() -> None:
     page = as_html(logs.everything())
     summaries = re.findall("<details><summary>(.*?)</summary>", page)
     assert summaries[0] == (

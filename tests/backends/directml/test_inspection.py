@@ -65,7 +65,7 @@ def test_correct_dispatches_have_no_fault() -> None:
 
 
 @pytest.mark.parametrize("dispatch", [0, 1])
-def test_changed_byte_after_an_output_is_a_fault_of_the_guard_band(dispatch: int) -> None:
+def test_a_changed_byte_after_an_output_is_a_fault_of_the_guard_band(dispatch: int) -> None:
     arena = Arena()
     arena.after[dispatch][arena.placed("OutputTensor").end + 3] = 0
     assert arena.only_fault() == (
@@ -83,7 +83,7 @@ def test_changed_bytes_before_the_first_tensor_are_a_fault_of_the_guard_band() -
     assert message == "8 bytes of a guard band changed, 1 byte before the start of InputTensor"
 
 
-def test_changed_input_is_reported() -> None:
+def test_a_changed_input_is_reported() -> None:
     arena = Arena()
     arena.after[0][arena.placed("InputTensor").offset + 5] = 77
     assert arena.only_fault() == (
@@ -116,7 +116,7 @@ def test_faults_of_elements_name_the_output_and_the_elements() -> None:
     assert different.elements.tolist() == [0]
 
 
-def test_value_equal_to_one_fill_value_counts_as_written() -> None:
+def test_a_value_that_equals_only_one_of_the_fill_values_counts_as_written() -> None:
     arena = Arena()
     for index in range(2):
         arena.output(index)[1:2].view(np.uint8)[:] = POISONS[0]
@@ -148,7 +148,7 @@ def test_bytes_between_the_elements_of_a_strided_output_may_be_written() -> None
     assert arena.faults() == []
 
 
-def test_output_in_place_counts_neither_as_changed_input_nor_as_unwritten() -> None:
+def test_an_output_in_place_counts_neither_as_a_changed_input_nor_as_unwritten() -> None:
     placement = placement_of(
         plan(
             tile(

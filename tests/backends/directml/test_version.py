@@ -20,13 +20,13 @@ def shared_object(*names: str) -> bytes:
 @pytest.mark.parametrize(
     ("parts", "text"), [((1, 15, 4, 0), "1.15.4"), ((10, 0, 19041, 3636), "10.0.19041.3636")]
 )
-def test_version_is_read_from_the_resource(parts: tuple[int, int, int, int], text: str) -> None:
+def test_the_version_is_read_from_the_resource(parts: tuple[int, int, int, int], text: str) -> None:
     numbers = (parts[0] << 16 | parts[1], parts[2] << 16 | parts[3])
     resource = struct.pack("<IIII", 0xFEEF04BD, 0x00010000, *numbers)
     assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
 
 
-def test_version_of_a_file_without_resource_and_known_names_is_unknown() -> None:
+def test_the_version_of_a_file_without_a_resource_or_known_names_is_unknown() -> None:
     assert native_version(b"\x7fELF" + bytes(64)) == "unknown"
 
 

@@ -31,7 +31,9 @@ def scales(random: np.random.Generator, *sizes: int) -> Array:
 @pytest.mark.parametrize("a_type", BYTES)
 @pytest.mark.parametrize("b_type", BYTES)
 @given(seed=SEEDS)
-def test_products_of_integers_are_exact(a_type: DataType, b_type: DataType, seed: int) -> None:
+def test_products_of_8_bit_integers_are_exact(
+    a_type: DataType, b_type: DataType, seed: int
+) -> None:
     random = np.random.default_rng(seed)
     a, b = elements(random, a_type, 2, 3, 40), elements(random, b_type, 2, 40, 4)
     rows, columns = elements(random, a_type, 3, 1), elements(random, b_type, 1, 4)
