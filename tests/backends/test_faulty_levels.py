@@ -2,7 +2,8 @@
 
 It refuses what later levels introduced, and no case that the level supports fails.
 
-The tested code is in `dmlconf/backends/faulty/` and `dmlconf/catalogue/levels.py`.
+The tested code is in `dmlconf/backends/faulty/`, `dmlconf/catalogue/levels.py` and
+`schemas/operators/`.
 """
 
 from __future__ import annotations

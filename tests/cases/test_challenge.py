@@ -3,7 +3,8 @@
 Cases that are documented or state their outputs keep their data.
 
 The tested code is in `dmlconf/tensors/fills.py`, `dmlconf/cases/building/`,
-`dmlconf/cli/options/selection.py` and `dmlconf/engine/against.py`.
+`dmlconf/cases/model.py`, `dmlconf/cli/options/selection.py`, `dmlconf/cli/runs/run_target.py`,
+`dmlconf/cli/commands/running/show.py` and `dmlconf/reports/runs/heading.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Options that choose, repeat, time, show or save cases; options of other runners are explained.
 
 The tested code is in `dmlconf/cli/options/`, `dmlconf/cli/commands/running/`, `dmlconf/cli/pages/`,
-`dmlconf/cli/common/command.py` and `dmlconf/cases/selecting/`.
+`dmlconf/cli/common/command.py`, `dmlconf/cases/identifiers.py`, `dmlconf/cases/selecting/` and
+`dmlconf/engine/repetition.py`.
 """
 
 from __future__ import annotations

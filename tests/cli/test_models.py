@@ -1,7 +1,7 @@
 """Runs on `numpy` and recordings leave out cases with the tag `model`, unless options name them.
 
-The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py` and
-`dmlconf/reports/runs/left_out.py`.
+The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py`,
+`dmlconf/cases/selecting/` and `dmlconf/reports/runs/left_out.py`.
 """
 
 from __future__ import annotations

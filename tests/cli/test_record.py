@@ -1,7 +1,7 @@
 """`dmlconf record` writes recordings, which runs replay and compare with.
 
 The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/expectations/recorder.py`,
-`dmlconf/backends/recording/` and `dmlconf/engine/against.py`.
+`dmlconf/backends/recording/`, `dmlconf/backends/errors.py` and `dmlconf/engine/against.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Commands write, replace and remove only the files that they may; a limit of NaN is refused.
 
-The tested code is in `dmlconf/cli/output/`, `dmlconf/cli/common/logs.py`,
-`dmlconf/cli/common/parameter_types.py` and `dmlconf/cli/options/reporting.py`.
+The tested code is in `dmlconf/cli/output/`, `dmlconf/cli/common/`,
+`dmlconf/cli/options/reporting.py` and `dmlconf/cli/commands/`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Coverage of graphs counts nodes and neighbours, which are operators of which one feeds the other.
 
-The tested code is in `dmlconf/coverage/graphs.py`, `dmlconf/reports/suites/` and
-`dmlconf/cli/commands/writing/coverage.py`.
+The tested code is in `dmlconf/coverage/graphs.py`, `dmlconf/coverage/expressible.py`,
+`dmlconf/reports/suites/` and `dmlconf/cli/commands/writing/coverage.py`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A question is whether an operator makes a mistake that was found in another operator or runtime.
 
 The tested code is in `dmlconf/coverage/questions.py`, `dmlconf/coverage/data_classes.py`,
-`schemas/questions.yaml` and `dmlconf/cli/commands/writing/coverage.py`.
+`dmlconf/reports/suites/questions.py`, `dmlconf/cli/commands/writing/coverage.py` and
+`schemas/questions.yaml`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The tests run a plugin that keeps state from one case to the next, in real processes.
 
-The tested code is in `dmlconf/diagnosis/order_dependence.py`, `dmlconf/cli/runs/diagnose_order.py`
-and `dmlconf/cli/commands/results/diagnose.py`.
+The tested code is in `dmlconf/diagnosis/order_dependence.py`, `dmlconf/cli/runs/diagnose_order.py`,
+`dmlconf/cli/commands/results/diagnose.py` and `dmlconf/reports/runs/remarks.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated invalid cases break the constraint that they name, and no other.
 
-The tested code is in `dmlconf/fuzzing/invalid.py`.
+The tested code is in `dmlconf/fuzzing/`.
 """
 
 from __future__ import annotations
