@@ -49,7 +49,15 @@ def in_processes(
         BackendError: a process could not be started, or a recording cannot be read.
     """
     jobs = min(limits.jobs, -(-len(plan) // BATCH))
-    with WorkerPool(backend, jobs, limits.timeout, task) as pool:
+    pool = WorkerPool(
+        backend,
+        jobs,
+        limits.timeout,
+        task,
+        memory=limits.memory,
+        second_tries=limits.second_tries,
+    )
+    with pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):

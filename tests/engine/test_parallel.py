@@ -76,6 +76,13 @@ def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Pat
     assert together.complete
 
 
+def test_a_worker_process_that_has_grown_too_much_is_replaced(tmp_path: Path) -> None:
+    planned = many(tmp_path, 200)
+    run = run_of(tmp_path, planned, limits=Limits(2, 60, memory=1), against=AUTO)
+    log = logged_run(tmp_path, run)
+    assert len({verdict.execution.process for verdict in log.verdicts}) > 2
+
+
 def test_worker_processes_use_the_recordings_of_the_suite(tmp_path: Path) -> None:
     case = build(plan(tmp_path, "unstated")[0])
     write_recording(tmp_path / "recordings" / "x.dmlrec", case)
