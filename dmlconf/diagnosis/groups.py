@@ -13,8 +13,9 @@ from dmlconf.diagnosis.atoms import AtomTable
 from dmlconf.diagnosis.desc_atoms import atom_table
 from dmlconf.diagnosis.search import Explanation, explain
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.choosing import failing, where
 from dmlconf.verdicts.grouping import verdicts_by_operator
-from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict, failing_variants
+from dmlconf.verdicts.verdict import Judgement, ReasonKind, Status, Verdict, failing_variants
 
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
 
@@ -63,9 +64,11 @@ class OperatorFailures:
 
 def operator_failures(verdicts: Sequence[Verdict]) -> Iterator[OperatorFailures]:
     """Yield the groups of each operator that has failures."""
-    judged = (each for each in verdicts if each.status.fails_run or each.status is Status.PASSED)
+    judged = where(
+        verdicts, Judgement, lambda each: each.status.fails_run or each.status is Status.PASSED
+    )
     for operator, members in verdicts_by_operator(judged).items():
-        if any(verdict.status.fails_run for verdict in members):
+        if failing(members):
             yield _of_operator(operator, members)
 
 

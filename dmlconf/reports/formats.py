@@ -129,7 +129,7 @@ def rendered(module: str, *names: str) -> Formats[Any]:
 
 
 RUN_FORMATS: Final[Formats[RunLog]] = formats(
-    Format("html", late("runs.html")),
+    Format("html", late("runs.html", "render_parts")),
     Format("json", late("runs.json_report", "render_parts")),
     Format("junit", late("runs.junit")),
     Format("markdown", late("runs.markdown")),

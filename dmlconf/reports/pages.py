@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -18,7 +18,17 @@ from dmlconf.verdicts.status import Status
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["closing_style", "render_linked_page", "render_page", "stylesheet"]
+__all__ = [
+    "closing_style",
+    "compact_json",
+    "page_parts",
+    "render_linked_page",
+    "render_page",
+    "stylesheet",
+]
+
+_PLACEHOLDER: Final = "\0data\0"
+"""Stands for the data while the template is rendered; in values, NUL is escaped."""
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -28,14 +38,14 @@ class _Page:
     """What the frame of a page consists of, for the templates; parts that it lacks are empty.
 
     Attributes:
-        data: the script's data: JSON, compressed, in Base64.
+        data: the script's data: JSON, compressed, in Base64; or what stands for it.
         stylesheet: the address of a style sheet that several pages share, instead of `style`.
     """
 
     title: str
     style: Any = ""
     script: Any = ""
-    data: str = ""
+    data: Any = ""
     stylesheet: str = ""
 
     @property
@@ -61,15 +71,40 @@ def render_page(
         data: the script's data, as JSON values.
         scripts: the names of the script's files.
     """
+    texts = () if data is None else (compact_json(data),)
+    return "".join(page_parts(template, title, values, texts, *scripts))
+
+
+def compact_json(data: object) -> str:
+    """Return values as JSON without blanks, as data of a page."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
+def page_parts(
+    template: str, title: str, values: Mapping[str, Any], data: Iterable[str], *scripts: str
+) -> Iterator[str]:
+    """Yield the text of `render_page` in parts, so that much data takes little memory.
+
+    Args:
+        data: the text of the script's data in JSON, in parts; without a part, there is no data.
+    """
     from markupsafe import Markup
 
+    packed = _packed(data)
+    first = next(packed, "")
     page = _Page(
         title=title,
         style=Markup(stylesheet()),
         script=Markup("".join(map(_read, scripts))),
-        data="" if data is None else _packed(data),
+        data=Markup(_PLACEHOLDER) if first else "",
     )
-    return _environment().get_template(template).render({**values, "page": page}) + "\n"
+    text = _environment().get_template(template).render({**values, "page": page}) + "\n"
+    before, placeholder, after = text.rpartition(_PLACEHOLDER)
+    yield before
+    if placeholder:
+        yield first
+        yield from packed
+    yield after
 
 
 def render_linked_page(template: str, title: str, values: Mapping[str, Any], root: str) -> str:
@@ -137,6 +172,16 @@ def _source(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _packed(data: object) -> str:
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return b64encode(zlib.compress(text.encode(), 9)).decode()
+def _packed(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the parts of a text, compressed, in Base64."""
+    compressor, left = zlib.compressobj(9), b""
+    empty = True
+    for text in texts:
+        empty = False
+        left += compressor.compress(text.encode())
+        whole = len(left) - len(left) % 3  # Three bytes are four characters.
+        if whole:
+            yield b64encode(left[:whole]).decode()
+            left = left[whole:]
+    if not empty:
+        yield b64encode(left + compressor.flush()).decode()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dmlconf.verdicts.choosing import where
 from dmlconf.verdicts.record import ALWAYS
-from dmlconf.verdicts.verdict import LostProcess, ReasonKind, Verdict
+from dmlconf.verdicts.verdict import Execution, LostProcess, ReasonKind, Verdict
 
 __all__ = ["UnexplainedBreakdown", "unexplained_breakdowns"]
 
@@ -43,7 +44,7 @@ def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreak
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()
-    for verdict in verdicts:
+    for verdict in where(verdicts, Execution, lambda execution: bool(execution.lost_processes)):
         for lost in verdict.execution.lost_processes:
             met.setdefault((verdict.execution.worker, lost.process), []).append(
                 (lost, verdict.case)

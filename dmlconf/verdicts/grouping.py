@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+from dmlconf.verdicts.choosing import LazyVerdicts
 from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["verdicts_by_operator"]
 
 
-def verdicts_by_operator(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+def verdicts_by_operator(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
     """Return the verdicts on the cases of each operator, by its name, in the order given."""
+    if isinstance(verdicts, LazyVerdicts):
+        return verdicts.by_operator()
     grouped: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         grouped.setdefault(verdict.operator, []).append(verdict)

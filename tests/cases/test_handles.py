@@ -18,6 +18,7 @@ from dmlconf.cases.handles import (
     cases_of_handle,
     handles,
     handles_among,
+    handles_in_order,
     is_handle,
     longest_handle,
 )
@@ -55,6 +56,12 @@ def test_handles_of_some_cases_are_those_among_all(first: int, some: set[int]) -
     chosen = [names[number] for number in some] + NAMES[-4::2]
     every = handles(names)
     assert handles_among(chosen, names) == {name: every[name] for name in chosen}
+    assert list(handles_in_order(names)) == [every[name] for name in names]
+
+
+def test_handles_in_order_are_those_of_one_case_and_of_none() -> None:
+    assert list(handles_in_order(["gemm/one"])) == list(handles(["gemm/one"]).values())
+    assert list(handles_in_order([])) == []
 
 
 @given(st.text())

@@ -162,7 +162,7 @@ def test_a_new_format_needs_only_a_module_and_one_line_of_the_list_of_formats(
     shutil.copytree(Path(dmlconf.__file__).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
     shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
     module = package / "reports" / "formats.py"
-    head = '    Format("html", late("runs.html")),\n'
+    head = '    Format("html", late("runs.html", "render_parts")),\n'
     text = module.read_text("utf-8")
     assert text.count(head) == 1
     module.write_text(text.replace(head, f'{head}    Format("csv", late("runs.csv")),\n'), "utf-8")

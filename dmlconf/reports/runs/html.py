@@ -8,19 +8,21 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any, Final
 
-from dmlconf.cases.handles import handles
+from dmlconf.cases.handles import handles_in_order
 from dmlconf.documents.problems import printable
-from dmlconf.reports.pages import closing_style, render_page
+from dmlconf.reports.pages import closing_style, compact_json, page_parts
 from dmlconf.reports.runs import heading, remarks, shared_properties, summary
 from dmlconf.reports.runs.failure_details import difference_cells, difference_columns
 from dmlconf.reports.runs.summary import OperatorTotals
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.choosing import cases, failing
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
-__all__ = ["render"]
+__all__ = ["render", "render_parts"]
 
 MOST_GROUPS: Final = 20
 """How many groups of failures the page shows."""
@@ -31,6 +33,9 @@ MOST_STATIC: Final = 50
 MOST_OPEN_NOTES: Final = 3
 """The page shows up to this many remarks unfolded; if there are more, all are folded."""
 
+_TOGETHER: Final = 256
+"""How many cases are compressed together."""
+
 _BAR: Final = 120
 """Width of a status bar, in pixels."""
 
@@ -40,6 +45,11 @@ _NARROWEST: Final = 4
 
 def render(log: RunLog) -> str:
     """Return the report as HTML."""
+    return "".join(render_parts(log))
+
+
+def render_parts(log: RunLog) -> Iterator[str]:
+    """Return the text of `render` in parts, so that a report of any length takes little memory."""
     counts = summary.status_counts(log)
     rows, total = summary.operator_totals(log)
     statuses = summary.shown_statuses(total)
@@ -79,7 +89,7 @@ def render(log: RunLog) -> str:
     }
     title = f"dmlconf: {values['closing']}"
     data = _data(log, counts, [line.shared.failures for line in groups])
-    return render_page("report.html", title, values, data, "copy.js", "report.js")
+    return page_parts("report.html", title, values, data, "copy.js", "report.js")
 
 
 def _failures_of(totals: OperatorTotals) -> int:
@@ -168,25 +178,32 @@ def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:
 
 def _data(
     log: RunLog, counts: Mapping[Status, int], groups: Sequence[Sequence[Verdict]]
-) -> dict[str, Any]:
-    """Return the data of the page's script, which filters and shows the cases."""
-    handle = handles(verdict.case for verdict in log.verdicts)
-    at = {verdict.case: index for index, verdict in enumerate(log.verdicts)}
+) -> Iterator[str]:
+    """Yield the data of the page's script, which filters and shows the cases, as JSON."""
+    of_groups = {verdict.case for group in groups for verdict in group}
     statuses = list(Status)
-    operators = sorted({verdict.operator for verdict in log.verdicts})
-    tags = sorted({tag for verdict in log.verdicts for tag in verdict.tags})
-    types = sorted({name for verdict in log.verdicts for name in _types(verdict)})
-    named = {
-        verdict.identity.feature_level for verdict in log.verdicts if verdict.identity.feature_level
-    }
-    levels = sorted(named, key=lambda level: tuple(map(int, level.split("_"))))
+    at: dict[str, int] = {}
+    names: set[str] = set()
+    every_tag: set[str] = set()
+    every_type: set[str] = set()
+    every_level: set[str] = set()
+    for index, verdict in enumerate(log.verdicts):
+        if verdict.case in of_groups:
+            at[verdict.case] = index
+        names.add(verdict.operator)
+        every_tag.update(verdict.tags)
+        every_type.update(_types(verdict))
+        if verdict.identity.feature_level:
+            every_level.add(verdict.identity.feature_level)
+    operators, tags, types = sorted(names), sorted(every_tag), sorted(every_type)
+    levels = sorted(every_level, key=lambda level: tuple(map(int, level.split("_"))))
     facets = (operators, tags, types, levels)
     indices = [{value: i for i, value in enumerate(values)} for values in facets]
-    return {
+    head = {
         "statuses": list(map(str, statuses)),
         "fails": [status.fails_run for status in statuses],
         "counts": [counts.get(status, 0) for status in statuses],
-        "failing": any(verdict.status.fails_run for verdict in log.verdicts),
+        "failing": bool(failing(log.verdicts)),
         "operators": list(map(printable, operators)),
         "tags": list(map(printable, tags)),
         "types": types,
@@ -194,11 +211,16 @@ def _data(
         "groups": [[at[verdict.case] for verdict in group] for group in groups],
         "command": printable(shlex.join(summary.run_command(log.header))),
         "paths": printable(shlex.join(log.header.paths)),
-        "cases": [
-            {"h": handle[verdict.case], **_case(verdict, statuses, *indices)}
-            for verdict in log.verdicts
-        ],
     }
+    yield compact_json(head).removesuffix("}") + ',"cases":['
+    handles = handles_in_order(cases(log.verdicts))
+    both = zip(handles, log.verdicts, strict=True)
+    separator = ""
+    while several := list(islice(both, _TOGETHER)):
+        shown = [{"h": handle, **_case(verdict, statuses, *indices)} for handle, verdict in several]
+        yield separator + compact_json(shown)[1:-1]
+        separator = ","
+    yield "]}"
 
 
 _DATA_TYPE: Final = re.compile(r"U?INT\d+|FLOAT\d+")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Final
 from xml.etree import ElementTree
 
@@ -24,8 +25,9 @@ from dmlconf.reports.runs.failure_details import (
 from dmlconf.reports.runs.location import file_and_line
 from dmlconf.reports.runs.shared_properties import SharedLine, shared_lines
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.choosing import where
 from dmlconf.verdicts.grouping import verdicts_by_operator
-from dmlconf.verdicts.verdict import Reason, Status, Verdict
+from dmlconf.verdicts.verdict import Identity, Reason, Status, Verdict
 
 __all__ = ["MOST_SINGLE_CASES", "render"]
 
@@ -50,14 +52,15 @@ def render(log: RunLog) -> str:
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES
+    by_operator = sorted(verdicts_by_operator(log.verdicts).items())
     entries = [
-        _Entry.several(verdicts) if together else [_Entry((each,)) for each in verdicts]
-        for _, verdicts in sorted(verdicts_by_operator(log.verdicts).items())
+        _several(verdicts) if together else [_Entry(each) for each in verdicts]
+        for _, verdicts in by_operator
     ]
     lines = shared_lines(log)
-    for suite in entries:
-        own = [line for line in lines if suite[0].first.operator in line.shared.operators]
-        root.append(_suite(log.header, suite, own))
+    for (operator, verdicts), suite in zip(by_operator, entries, strict=True):
+        own = [line for line in lines if operator in line.shared.operators]
+        root.append(_suite(log.header, operator, verdicts, suite, own))
     unreached = _unreached(log)
     if unreached is not None:
         root.append(unreached)
@@ -71,32 +74,30 @@ def render(log: RunLog) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-@dataclass(frozen=True, slots=True)
 class _Entry:
-    """The content of a `testcase`: a case, or several cases of one matrix with the same result."""
+    """The content of a `testcase`: a case, or several cases of one matrix with the same result.
 
-    verdicts: tuple[Verdict, ...]
+    Attributes:
+        first: the verdict on the first of the cases; the others are only counted.
+    """
 
-    @classmethod
-    def several(cls, verdicts: Sequence[Verdict]) -> list[_Entry]:
-        """Group cases of the same matrix, status and reason; each failure gets its own entry."""
-        alike: dict[tuple[str, ...], list[Verdict]] = {}
-        for verdict in verdicts:
-            matrix, bracket, _ = verdict.case.partition("[")
-            single = verdict.status.fails_run or not bracket
-            key = (verdict.case,) if single else (matrix, verdict.status, _message(verdict))
-            alike.setdefault(key, []).append(verdict)
-        return [cls(tuple(each)) for each in alike.values()]
+    def __init__(self, first: Verdict) -> None:
+        self.first = first
+        self._each = array("d", [first.seconds])
+
+    def add(self, verdict: Verdict) -> None:
+        """Add another case."""
+        self._each.append(verdict.seconds)
 
     @property
-    def first(self) -> Verdict:
-        return self.verdicts[0]
+    def cases(self) -> int:
+        return len(self._each)
 
     @property
     def name(self) -> str:
-        if len(self.verdicts) == 1:
+        if self.cases == 1:
             return self.first.case
-        return f"{self.first.case.partition('[')[0]} ({len(self.verdicts):,} cases)"
+        return f"{self.first.case.partition('[')[0]} ({self.cases:,} cases)"
 
     @property
     def element(self) -> str | None:
@@ -104,7 +105,22 @@ class _Entry:
 
     @property
     def seconds(self) -> float:
-        return sum(verdict.seconds for verdict in self.verdicts)
+        return sum(self._each)
+
+
+def _several(verdicts: Iterable[Verdict]) -> list[_Entry]:
+    """Group cases of the same matrix, status and reason; each failure gets its own entry."""
+    alike: dict[tuple[str, ...], _Entry] = {}
+    for verdict in verdicts:
+        matrix, bracket, _ = verdict.case.partition("[")
+        single = verdict.status.fails_run or not bracket
+        key = (verdict.case,) if single else (matrix, verdict.status, _message(verdict))
+        entry = alike.get(key)
+        if entry is None:
+            alike[key] = _Entry(verdict)
+        else:
+            entry.add(verdict)
+    return list(alike.values())
 
 
 def _clean(text: str) -> str:
@@ -131,16 +147,18 @@ def _count(
 
 
 def _suite(
-    header: Header, entries: Sequence[_Entry], shared: Sequence[SharedLine]
+    header: Header,
+    name: str,
+    verdicts: Sequence[Verdict],
+    entries: Sequence[_Entry],
+    shared: Sequence[SharedLine],
 ) -> ElementTree.Element:
-    name = entries[0].first.operator
     suite = ElementTree.Element("testsuite", name=_clean(name), timestamp=header.started)
     _count(suite, entries)
-    verdicts = [verdict for entry in entries for verdict in entry.verdicts]
     digests = {"suite": header.suite_digest, "catalogue": header.catalogue_digest}
     rooms = {key: str(value) for key, value in asdict(remarks.room_totals(verdicts)).items()}
     counts = {"cases": str(len(verdicts))}
-    disputed = sum(verdict.identity.disputes is not None for verdict in verdicts)
+    disputed = len(where(verdicts, Identity, lambda identity: identity.disputes is not None))
     if disputed:
         counts["disputed"] = str(disputed)
     properties = dict(summary.environment_facts(header)) | digests | counts | rooms

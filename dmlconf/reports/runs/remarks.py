@@ -13,7 +13,17 @@ from dmlconf.reports.runs.left_out import left_out_lines
 from dmlconf.reports.runs.summary import nearest_lines, status_counts
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.breakdowns import unexplained_breakdowns
-from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict
+from dmlconf.verdicts.choosing import where, with_reason
+from dmlconf.verdicts.grouping import verdicts_by_operator
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    ReasonKind,
+    Status,
+    VariantResult,
+    Verdict,
+)
 
 __all__ = [
     "BREAKDOWNS",
@@ -75,12 +85,13 @@ class RoomTotals:
 
 def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
     """Return how many elements of all outputs are open and loose; in logs of older versions, 0."""
-    figures = [output for verdict in verdicts for output in verdict.figures.values()]
-    return RoomTotals(
-        sum(output.elements for output in figures),
-        sum(output.open or 0 for output in figures),
-        sum(output.loose or 0 for output in figures),
-    )
+    elements = open_elements = loose = 0
+    for verdict in verdicts:
+        for output in verdict.figures.values():
+            elements += output.elements
+            open_elements += output.open or 0
+            loose += output.loose or 0
+    return RoomTotals(elements, open_elements, loose)
 
 
 def room_lines(log: RunLog) -> list[str]:
@@ -106,8 +117,8 @@ def block_lines(log: RunLog) -> list[str]:
     """
     totals = {
         verdict.case: room_totals([verdict])
-        for verdict in log.verdicts
-        if _BLOCK in verdict.tags and _has_room(verdict)
+        for verdict in where(log.verdicts, Identity, lambda identity: _BLOCK in identity.tags)
+        if _has_room(verdict)
     }
     if not totals:
         return []
@@ -136,7 +147,7 @@ def unchecked_note(log: RunLog) -> str | None:
     """Return an explanation of `unchecked`; None if no case is unchecked."""
     if not status_counts(log)[Status.UNCHECKED]:
         return None
-    reasons = (verdict.reason for verdict in log.verdicts)
+    reasons = (verdict.reason for verdict in with_reason(log.verdicts))
     kinds = {reason.kind for reason in reasons if reason is not None}
     return _UNCHECKED + (_NOT_JUDGED if ReasonKind.ANY_VALUE_PERMITTED in kinds else "")
 
@@ -144,7 +155,7 @@ def unchecked_note(log: RunLog) -> str | None:
 def known_fault_lines(log: RunLog) -> list[str]:
     """Return DirectML's own known faults that explain failures, a line for each."""
     by_name: dict[str, list[Verdict]] = {}
-    for verdict in log.verdicts:
+    for verdict in with_reason(log.verdicts):
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT:
             by_name.setdefault(verdict.reason.message.partition(":")[0], []).append(verdict)
     return [_known_fault_line(name, by_name[name]) for name in sorted(by_name)]
@@ -165,19 +176,21 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
     """Return how many cases the backend cannot express, and of how many, by operator."""
-    cases = Counter(verdict.operator for verdict in log.verdicts)
+    by_operator = verdicts_by_operator(log.verdicts)
     declined = Counter(
         verdict.operator
-        for verdict in log.verdicts
+        for verdict in with_reason(log.verdicts)
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE
     )
-    return {operator: (declined[operator], cases[operator]) for operator in sorted(declined)}
+    return {
+        operator: (declined[operator], len(by_operator[operator])) for operator in sorted(declined)
+    }
 
 
 def declined_lines(log: RunLog) -> list[str]:
     """Return how many cases the backend could not express, then why, most frequent reason first."""
     operators: dict[str, Counter[str]] = {}
-    for verdict in log.verdicts:
+    for verdict in with_reason(log.verdicts):
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
             operators.setdefault(verdict.reason.message, Counter())[verdict.operator] += 1
     if not operators:
@@ -206,7 +219,7 @@ def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
     """Return how many verdicts have a reason of this kind, by the name in the reason's message."""
     names = Counter(
         verdict.reason.message.partition(":")[0]
-        for verdict in log.verdicts
+        for verdict in with_reason(log.verdicts)
         if verdict.reason is not None and verdict.reason.kind is kind
     )
     return [f"{count:,} {name}" for name, count in sorted(names.items())]
@@ -232,7 +245,7 @@ class FarOperator:
 def circumstance_lines(log: RunLog) -> list[str]:
     """Return a line for each circumstance: how many cases had which result."""
     counts: dict[str, Counter[str]] = {}
-    for verdict in log.verdicts:
+    for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.circumstances)):
         for circumstance, result in verdict.judgement.circumstances.items():
             counts.setdefault(circumstance, Counter())[result] += 1
     names = [name for name in log.header.options.get("circumstances", ()) if name in counts]
@@ -269,7 +282,7 @@ def far_lines(log: RunLog) -> list[str]:
 
 def unchecked_outputs_note(log: RunLog) -> str | None:
     """Return how many compared cases also have outputs without an independent expected value."""
-    cases = [verdict for verdict in log.verdicts if verdict.judgement.unchecked_outputs]
+    cases = where(log.verdicts, Judgement, lambda judgement: bool(judgement.unchecked_outputs))
     if not cases:
         return None
     outputs = ", ".join(cases[0].judgement.unchecked_outputs)
@@ -283,7 +296,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 def variant_lines(log: RunLog) -> list[str]:
     """Return each variant's statuses, and how many cases pass with other bits than in the first."""
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
-    for verdict in log.verdicts:
+    for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.variants)):
         for label, result in verdict.judgement.variants.items():
             by_variant.setdefault(label, []).append((verdict.operator, result))
     return [f"{label}: {_variant_text(results)}" for label, results in by_variant.items()]
@@ -309,7 +322,7 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
 def warning_lines(log: RunLog) -> list[str]:
     """Return the warnings of drivers and debug layers, the most frequent first."""
     cases: dict[str, list[str]] = {}
-    for verdict in log.verdicts:
+    for verdict in where(log.verdicts, Execution, lambda execution: bool(execution.warnings)):
         for warning in dict.fromkeys(verdict.execution.warnings):
             cases.setdefault(warning, []).append(verdict.case)
     ordered = sorted(cases.items(), key=lambda entry: (-len(entry[1]), entry[0]))
@@ -338,7 +351,7 @@ def breakdown_lines(log: RunLog) -> list[str]:
 
 def disputes_note(log: RunLog) -> str | None:
     """Return how many cases say that the reference is wrong, if any do."""
-    cases = [verdict for verdict in log.verdicts if verdict.identity.disputes is not None]
+    cases = where(log.verdicts, Identity, lambda identity: identity.disputes is not None)
     if not cases:
         return None
     count = counted(len(cases), "case")

@@ -13,6 +13,7 @@ from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.summary import run_command
 from dmlconf.reports.spreading import alternating, spread
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.choosing import failing
 from dmlconf.verdicts.simplest import simplest_first
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
@@ -68,7 +69,7 @@ class SharedLine:
 
 def shared_lines(log: RunLog) -> list[SharedLine]:
     """Return a line for each group of failures about what they share, the largest group first."""
-    if not any(verdict.status.fails_run for verdict in log.verdicts):
+    if not failing(log.verdicts):
         return []
     from dmlconf.diagnosis.shared_properties import shared_properties
 
@@ -171,19 +172,19 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
 
     Cases that broke with the same message count as one failure.
     """
-    failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
-    if not failing:
+    failed = failing(log.verdicts)
+    if not failed:
         return []
-    if len(failing) <= most:
-        ordered: list[Verdict] = failing
+    if len(failed) <= most:
+        ordered: Sequence[Verdict] = failed
     else:
         from dmlconf.diagnosis.shared_properties import shared_properties
 
         groups = (group.failures for group in shared_properties(log))
         each = (spread(simplest_first(group), _operator, simplest_first) for group in groups)
         ordered = list(alternating([list(group) for group in each]))
-    counts = Counter(_trace(verdict) for verdict in failing)
-    operators = {(_trace(verdict), verdict.operator) for verdict in failing}
+    counts = Counter(_trace(verdict) for verdict in failed)
+    operators = {(_trace(verdict), verdict.operator) for verdict in failed}
     by_trace = Counter(trace for trace, _ in operators)
     taken: set[str] = set()
     shown = []
@@ -201,8 +202,7 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
 
 def not_shown(log: RunLog, entries: Sequence[ShownFailure]) -> int:
     """Return how many failures are neither shown nor among the `others` of a shown one."""
-    failing = sum(verdict.status.fails_run for verdict in log.verdicts)
-    return max(0, failing - sum(1 + shown.others for shown in entries))
+    return max(0, len(failing(log.verdicts)) - sum(1 + shown.others for shown in entries))
 
 
 def alike(shown: ShownFailure) -> str:

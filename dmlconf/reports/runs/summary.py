@@ -15,6 +15,7 @@ from dmlconf.catalogue.families import OTHER, families
 from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.heading import backend_text, expected_by, software_text
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.choosing import cases, failing, statuses
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = [
@@ -151,14 +152,14 @@ def family_totals(operators: Sequence[OperatorTotals]) -> list[OperatorTotals]:
 
 def status_counts(log: RunLog) -> dict[Status, int]:
     """Return how many cases have each status; cases without a verdict are `not run`."""
-    counts = Counter(verdict.status for verdict in log.verdicts)
+    counts = statuses(log.verdicts)
     counts[Status.NOT_RUN] += max(0, log.header.selected - len(log.verdicts))
     return {status: counts[status] for status in Status}
 
 
 def failures(log: RunLog) -> list[Verdict]:
     """Return the verdicts that fail the run."""
-    return [verdict for verdict in log.verdicts if verdict.status.fails_run]
+    return list(failing(log.verdicts))
 
 
 def shown_statuses(total: OperatorTotals) -> list[Status]:
@@ -173,13 +174,13 @@ def closing_sentence(log: RunLog) -> str:
     some are waived, which the exit code counts as success, `NOTHING FAILED`.
     """
     counts = {status: count for status, count in status_counts(log).items() if count}
-    failing = {status: count for status, count in counts.items() if status.fails_run}
+    failed = {status: count for status, count in counts.items() if status.fails_run}
     others = {status: count for status, count in counts.items() if not status.fails_run}
     total = counted(log.header.selected, "case")
-    if failing:
-        count = sum(failing.values())
+    if failed:
+        count = sum(failed.values())
         verb = "fails" if count == 1 else "fail"
-        sentence = f"FAILED: {count:,} of {total} {verb} the run ({_listed(failing)})"
+        sentence = f"FAILED: {count:,} of {total} {verb} the run ({_listed(failed)})"
         return "; ".join(filter(None, (sentence, _listed(others))))
     missing = others.pop(Status.NOT_RUN, 0)
     if log.footer is None:
@@ -250,8 +251,8 @@ def show_command(header: Header, handle: str) -> str:
 
 def failing_handles(log: RunLog) -> Mapping[str, str]:
     """Return the handle of each failing case, by identifier: unique among all cases of the run."""
-    failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
-    return handles_among(failing, (v.case for v in log.verdicts)) if failing else {}
+    failed = list(cases(failing(log.verdicts)))
+    return handles_among(failed, cases(log.verdicts)) if failed else {}
 
 
 def margin_text(margin: float) -> str:

@@ -24,6 +24,7 @@ from dmlconf.reports.runs.shared_properties import ShownFailure
 from dmlconf.reports.runs.table import shown_table
 from dmlconf.reports.terminal_text import styled, unwrapped
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.choosing import with_reason
 from dmlconf.verdicts.simplest import simplest
 from dmlconf.verdicts.verdict import Reason, Verdict
 
@@ -282,7 +283,7 @@ def _others(log: RunLog) -> Iterator[RenderableType]:
     """Yield lines that say for each reason how many cases did not pass and do not fail the run."""
     reasons = Counter(
         (verdict.status, verdict.reason.kind, verdict.reason.message)
-        for verdict in log.verdicts
+        for verdict in with_reason(log.verdicts)
         if verdict.reason is not None and not verdict.status.fails_run
     )
     for (status, kind, message), count in sorted(reasons.items())[:MOST_REASONS]:
