@@ -10,7 +10,7 @@ from contextlib import closing
 
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Judged, Opened, Retried
-from dmlconf.run_log.columns import VerdictColumns
+from dmlconf.run_log.columns import MOST_OBJECTS, VerdictColumns
 from dmlconf.run_log.log import Footer, Header, LogWriteError, LogWriter, RunLog, read_back
 from dmlconf.run_log.packed import packing, rounded
 from dmlconf.verdicts.verdict import Verdict
@@ -48,7 +48,7 @@ def logging_to(log: LogWriter) -> Consumer:
 class LogKeeper:
     """A consumer that keeps the run log in memory for reports."""
 
-    def __init__(self, most_unpacked: int = 2000, most_objects: int = 100_000) -> None:
+    def __init__(self, most_unpacked: int = 2000, most_objects: int = MOST_OBJECTS) -> None:
         """Choose when verdicts are kept in less memory, which makes reports take more time.
 
         Args:

@@ -1,37 +1,38 @@
 """Keep the verdicts of a very large run in columns; a verdict is made when it is asked for.
 
 As an object, even a packed verdict (`dmlconf.run_log.packed`) takes 550 bytes. In columns it takes
-its identifier and 44 bytes, and the facts, figures and digests that no earlier verdict has.
+its identifier and 56 bytes, and the facts, figures and digests that no earlier verdict has.
 """
 
 from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, overload
 
 import numpy as np
 
-from dmlconf.run_log.packed import DIGITS
-from dmlconf.verdicts.verdict import Execution, Identity, Verdict
+from dmlconf.run_log.packed import DIGITS, Packed
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.choosing import LazyVerdicts, Part
+from dmlconf.verdicts.verdict import Execution, Identity, Judgement, Status, Verdict
 
-__all__ = ["VerdictColumns"]
+__all__ = ["MOST_OBJECTS", "VerdictColumns"]
+
+MOST_OBJECTS: Final = 100_000
+"""The verdicts of a log of more cases than this are kept in columns."""
 
 _NONE: Final = -1
 """Stands for None in columns of numbers from 0."""
 
 _ENCODING: Final = "utf-8", "surrogatepass"
 
-_SHARED_IDENTITY: Final = attrgetter(*(each.name for each in fields(Identity)[1:]))
-"""Returns all of an identity but its first field, the case."""
-
-_SHARED_EXECUTION: Final = tuple(
-    each.name for each in fields(Execution) if each.name not in ("seconds", "sequence")
-)
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class VerdictColumns:
@@ -43,52 +44,80 @@ class VerdictColumns:
         self._ends = array("Q")
         self._seconds = array("d")
         self._sequences = array("q")
-        self._identities = _Shared()
-        self._judgements = _Shared()
-        self._executions = _Shared()
+        self._identities = _Parts(Identity, "facts", "case")
+        self._judgements = _Parts(Judgement, "figures")
+        self._executions = _Parts(Execution, "output_digests", "seconds", "sequence")
+
+    def __len__(self) -> int:
+        return len(self._ends)
 
     def add(self, verdict: Verdict, place: int) -> None:
-        """Add the verdict on the case with this index in the plan."""
+        """Add the verdict on the case with this index in the plan.
+
+        Raises:
+            OverflowError: a number has more than 64 bits; the columns cannot be used any more.
+        """
         identity, execution = verdict.identity, verdict.execution
         self._places.append(place)
         self._cases += identity.case.encode(*_ENCODING)
         self._ends.append(len(self._cases))
         self._seconds.append(round(execution.seconds, DIGITS))
         self._sequences.append(_NONE if execution.sequence is None else execution.sequence)
-        self._identities.append(_SHARED_IDENTITY(identity))
+        self._identities.append(identity)
         self._judgements.append(verdict.judgement)
-        self._executions.append({name: getattr(execution, name) for name in _SHARED_EXECUTION})
+        self._executions.append(execution)
 
-    def in_order(self) -> Sequence[Verdict]:
-        """Return the verdicts in the order of their places; none must be added later."""
-        order = np.argsort(np.frombuffer(self._places, np.uint64), kind="stable")
-        return _InOrder(self, array("I", order.astype(np.uint32).tobytes()))
+    def in_order(self, chosen: Array | None = None) -> LazyVerdicts:
+        """Return the verdicts in the order of their places; none must be added later.
+
+        Args:
+            chosen: the indices of those that are wanted; None for all.
+        """
+        if chosen is None:
+            chosen = np.arange(len(self), dtype=np.uint32)
+        places = np.frombuffer(self._places, np.uint64)[chosen]
+        return _InOrder(self, chosen[np.argsort(places, kind="stable")].astype(np.uint32))
+
+    def case(self, index: int) -> str:
+        """Return the case of the verdict before which `index` others were added."""
+        begin = self._ends[index - 1] if index else 0
+        return self._cases[begin : self._ends[index]].decode(*_ENCODING)
 
     def verdict(self, index: int) -> Verdict:
         """Return the verdict before which `index` others were added."""
-        begin = self._ends[index - 1] if index else 0
-        case = self._cases[begin : self._ends[index]].decode(*_ENCODING)
         sequence = self._sequences[index]
         return Verdict(
-            Identity(case, *self._identities[index]),
-            self._judgements[index],
-            Execution(
-                self._seconds[index],
-                sequence=None if sequence == _NONE else sequence,
-                **self._executions[index],
+            self._identities.part(index, self.case(index)),
+            self._judgements.part(index),
+            self._executions.part(
+                index, self._seconds[index], None if sequence == _NONE else sequence
             ),
         )
 
+    def each(self, part: type[Part], compute: Callable[[Part], Any]) -> tuple[Sequence[Any], Array]:
+        """Return the different results of a function of a part, and the index of each verdict's.
 
-class _InOrder(Sequence[Verdict]):
-    def __init__(self, columns: VerdictColumns, order: Sequence[int]) -> None:
+        The function must not depend on what is a case's own, see `dmlconf.verdicts.choosing`.
+        """
+        parts: Mapping[Any, Any] = {
+            Identity: self._identities,
+            Judgement: self._judgements,
+            Execution: self._executions,
+        }
+        results, numbers = parts[part].each(compute)
+        unique = {result: number for number, result in enumerate(dict.fromkeys(results))}
+        return list(unique), np.array([unique[each] for each in results], np.uint32)[numbers]
+
+
+class _InOrder(LazyVerdicts):
+    def __init__(self, columns: VerdictColumns, order: Array) -> None:
         self._columns, self._order = columns, order
 
     def __len__(self) -> int:
         return len(self._order)
 
     def __iter__(self) -> Iterator[Verdict]:
-        return map(self._columns.verdict, self._order)
+        return map(self._columns.verdict, self._order.data)
 
     @overload
     def __getitem__(self, index: int) -> Verdict: ...
@@ -99,26 +128,101 @@ class _InOrder(Sequence[Verdict]):
     def __getitem__(self, index: int | slice) -> Verdict | Sequence[Verdict]:
         if isinstance(index, slice):
             return _InOrder(self._columns, self._order[index])
-        return self._columns.verdict(self._order[index])
+        return self._columns.verdict(int(self._order[index]))
+
+    def where(self, part: type[Part], wanted: Callable[[Part], bool]) -> Sequence[Verdict]:
+        return self._by(part, wanted).get(True, ())
+
+    def cases(self) -> Iterator[str]:
+        return map(self._columns.case, self._order.data)
+
+    def statuses(self) -> Counter[Status]:
+        counts = self._by(Judgement, lambda judgement: judgement.status)
+        return Counter({status: len(verdicts) for status, verdicts in counts.items()})
+
+    def by_operator(self) -> Mapping[str, Sequence[Verdict]]:
+        return self._by(Identity, lambda identity: identity.operator)
+
+    def _by(self, part: type[Part], compute: Callable[[Part], Any]) -> dict[Any, _InOrder]:
+        """Return the verdicts by what a function of their part returns, the first one first."""
+        results, numbers = self._columns.each(part, compute)
+        own = numbers[self._order]
+        _, first = np.unique(own, return_index=True)
+        present = own[np.sort(first)].tolist()
+        return {
+            results[number]: _InOrder(self._columns, self._order[own == number])
+            for number in present
+        }
+
+
+class _Parts:
+    """A column of one part of each verdict, without the values that are the case's own.
+
+    A mapping of the part, such as a case's facts, is kept apart: reports seldom read it.
+    """
+
+    def __init__(self, kind: type[Any], mapping: str, *own: str) -> None:
+        names = [each.name for each in fields(kind)]
+        shared = [name for name in names if name not in (mapping, *own)]
+        self._kind = kind
+        self._shared_values = attrgetter(*shared)
+        self._mapping = attrgetter(mapping)
+        # A part is made of the shared values, its mapping and its own values, in this order.
+        self._arranged = _arranging(names, [*shared, mapping, *own])
+        self._blank: tuple[Any, ...] = ("",) * len(own)
+        self._shared, self._mappings = _Shared(), _Shared()
+        self._made = lru_cache(maxsize=256)(self._make)  # For parts without own values.
+        self._has_own = bool(own)
+
+    def append(self, part: Any) -> None:
+        self._shared.append(self._shared_values(part))
+        mapping = self._mapping(part)
+        self._mappings.append(dict(mapping) if mapping else None)
+
+    def part(self, index: int, *own: Any) -> Any:
+        numbers = self._shared.numbers[index], self._mappings.numbers[index]
+        return self._make(*numbers, *own) if self._has_own else self._made(*numbers)
+
+    def each(self, compute: Callable[[Any], Any]) -> tuple[list[Any], Array]:
+        """Return the results for all shared values, and the index of each part's result."""
+        made = (
+            self._kind(*self._arranged((*pickle.loads(content), _NOTHING, *self._blank)))
+            for content in self._shared.contents
+        )
+        return list(map(compute, made)), np.frombuffer(self._shared.numbers, np.uint32)
+
+    def _make(self, shared: int, mapping: int, *own: Any) -> Any:
+        content = self._mappings.contents[mapping]
+        values = (
+            *_unpickled(self._shared.contents[shared]),
+            _NOTHING if content == _PICKLED_NONE else Packed(content),
+            *own,
+        )
+        return self._kind(*self._arranged(values))
+
+
+def _arranging(names: Sequence[str], given: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that brings values from the order of `given` to that of `names`."""
+    return itemgetter(*map(given.index, names))
 
 
 class _Shared:
     """A column of values that are often equal; each different one is kept once, pickled."""
 
     def __init__(self) -> None:
-        self._numbers = array("I")
-        self._contents: list[bytes] = []
+        self.numbers = array("I")
+        self.contents: list[bytes] = []
         self._known: dict[bytes, int] = {}
 
     def append(self, value: Any) -> None:
         content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        number = self._known.setdefault(content, len(self._contents))
-        if number == len(self._contents):
-            self._contents.append(content)
-        self._numbers.append(number)
+        number = self._known.setdefault(content, len(self.contents))
+        if number == len(self.contents):
+            self.contents.append(content)
+        self.numbers.append(number)
 
-    def __getitem__(self, index: int) -> Any:
-        return _unpickled(self._contents[self._numbers[index]])
+
+_PICKLED_NONE: Final = pickle.dumps(None, pickle.HIGHEST_PROTOCOL)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ This finds mistakes, not forgeries. An early end is no contradiction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = [
     "Contradiction",
     "LoggedVerdict",
+    "Repeated",
     "contradiction",
     "contradiction_error",
     "other_cases",
@@ -36,6 +37,19 @@ class LoggedVerdict:
     line: int
     place: int | None
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What several verdicts of a log may have, so that only these must be remembered.
+
+    Attributes:
+        cases: the hashes of cases.
+        places: places in the plan.
+    """
+
+    cases: Container[int]
+    places: Container[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +72,10 @@ def contradiction_error(path: Path, problem: Contradiction) -> InvalidLogError:
 
 def contradiction(
     selected: int,
-    verdicts: Sequence[LoggedVerdict],
+    verdicts: Iterable[LoggedVerdict],
     footer: tuple[int, Mapping[str, int], bool] | None,
     planned: int | None = None,
+    repeated: Repeated | None = None,
 ) -> Contradiction | None:
     """Return the first contradiction of a log, or None.
 
@@ -70,40 +85,53 @@ def contradiction(
         footer: the number of the footer's line, its counts of verdicts by status, and whether it
             says that the run is complete; None where the log has no footer.
         planned: how many cases the whole plan has, if only those of a shard were selected.
+        repeated: what several verdicts may have; None if that is not known.
     """
-    return next(_contradictions(selected, verdicts, footer, planned), None)
+    return next(_contradictions(selected, verdicts, footer, planned, repeated), None)
 
 
-def other_cases(
-    verdicts: Iterable[LoggedVerdict], line: int, expected: str
-) -> Contradiction | None:
+def other_cases(cases: Iterable[str], line: int, expected: str) -> Contradiction | None:
     """Return a contradiction if the verdicts are on other cases than those of the footer's digest.
 
     Args:
+        cases: the different cases of the verdicts.
         line: the footer's line, from 1.
         expected: its `cases_digest`.
     """
-    if cases_digest({logged.verdict.case for logged in verdicts}) == expected:
+    if cases_digest(cases) == expected:
         return None
     return Contradiction(line, "its verdicts are on other cases than the run had selected")
 
 
 def _contradictions(
     selected: int,
-    verdicts: Sequence[LoggedVerdict],
+    verdicts: Iterable[LoggedVerdict],
     footer: tuple[int, Mapping[str, int], bool] | None,
     planned: int | None,
+    repeated: Repeated | None,
 ) -> Iterator[Contradiction]:
     of_plan = selected if planned is None else planned
     by_case: dict[str, LoggedVerdict] = {}
     by_place: dict[int, LoggedVerdict] = {}
+    statuses: Counter[Status] = Counter()
+    count = 0
     for logged in verdicts:
         yield from _of_reason(logged)
-        yield from _of_place(logged, of_plan, by_place)
-        yield from _of_case(logged, selected, by_case)
+        yield from _of_place(logged, of_plan)
+        if logged.place is not None and (repeated is None or logged.place in repeated.places):
+            yield from _of_same_place(logged, by_place.setdefault(logged.place, logged))
+        first, case = logged, logged.verdict.case
+        if repeated is None or hash(case) in repeated.cases:
+            first = by_case.setdefault(case, logged)
+            yield from _of_same_case(logged, first)
+        if first is logged:
+            statuses[logged.verdict.status] += 1
+            count += 1
+        if count > selected:
+            message = f"{count} cases have verdicts, but the header says that {selected} are"
+            yield Contradiction(logged.line, f"{message} selected")
     if footer is not None:
         line, summary, complete = footer
-        statuses = Counter(logged.verdict.status for logged in by_case.values())
         yield from (Contradiction(line, text) for text in _of_summary(summary, statuses))
         yield from (Contradiction(line, text) for text in _of_end(complete, statuses, selected))
 
@@ -116,34 +144,29 @@ def _of_reason(logged: LoggedVerdict) -> Iterator[Contradiction]:
         yield Contradiction(logged.line, f"{case} is `passed`, but for the reason `{reason.kind}`")
 
 
-def _of_place(
-    logged: LoggedVerdict, planned: int, by_place: dict[int, LoggedVerdict]
-) -> Iterator[Contradiction]:
-    if logged.place is None:
-        return
-    case, place = logged.verdict.case, logged.place
-    if place >= planned:
-        message = f"{case} has the place {place}, but the header says that {planned} are selected"
-        yield Contradiction(logged.line, message)
-    other = by_place.setdefault(place, logged)
+def _of_place(logged: LoggedVerdict, planned: int) -> Iterator[Contradiction]:
+    if logged.place is not None and logged.place >= planned:
+        yield Contradiction(
+            logged.line,
+            f"{logged.verdict.case} has the place {logged.place}, but the header says that "
+            f"{planned} are selected",
+        )
+
+
+def _of_same_place(logged: LoggedVerdict, other: LoggedVerdict) -> Iterator[Contradiction]:
+    case = logged.verdict.case
     if other.verdict.case != case:
-        message = f"{case} has the place {place}, as {other.verdict.case} has in line {other.line}"
-        yield Contradiction(logged.line, message)
+        message = f"{case} has the place {logged.place}, as {other.verdict.case} has"
+        yield Contradiction(logged.line, f"{message} in line {other.line}")
 
 
-def _of_case(
-    logged: LoggedVerdict, selected: int, by_case: dict[str, LoggedVerdict]
-) -> Iterator[Contradiction]:
+def _of_same_case(logged: LoggedVerdict, other: LoggedVerdict) -> Iterator[Contradiction]:
     verdict = logged.verdict
-    other = by_case.setdefault(verdict.case, logged)
     if other.verdict != verdict:
         message = f"{verdict.case} has another verdict in line {other.line}"
         if other.verdict.status is not verdict.status:
             message += f": `{other.verdict.status}` there, `{verdict.status}` here"
         yield Contradiction(logged.line, message)
-    if len(by_case) > selected:
-        message = f"{len(by_case)} cases have verdicts, but the header says that {selected} are"
-        yield Contradiction(logged.line, f"{message} selected")
 
 
 def _of_summary(summary: Mapping[str, int], statuses: Counter[Status]) -> Iterator[str]:

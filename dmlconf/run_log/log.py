@@ -8,6 +8,7 @@ leaves a log without a footer. The form is `schemas/run-log.schema.json`.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -15,8 +16,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from dmlconf.documents.problems import ExpectedError
+from dmlconf.run_log.collected import LoggedColumns, LoggedObjects
+from dmlconf.run_log.columns import MOST_OBJECTS
 from dmlconf.run_log.consistency import (
     LoggedVerdict,
+    Repeated,
     contradiction,
     contradiction_error,
     other_cases,
@@ -196,7 +200,11 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
 
 
 def read_log(
-    path: Path, *, own: bool = False, keep: Callable[[Verdict], Verdict] = lambda verdict: verdict
+    path: Path,
+    *,
+    own: bool = False,
+    keep: Callable[[Verdict], Verdict] = lambda verdict: verdict,
+    most_objects: int = MOST_OBJECTS,
 ) -> RunLog:
     """Read a run log, also one that ends early.
 
@@ -207,11 +215,20 @@ def read_log(
         own: whether this process has just written it, so that neither its form nor its consistency
             needs a check.
         keep: returns the part of a verdict that is to be kept in memory.
+        most_objects: the verdicts of a log of more selected cases are kept in columns
+            (`dmlconf.run_log.columns`).
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
     """
-    logged: list[LoggedVerdict] = []
+    try:
+        return _read(path, own, keep, most_objects)
+    except OverflowError:  # Its numbers are too large for columns.
+        return _read(path, own, keep, sys.maxsize)
+
+
+def _read(path: Path, own: bool, keep: Callable[[Verdict], Verdict], most_objects: int) -> RunLog:
+    logged: LoggedObjects | LoggedColumns = LoggedObjects()
     attempts: dict[str, LoggedVerdict] = {}
     pack: Callable[[Verdict], Verdict] = _unpacked
     header: Header | None = None
@@ -220,41 +237,48 @@ def read_log(
         kind = record["record"]
         if kind == "header":
             header = header_of(record)
-            pack = packing() if header.selected > MANY else _unpacked
+            if header.selected > MANY:
+                pack = packing()
+            if header.selected > most_objects:
+                logged = LoggedColumns()
         elif kind == "footer":
             footer = number, footer_of(record)
         else:
-            entry = LoggedVerdict(number, record.get("place"), keep(pack(verdict_of(record))))
+            verdict = keep(verdict_of(record))
+            if kind == "attempt" or isinstance(logged, LoggedObjects):
+                verdict = pack(verdict)
+            entry = LoggedVerdict(number, record.get("place"), verdict)
             if kind == "verdict":
-                logged.append(entry)
-                attempts.pop(entry.verdict.case, None)
+                logged.add(entry)
+                attempts.pop(verdict.case, None)
             else:
-                attempts.setdefault(entry.verdict.case, entry)
-    logged += attempts.values()  # Their cases were to run again when the run died.
+                attempts.setdefault(verdict.case, entry)
+    for entry in attempts.values():  # Their cases were to run again when the run died.
+        logged.add(entry)
     if header is None:
         raise not_a_log(path, 1, "its first line is not a header")
+    repeated = logged.repeated()
     if not own:
-        _check_consistency(path, header, logged, footer)
-    verdicts = {entry.verdict.case: entry for entry in logged}
-    in_order = sorted(verdicts.values(), key=_order)
-    return RunLog(header, tuple(entry.verdict for entry in in_order), footer and footer[1])
+        _check_consistency(path, header, logged, repeated, footer)
+    return RunLog(header, logged.in_order(repeated), footer and footer[1])
 
 
 def _unpacked(verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _order(logged: LoggedVerdict) -> int:
-    return logged.line if logged.place is None else logged.place
-
-
 def _check_consistency(
-    path: Path, header: Header, logged: Sequence[LoggedVerdict], footer: tuple[int, Footer] | None
+    path: Path,
+    header: Header,
+    logged: LoggedObjects | LoggedColumns,
+    repeated: Repeated | None,
+    footer: tuple[int, Footer] | None,
 ) -> None:
     end = (footer[0], footer[1].summary, footer[1].complete) if footer else None
-    problem = contradiction(header.selected, logged, end, header.planned)
+    problem = contradiction(header.selected, logged, end, header.planned, repeated)
     if problem is None and footer is not None and footer[1].cases_digest is not None:
-        problem = other_cases(logged, footer[0], footer[1].cases_digest)
+        cases = set(logged.cases()) if repeated is None or repeated.cases else logged.cases()
+        problem = other_cases(cases, footer[0], footer[1].cases_digest)
     if problem is not None:
         raise contradiction_error(path, problem)
 

@@ -6,7 +6,7 @@ As dictionaries, the facts and digests of a verdict take kilobytes; pickled, a f
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import replace
 from functools import lru_cache
 from sys import intern
@@ -41,6 +41,14 @@ class Packed(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(_unpacked(self._content))
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return the items of the mapping."""
+        return _unpacked(self._content).items()
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values of the mapping."""
+        return _unpacked(self._content).values()
 
 
 @lru_cache(maxsize=256)

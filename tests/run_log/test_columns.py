@@ -1,0 +1,112 @@
+"""Verdicts of very large logs are read into columns, and reports of them are the same.
+
+The tested code is in `dmlconf/run_log/columns.py` and `collected.py`, and in
+`dmlconf/verdicts/choosing.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dmlconf.reports.formats import RUN_FORMATS
+from dmlconf.reports.runs.summary import slowest_lines
+from dmlconf.run_log.log import InvalidLogError, RunLog, read_log, verdict_data
+from dmlconf.verdicts.verdict import Status
+from tests.reports.logs import dead, everything, run_log, verdict, write
+
+in_columns = partial(read_log, most_objects=0)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of 800 verdicts of every kind, of which some fail."""
+    every = everything().verdicts
+    alike = [
+        each.of_case(case=f"{each.case}[N={n}]", facts={**each.facts, "N": n % 7}).ran(
+            seconds=n / 7, sequence=n or None
+        )
+        for n in range(-(-800 // len(every)))
+        for each in every
+    ]
+    return write(tmp_path_factory.mktemp("large") / "run.jsonl", run_log(*alike[:800]))
+
+
+@pytest.fixture(scope="module")
+def both(large: Path) -> tuple[RunLog, RunLog]:
+    return read_log(large), in_columns(large)
+
+
+def test_verdicts_in_columns_equal_those_that_are_objects(both: tuple[RunLog, RunLog]) -> None:
+    objects, columns = both
+    assert type(columns.verdicts) is not tuple
+    assert list(map(verdict_data, columns.verdicts)) == list(map(verdict_data, objects.verdicts))
+    assert (columns.header, columns.footer) == (objects.header, objects.footer)
+
+
+@pytest.mark.parametrize("name", RUN_FORMATS)
+def test_every_report_is_the_same(both: tuple[RunLog, RunLog], name: str) -> None:
+    objects, columns = both
+    assert RUN_FORMATS[name].text(columns) == RUN_FORMATS[name].text(objects)
+    assert slowest_lines(columns, 9) == slowest_lines(objects, 9)
+
+
+def test_a_log_that_has_only_a_header_is_read(tmp_path: Path) -> None:
+    log = in_columns(write(tmp_path / "run.jsonl", dead(run_log(), 7)))
+    assert list(log.verdicts) == []
+    assert "INCOMPLETE" in RUN_FORMATS["html"].text(log)
+
+
+def test_the_last_line_of_a_case_counts_and_others_must_be_equal(tmp_path: Path) -> None:
+    one, other = verdict("gather/matrix[N=1]"), verdict("gather/matrix[N=2]")
+    again = dead(run_log(one, other, one), 3)
+    path = write(tmp_path / "again.jsonl", again)
+    assert tuple(in_columns(path).verdicts) == read_log(path).verdicts
+    failed = next(each for each in everything().verdicts if each.status is Status.FAILED)
+    path = write(tmp_path / "otherwise.jsonl", dead(run_log(one, failed.of_case(case=one.case)), 2))
+    assert problem(path, 0) == problem(path, 9)
+    assert "has another verdict in line 2: `passed` there, `failed` here" in problem(path, 9)
+
+
+@pytest.mark.parametrize(
+    ("field", "number"), [("place", 801), ("place", 0), ("place", 10**30), ("case", 1)]
+)
+def test_contradictions_are_found_in_columns_too(
+    large: Path, tmp_path: Path, field: str, number: int
+) -> None:
+    path = tmp_path / "changed.jsonl"
+    lines = large.read_text("utf-8").splitlines()
+    changed = json.loads(lines[77])
+    changed[field] = number if field == "place" else json.loads(lines[number])["case"]
+    path.write_text("\n".join([*lines[:77], json.dumps(changed), *lines[78:], ""]), "utf-8")
+    assert problem(path, 0) == problem(path, 9999)
+
+
+def problem(path: Path, most_objects: int) -> str:
+    with pytest.raises(InvalidLogError) as raised:
+        read_log(path, most_objects=most_objects)
+    return str(raised.value)
+
+
+def test_numbers_of_more_than_64_bits_are_read(tmp_path: Path) -> None:
+    one = verdict("gather/matrix[N=1]").ran(process=1, sequence=10**30)
+    path = write(tmp_path / "run.jsonl", run_log(one))
+    assert in_columns(path).verdicts[0].execution.sequence == 10**30
+
+
+@pytest.mark.parametrize("name", ["html", "junit", "markdown"])
+def test_a_verdict_that_is_read_and_reported_takes_little_memory(
+    both: tuple[RunLog, RunLog], tmp_path: Path, name: str
+) -> None:
+    names = [f"tile/large[Number={number}]" for number in range(10_001)]
+    path = write(tmp_path / "run.jsonl", run_log(*map(verdict, names)))
+    RUN_FORMATS[name].text(both[1])  # What is loaded and compiled once does not count.
+    tracemalloc.start()
+    assert sum(map(len, RUN_FORMATS[name].parts(in_columns(path)))) > 500
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 300 * len(names)
