@@ -143,14 +143,6 @@ WRITTEN: Final = [
     ),
     (
         "onnx",
-        "onnx-linear-of-infinite-products",
-        "ACTIVATION_LINEAR",
-        f"{tensor('InputTensor', '-3.0e+38, 1')}, {output(2)}, Alpha: 100, Beta: .inf",
-        [NAN, INF],
-        [INF, NAN],
-    ),
-    (
-        "onnx",
         "onnx-softplus-of-infinite-powers",
         "RNN",
         LAYER,
@@ -291,6 +283,20 @@ FOUND: Final = [
         MEANS,
         [4.5397868e-5 + 2.3e-7, 0.9999546, 9.1105117e-4, 0.999089],
         [4.5397868e-5 + 6e-7, 0.9999546, 9.1105117e-4, 0.999089],
+    ),
+    (
+        "selu-by-the-product-of-its-attributes",
+        "ACTIVATION_SCALED_ELU",
+        f"{tensor('InputTensor', '-0.1, 0, 2')}, {output(3)}, Alpha: 3.4e+38, Gamma: 1.5",
+        [-INF, NAN, 3],
+        [-INF, NAN, 4],
+    ),
+    (
+        "selu-by-the-product-of-its-attributes",
+        "ELEMENT_WISE_ADD1",
+        ADDED + "FusedActivation: {operator: ACTIVATION_SCALED_ELU, Alpha: 3.4e+38, Gamma: 1.02}",
+        [3.06, -INF],
+        [3.06, NAN],
     ),
 ]
 

@@ -46,6 +46,23 @@ BESIDE_INFINITY = (
 ROW_OF_1024 = ", ".join(["1", "5", *["0"] * 1021, ".nan"])
 
 MEASURED = {
+    "infinite product beside an infinite bias": Measured(
+        "MEAN_VARIANCE_NORMALIZATION2",
+        "{InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3, -3, 3]}, "
+        "ScaleTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.4e+38, 3.4e+38, 1]}, "
+        "BiasTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [-.inf, .inf, -.inf]}, "
+        "OutputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32}, Axes: [0], UseMean: false, "
+        "UseVariance: false, Epsilon: 1}",
+        {"OutputTensor": [NAN, NAN, -INFINITY]},
+        {"OutputTensor": [NAN, NAN, NAN]},
+    ),
+    "infinite product beside an infinite Beta": Measured(
+        "ACTIVATION_LINEAR",
+        "{InputTensor: {Sizes: [3], DataType: FLOAT32, values: [60000, -60000, 1]}, "
+        "OutputTensor: {Sizes: [3], DataType: FLOAT32}, Alpha: 3.0e+38, Beta: .inf}",
+        {"OutputTensor": [INFINITY, NAN, INFINITY]},
+        {"OutputTensor": [INFINITY, NAN, NAN]},
+    ),
     "infinity beside numbers at a scale of 1": Measured(
         "UPSAMPLE_2D",
         "{InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, .inf, 2, 3]}, "

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.faults.computed import Computed, activation_of, of_operators
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.regions.outputs import LOWEST, greatest_of_parts
 from dmlconf.tensors.datatypes import Array
@@ -24,6 +24,7 @@ __all__ = [
     "parts_bounded_in_float32",
     "running_sums_of_squares",
     "scale_of_1_for_zeros",
+    "scaled_elus_by_products_of_attributes",
     "sums_with_0_left_out",
     "zero_points_subtracted_in_32_bits",
     "zeros_without_sign",
@@ -233,3 +234,21 @@ def _parts_in_float32(first: Array, last: Array, parts: int, size: int) -> tuple
     end = np.ceil(part[1:] * width).astype(np.int64) + first[:, np.newaxis]
     begin, end = np.clip(begin, 0, size), np.clip(end, 0, size)
     return begin, np.maximum(end - begin, 0)
+
+
+def scaled_elus_by_products_of_attributes(case: Case) -> Computed | None:
+    """Return a scaled ELU, alone or fused, as `(Gamma * Alpha) * (exp(x) - 1)` for x <= 0.
+
+    3.4e38 * 1.5 is infinite, which makes -0.1 negative infinity, and 0 NaN.
+    """
+    name, before = activation_of(case)
+    if name != "ACTIVATION_SCALED_ELU" or before is None or before.dtype.kind != "f":
+        return None
+    attributes = case.desc.get("FusedActivation") or case.desc
+    with np.errstate(all="ignore"):
+        factor = np.float32(attributes["Alpha"]) * np.float32(attributes["Gamma"])
+        scaled = factor * (np.exp(before.astype(np.float32)) - np.float32(1))
+    if np.isfinite(factor):
+        return None
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(before <= 0, scaled.astype(right.dtype), right)})

@@ -20,7 +20,6 @@ __all__ = [
     "attributes_of_float16",
     "celu_as_written",
     "elu_as_written",
-    "linear_as_written",
     "nan_before_clamping",
     "prelu_as_written",
     "selu_as_written",
@@ -71,11 +70,6 @@ def elu_as_written(case: Case) -> Computed | None:
         return np.where(x < 0, written, x)
 
     return _nan_where(case, "ACTIVATION_ELU", product)
-
-
-def linear_as_written(case: Case) -> Computed | None:
-    """Return NaN where `x * Alpha + Beta` is infinity minus infinity in FLOAT32."""
-    return _nan_where(case, "ACTIVATION_LINEAR", _linear)
 
 
 def _linear(x: Array, attributes: Mapping[str, float]) -> Array:

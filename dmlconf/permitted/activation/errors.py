@@ -65,13 +65,22 @@ def _celu(x: Array, Alpha: float) -> Array:
     return np.where(Alpha * np.expm1(argument) <= error, error, 0.0)
 
 
+def _cancelled_by_infinity(product: Array, Beta: float) -> Array:
+    """Return where a finite product overflows FLOAT32, and its sum with an infinite Beta is NaN.
+
+    7 * -3.4e38 overflows, and plus infinity it is NaN.
+    """
+    beyond = np.isfinite(product) & (np.abs(product) > LARGEST_FLOAT32)
+    cancelled: Array = beyond & np.isinf(Beta) & (np.sign(product) != np.sign(Beta))
+    return cancelled
+
+
 def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
     exact = Alpha * x + Beta
     error = (np.abs(Alpha * x) + np.abs(exact)) * STEP
     error = np.where((exact > -error) & (exact < 1 + error), error, 0.0)
-    # 7 * -3.4e38 overflows; with an infinite Beta the sum is NaN, and max(NaN, 0) is 0.
-    cancels = np.isinf(Beta) & np.isfinite(x) & (np.abs(Alpha * x) > LARGEST_FLOAT32)
-    return np.where(cancels & (np.sign(Alpha * x) != np.sign(Beta)), 1.0, error)
+    # max(NaN, 0) is 0.
+    return np.where(_cancelled_by_infinity(Alpha * x, Beta), 1.0, error)
 
 
 def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
@@ -79,7 +88,10 @@ def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def _linear(x: Array, Alpha: float, Beta: float) -> Array:
-    return np.abs(Alpha * x) * STEP
+    product = Alpha * x
+    error = np.abs(product) * STEP
+    # Measured: DirectML 1.15.4 gives NaN.
+    return np.where(_cancelled_by_infinity(product, Beta), ANY_RESULT, error)
 
 
 def _log_of_sum(x: Array, of_x: Array) -> Array:

@@ -116,12 +116,14 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
                 lost = _cancellation(variance, desc.Epsilon) - 1
                 error_scale += ErrorScale(np.abs(values) * lost / 2)
         error_scale = (error_scale + cancellation).scaled(scale)
+        beyond = overflows(added) | overflows(intermediate)
         if desc.BiasTensor is not None:
             error_scale = error_scale.holding(store_sizes(_scaled(values, desc.ScaleTensor, None)))
             bias = np.abs(wide(desc.BiasTensor))
-            intermediate = np.fmax(intermediate, error_scale.sums + bias)
+            # Measured: a product that overflows beside an infinite bias of the other sign is NaN.
+            beyond = beyond | overflows(error_scale.sums) | overflows(error_scale.sums + bias)
             error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
-        error_scale = error_scale.overflowing_where(overflows(added) | overflows(intermediate))
+        error_scale = error_scale.overflowing_where(beyond)
         if dtype == np.float16:
             others += _averaged_in_passes(desc, over)
         values = _scaled(values, desc.ScaleTensor, desc.BiasTensor)
