@@ -70,6 +70,9 @@ _TYPES: Final[Mapping[str, str]] = {
 
 _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 
+_EXACT: Final = 2**53
+"""The integers up to here are numbers of JavaScript; greater ones reach the page as BigInt."""
+
 _PART: Final = LONGEST_SCRIPT // 4
 """How many characters of a tensor are sent at once; a multiple of 4, since base64 needs that."""
 
@@ -292,6 +295,8 @@ def _value(value: Any) -> Any:
         return _TYPES.get(value, value)
     if isinstance(value, tuple | list):
         return [_value(each) for each in value]
+    if isinstance(value, int) and abs(value) > _EXACT:
+        return {"integer": str(value)}
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return {"number": {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]}
     return value

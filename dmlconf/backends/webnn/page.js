@@ -69,7 +69,8 @@ function text(buffer) {
 
 function number(value) {
   if (Array.isArray(value)) return value.map(number);
-  return value !== null && typeof value === "object" ? Number(value.number) : value;
+  if (value === null || typeof value !== "object") return value;
+  return value.integer ? BigInt(value.integer) : Number(value.number);
 }
 
 function step(builder, operands, each) {

@@ -97,6 +97,19 @@ def suspend_pages() -> None:
         process.suspend()
 
 
+def test_integers_beyond_the_numbers_of_javascript_reach_the_page_whole() -> None:
+    plan = load_suite([CASES / "padding1" / "boundary.yaml"]).plan()
+    cases = [valid_case(each).with_inputs() for each in plan if "above-53" in each.identifier]
+    backend = create("")
+    try:
+        outcomes = list(backend.run(cases))
+    finally:
+        backend.close()
+    for case, outcome in zip(cases, outcomes, strict=True):
+        assert isinstance(outcome, Outputs)
+        assert outcome.arrays["OutputTensor"].tolist() == [case.desc["PaddingValue"], 1, 2]
+
+
 @pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
 def test_a_crash_of_the_browser_breaks_down_at_most_one_case(kind: str) -> None:
     cases = three_tiles()
