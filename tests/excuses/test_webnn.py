@@ -55,6 +55,12 @@ FINDINGS: Final = [
         {1: 1.75},
     ),
     (
+        "max_pooling2/boundary/nan-before-a-number-with-padding",
+        "webnn-maxima-of-infinities-with-padding",
+        {2: 0},
+        {2: -2},
+    ),
+    (
         "gemm/boundary/nan-and-infinity-in-one-row[DataType=FLOAT16]",
         "webnn-products-that-are-clamped",
         {0: INF, 1: INF, 5: INF},

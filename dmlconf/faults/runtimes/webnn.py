@@ -11,6 +11,7 @@ from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.faults.runtimes.webnn_steps import Flaw, with_flaw
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.windows.sliding import sums, windows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -182,7 +183,10 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
-    """Return MAX_POOLING's outputs with padding if windows of only negative infinities give 0."""
+    """Return MAX_POOLING's outputs with padding if windows of only negative infinities give 0.
+
+    So do windows with NaN, whose maximum the kernel takes for negative infinity in some places.
+    """
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):
         return None
@@ -190,8 +194,11 @@ def greatest_of_infinities_as_0(case: Case) -> Computed | None:
     if greatest.dtype.kind != "f":
         return None
     lowest = greatest <= np.finfo(greatest.dtype).min  # DirectML gives the lowest number for -inf.
+    tensor = case.inputs()["InputTensor"]
+    sizes = desc["Strides"], desc["WindowSize"], desc["StartPadding"], desc.get("Dilations")
+    with_nan = sums(np.isnan(tensor), windows(tensor.shape, greatest.shape, *sizes)) > 0
     zero = greatest.dtype.type(0)
-    return Computed({**right, "OutputTensor": np.where(lowest, zero, greatest)})
+    return Computed({**right, "OutputTensor": np.where(lowest | with_nan, zero, greatest)})
 
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW")
