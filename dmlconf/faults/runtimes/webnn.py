@@ -20,6 +20,7 @@ __all__ = [
     "casts_of_constants_as_0",
     "exponentials_up_to_88",
     "factors_of_0",
+    "factors_of_0_for_subnormal_ones",
     "greatest_of_infinities_as_0",
     "halves_away_from_zero",
     "interpolations_with_the_next_element",
@@ -112,6 +113,14 @@ def products_up_to_the_greatest_number(case: Case) -> Computed | None:
 def factors_of_0(case: Case) -> Computed | None:
     """Return GEMM's outputs if an Alpha or a Beta of 0 leaves out what it multiplies."""
     return with_flaw(case, Flaw.FACTORS)
+
+
+def factors_of_0_for_subnormal_ones(case: Case) -> Computed | None:
+    """Return a case's outputs if a subnormal Scale is 0: infinity times 1e-40 becomes NaN."""
+    by = case.desc.get("ScaleBias")
+    if by is None or not 0 < abs(by["Scale"]) < np.finfo(np.float32).tiny:
+        return None
+    return Computed(evaluate(replace(case, desc={**case.desc, "ScaleBias": {**by, "Scale": 0.0}})))
 
 
 @of_operators(*_POOLS)
