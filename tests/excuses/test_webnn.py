@@ -7,6 +7,7 @@ The tested code is in `schemas/findings/`, `schemas/targets/`, `dmlconf/excuses/
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from dmlconf.excuses.findings import findings_of
 from dmlconf.judging.conclusion import Conclusion
 from dmlconf.verdicts.verdict import Status, Verdict
 from tests.excuses.test_deviations import case, reference_output
+from tests.excuses.test_formulas_as_written import described, tensor
 
 INF: Final = np.inf
 NAN: Final = np.nan
@@ -172,3 +174,21 @@ def test_results_that_the_specification_leaves_open_are_waived(
 )
 def test_a_wrong_result_of_an_index_within_the_axis_is_not_waived(name: str) -> None:
     assert verdict_on_changed(name, {0: 77}).status is Status.FAILED
+
+
+def test_a_result_that_two_findings_give_alike_is_explained_by_either(tmp_path: Path) -> None:
+    desc = (
+        f"{tensor('ATensor', '1', sizes='[1, 1]')}, "
+        f"{tensor('BTensor', '-.inf', sizes='[1, 1]')}, "
+        f"{tensor('CTensor', '.nan', sizes='[1, 1]')}, "
+        "OutputTensor: {Sizes: [1, 1], DataType: FLOAT32}, TransA: NONE, TransB: NONE, "
+        "Alpha: 1, Beta: 0, FusedActivation: {operator: ACTIVATION_SOFTPLUS, Steepness: 2}"
+    )
+    tested = described(tmp_path, "GEMM", desc)
+    conclusion = Conclusion(run_case, findings=findings_of(CHROMIUM))
+    for value, named in ((0, True), (1, False)):
+        outcome = Outputs({"OutputTensor": np.full((1, 1), value, np.float32)})
+        verdict = conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
+        assert verdict.status is Status.FAILED
+        assert verdict.reason is not None
+        assert verdict.reason.message.startswith("known finding ") is named
