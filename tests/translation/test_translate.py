@@ -291,8 +291,11 @@ def test_scales_of_columns_have_as_many_zero_points_and_the_batches_of_their_mat
             assert program.constants[each.inputs[1]].tolist() == [3, 1, 1, 4]
 
 
-def test_a_quantized_convolution_with_a_dilation_of_0_has_no_counterpart_in_onnx() -> None:
-    plan = bundled("quantized_linear_convolution/matrix.yaml").plan()
+@pytest.mark.parametrize("operator", ["convolution_integer", "quantized_linear_convolution"])
+def test_an_integer_convolution_with_a_dilation_of_0_has_no_counterpart_in_onnx(
+    operator: str,
+) -> None:
+    plan = bundled(f"{operator}/matrix.yaml").plan()
     convolution = next(map(valid_case, plan))
     dilations = (0,) * convolution.desc["DimensionCount"]
     wide = replace(convolution, desc={**convolution.desc, "Dilations": dilations})
