@@ -225,6 +225,16 @@ def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str)
         translated(source_case, target)
 
 
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_window_across_channels_is_one_lrn_whatever_its_size(size: int) -> None:
+    """Both count floor((size - 1) / 2) channels before the element, and the others after it."""
+    odd = case("local_response_normalization", file="matrix")
+    program = translated(
+        replace(odd, desc={**odd.desc, "CrossChannel": True, "LocalSize": size}), "onnx"
+    )
+    assert [step.operation for step in program.steps][:1] == ["LRN"]
+
+
 def test_a_linear_function_of_float16_has_casts_and_one_of_float32_has_none() -> None:
     plan = list(bundled("activation_linear/matrix.yaml").plan())
     half = next(each for each in plan if "DataType=FLOAT16" in each.identifier)
