@@ -44,8 +44,8 @@ __all__ = [
 _DIRECTML: Final = "directml"
 
 _TOLERANCES: Final = frozenset({"near", "ulp"})
-"""The elements that are within an error of the right ones. They explain no output that looks as if
-the operator had not run: zeros are near 1e-8, whether it ran or not."""
+"""The elements that are within an error of the right ones. They explain no output that its rule
+permits and that looks as if the operator had not run, such as zeros."""
 
 
 @dataclass(frozen=True, slots=True)

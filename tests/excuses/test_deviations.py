@@ -26,7 +26,7 @@ from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.bundled import bundled
-from tests.permitted.graphs.accepted import graph
+from tests.permitted.graphs.accepted import graph, single
 
 ONNX: Final = read_deviations("onnx")
 GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
@@ -255,6 +255,15 @@ def test_a_maximum_may_be_nan_in_a_graph_only_where_a_node_made_nan(
     wrong = reference_output(tested)
     wrong[..., 0] = np.nan
     assert verdict(tested, Outputs({"y": wrong})).status is status
+
+
+@pytest.mark.parametrize("scale", ["1.0e+30", ".inf"])
+def test_a_scale_beyond_all_integers_excuses_no_wrong_integer(tmp_path: Path, scale: str) -> None:
+    fields = f"""InputTensor: {{Sizes: [4], DataType: INT32, values: [1, 2, -3, 0]}},
+        OutputTensor: {{Sizes: [4], DataType: INT32}}, ScaleBias: {{Scale: {scale}, Bias: 0}}"""
+    tested = single(tmp_path, "ELEMENT_WISE_IDENTITY", fields)
+    wrong = np.full(4, 5, np.int32)
+    assert verdict(tested, Outputs({"OutputTensor": wrong})).status is Status.FAILED
 
 
 QUANTIZED: Final = """

@@ -48,7 +48,7 @@ def quantized_sums_by_ratios(case: Case) -> Computed | None:
     desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
     if max(desc.AScaleTensor.size, desc.BScaleTensor.size, desc.OutputScaleTensor.size) > 1:
         return None
-    limits, scale = np.iinfo(desc.ATensor.dtype), desc.OutputScaleTensor
+    limits, scale = np.iinfo(desc.OutputTensor.DataType.dtype), desc.OutputScaleTensor
     a, b = desc.ATensor.astype(np.float32), desc.BTensor.astype(np.float32)
     zeros = desc.AZeroPointTensor, desc.BZeroPointTensor, desc.OutputZeroPointTensor
     a_zero, b_zero, zero = (

@@ -180,11 +180,11 @@ def scaled_integers_that_wrap_around(case: Case) -> Computed | None:
     tensor, by = case.inputs()["InputTensor"], case.desc["ScaleBias"]
     if tensor.dtype.kind not in "iu" or is_identity(by):
         return None
-    if by["Scale"] % 1 or by["Bias"] % 1:
+    if by["Scale"] % 1 or by["Bias"] % 1:  # So are infinity and NaN.
         return None
     words = tensor.astype(np.uint64)
     with np.errstate(over="ignore"):
-        product = words * np.int64(by["Scale"]).astype(np.uint64)
-        wrapped = (product + np.int64(by["Bias"]).astype(np.uint64)).astype(tensor.dtype)
+        product = words * np.uint64(int(by["Scale"]) % 2**64)
+        wrapped = (product + np.uint64(int(by["Bias"]) % 2**64)).astype(tensor.dtype)
     without = replace(case, desc={**case.desc, "ScaleBias": None})
     return Computed(evaluate(without.with_data({**case.inputs(), "InputTensor": wrapped})))

@@ -15,7 +15,9 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.allowance import MOST_TOGETHER, Allowance, Interval, permitted_intervals
 from dmlconf.precision.compare import accumulation_of
@@ -23,9 +25,9 @@ from dmlconf.precision.room import ends_of_sums, permitted_ends
 from dmlconf.precision.rules import undefined
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ONE_TO_ONE", "AllowanceOf", "Band", "band_of", "bands_of", "stored"]
+__all__ = ["AllowanceOf", "Band", "band_of", "bands_of", "is_one_to_one", "stored"]
 
-ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
+_ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
 """Families of operators that compute each element from one element of each input."""
 
 AllowanceOf = Callable[[Case, str], Allowance]
@@ -186,11 +188,18 @@ def bands_of(
     ]
 
 
+def is_one_to_one(operator: Operator) -> bool:
+    """Return whether each element of an output follows from one element of each input."""
+    while operator.specialises is not None:
+        operator = catalogue.operator(operator.specialises.operator)
+    return str(operator.family).startswith(_ONE_TO_ONE)
+
+
 def _computes_alone(case: Case, tensor: str, elements: int) -> bool:
     """Return whether elements are few, and each interval follows from one element of each input."""
     return (
         elements <= MOST_TOGETHER
-        and str(case.operator.family).startswith(ONE_TO_ONE)
+        and is_one_to_one(case.operator)
         and case.rule(tensor).kind is RuleKind.INTERVAL
         and len({array.shape for array in case.inputs().values()}) == 1
     )

@@ -4,9 +4,8 @@ If x may be 0.999 to 1.001 and y is 1, x == y may be true or false. What follows
 is right, such as A and B of an IF, and nothing between. So the graph is evaluated with either
 outcome, for several such comparisons with each combination of outcomes.
 
-Each element of a later output that follows from one element of each comparison has one of these
-results. In others, such as sums of several elements, outcomes of several elements meet, and they
-are open.
+Behind element-wise operators, each element that follows from one element of each comparison has one
+of these results. Behind others, such as a sum of several elements or a JOIN, elements are open.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.graphs.model import Slot
-from dmlconf.permitted.graphs.bands import ONE_TO_ONE
+from dmlconf.permitted.graphs.bands import is_one_to_one
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues
 from dmlconf.tensors.datatypes import Array
 
@@ -74,10 +73,10 @@ def beyond_single_elements(right: NodeValues, decided: Mapping[Slot, Array]) -> 
         slots = [(name, tensor) for tensor in case.outputs()]
         if not reads or any(slot in decided for slot in slots):
             continue
-        in_place = all(case.desc[tensor].Packed for tensor in [*reads, *case.outputs()])
+        tensors = {field: tensor for field, _, tensor in tensors_of(case.entry, case.desc)}
+        in_place = all(tensors[field].Packed for field in [*reads, *case.outputs()])
         in_place &= all(following.get(source, False) for source in reads.values())
-        alone = str(case.operator.family).startswith(ONE_TO_ONE)
-        alone &= not beyond & set(reads.values())
+        alone = is_one_to_one(case.operator) and not beyond & set(reads.values())
         if alone and (len(reads) == 1 or in_place):
             following |= dict.fromkeys(slots, in_place)
         else:

@@ -19,7 +19,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.permitted.graphs.bands import ONE_TO_ONE, AllowanceOf, Band, band_of, stored
+from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of, is_one_to_one, stored
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -280,7 +280,7 @@ def _element_wise_descendants(
         read = _sources_among(slot[0], right, uncertain)
         if slot in starts or not (len(read) == 1 and read <= stepping):
             continue
-        if not str(case.operator.family).startswith(ONE_TO_ONE):
+        if not is_one_to_one(case.operator):
             continue
         if not _reads_alike(case, slot[0], right, read):
             continue
@@ -317,9 +317,7 @@ def _exact_descendants(
         moves = case.operator_name in _MOVE_ELEMENTS
         if (name, tensor) in starts or not from_one:
             continue
-        if (moves or str(case.operator.family).startswith(ONE_TO_ONE)) and (
-            case.rule(tensor).kind is RuleKind.EXACT
-        ):
+        if (moves or is_one_to_one(case.operator)) and (case.rule(tensor).kind is RuleKind.EXACT):
             roots[name, tensor] = roots[next(iter(read))]
     return [slot for slot in roots if slot not in starts]
 

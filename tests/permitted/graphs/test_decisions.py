@@ -74,6 +74,39 @@ def test_an_if_gives_one_of_its_two_elements(tmp_path: Path) -> None:
     assert not accepts(case, "y", [10, 20, 300, 400])
 
 
+FLOAT32 = "{Sizes: [2, 2], DataType: FLOAT32}"
+PICK = f"""
+  pick:
+    operator: ELEMENT_WISE_IF
+    desc: {{ConditionTensor: equals, ATensor: a, BTensor: b, OutputTensor: {FLOAT32}}}"""
+
+
+def test_a_sum_behind_an_if_adds_to_one_of_its_two_elements(tmp_path: Path) -> None:
+    """ELEMENT_WISE_ADD is a special case of ELEMENT_WISE_ADD1, and as element-wise as that."""
+    node = "{operator: ELEMENT_WISE_ADD, desc: {ATensor: pick, BTensor: a, OutputTensor: {}}}"
+    case = after_equals(tmp_path, f"{PICK}\n  node: {node}", "a", "b")
+    assert accepts(case, "y", [20, 220, 330, 440])
+    assert accepts(case, "y", [110, 220, 330, 440])
+    for wrong in (50, float("nan"), float("inf")):
+        assert not accepts(case, "y", [wrong, 220, 330, 440]), wrong
+
+
+JOIN = """{operator: JOIN, desc: {InputTensors: [pick, a], Axis: 0,
+    OutputTensor: {Sizes: [4, 2], DataType: FLOAT32}}}"""
+SPLIT = f"{{operator: SPLIT, desc: {{InputTensor: pick, Axis: 0, OutputTensors: [{FLOAT32}]}}}}"
+
+
+@pytest.mark.parametrize("node", [JOIN, SPLIT], ids=["join", "split"])
+def test_operators_of_several_tensors_behind_an_if_can_be_judged(tmp_path: Path, node: str) -> None:
+    output = "node" if node is JOIN else '"node.OutputTensors[0]"'
+    given = "".join(
+        f"\n  {name}: {{Sizes: [2, 2], DataType: FLOAT32, values: {INPUTS[name]}}}"
+        for name in ("x", "a", "b")
+    )
+    case = graph(tmp_path, given, f"{EQUALS}{PICK}\n  node: {node}", output)
+    assert accepts(case, "y", [10, 200, 300, 400, *([10, 20, 30, 40] if node is JOIN else [])])
+
+
 def test_an_if_gives_elements_with_their_own_errors(tmp_path: Path) -> None:
     """Direct3D permits 0.0008 of a cosine: that of 0.2 is 0.98007."""
     nodes = (
