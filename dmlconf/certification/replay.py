@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -120,8 +121,10 @@ def judge_again(
     from dmlconf.engine.parallel import in_processes
 
     # Waivers are for the certified device, so they excuse no breakdown of this machine.
-    for verdict, _ in in_processes(plan, judge_backend, task, limits, lambda verdict: verdict):
-        yield verdict
+    verdicts = in_processes(plan, judge_backend, task, limits, lambda verdict: verdict)
+    with closing(verdicts):
+        for verdict, _ in verdicts:
+            yield verdict
 
 
 @dataclass(frozen=True, slots=True)

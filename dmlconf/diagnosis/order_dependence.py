@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from dmlconf.backends.registry import BackendName
@@ -89,6 +89,7 @@ class OrderResult:
 
 def symptoms(log: RunLog) -> list[Symptom]:
     """Return the failing verdicts of a run, and then the breakdowns that no case explains."""
+    log = replace(log, verdicts=tuple(log.verdicts))  # Those of a large log are made when read.
     failures = [
         Symptom((verdict.case,), _before(log, verdict), verdict, _breakdown(verdict))
         for verdict in log.verdicts

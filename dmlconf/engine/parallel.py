@@ -6,6 +6,7 @@ Each process also builds and judges its cases, since that takes longer than the 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -92,8 +93,10 @@ def judged_in_processes(
         return result.verdict
 
     task = _JudgeTask(backend, expected, options)
-    for verdict, ran in in_processes(plan, backend, task, limits, verdict_of, options.waivers):
-        yield from_process(verdict, ran)
+    verdicts = in_processes(plan, backend, task, limits, verdict_of, options.waivers)
+    with closing(verdicts):
+        for verdict, ran in verdicts:
+            yield from_process(verdict, ran)
 
 
 class _Judged(NamedTuple):

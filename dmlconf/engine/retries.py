@@ -42,7 +42,9 @@ class Retries:
             yield from judge(plan)
             return
         yield from self._first_runs(plan, judge, most_failures)
-        while left := [planned for planned in plan if planned.identifier in self.attempts]:
+        while self.attempts and (
+            left := [planned for planned in plan if planned.identifier in self.attempts]
+        ):
             again = [each for each in left if len(self.attempts[each.identifier]) <= self._times]
             with closing(judge(again)) as stream:
                 for each in stream:

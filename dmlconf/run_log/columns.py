@@ -55,7 +55,7 @@ class VerdictColumns:
         """Add the verdict on the case with this index in the plan.
 
         Raises:
-            OverflowError: a number has more than 64 bits; the columns cannot be used any more.
+            OverflowError: a number has more than 63 bits; the columns cannot be used any more.
         """
         identity, execution = verdict.identity, verdict.execution
         self._places.append(place)

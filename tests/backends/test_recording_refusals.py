@@ -92,7 +92,7 @@ LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
     "manifest",
     [b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000, LONG_NUMBER],
 )
-def test_a_manifest_that_is_not_valid_json_is_refused(tmp_path: Path, manifest: bytes) -> None:
+def test_a_manifest_that_is_not_strict_json_is_refused(tmp_path: Path, manifest: bytes) -> None:
     path = write_archive(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert len(refusal(path)) < 1000
 
@@ -190,7 +190,7 @@ def test_outputs_that_are_not_in_the_file_are_refused(
         {"at": 1},
     ],
 )
-def test_samples_that_are_not_in_the_file_or_the_output_are_refused(
+def test_samples_that_cannot_be_of_their_output_or_are_not_in_the_file_are_refused(
     tmp_path: Path, output: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
@@ -247,7 +247,7 @@ def test_damaged_files_are_refused_or_have_the_same_content(tmp_path: Path) -> N
         except BackendError:
             refused += 1
         else:
-            # The changed byte is in a date or a flag of the archive, which do not matter.
+            # The changed byte is in a field of the zip format that Python does not need.
             assert unpack(bytes(damaged)) == sound
     assert refused > len(content) / 2
 

@@ -51,7 +51,9 @@ def test_handles_in_a_run_are_as_long_as_needed_to_differ(
 
 @given(st.integers(0, 300_000), st.sets(st.integers(0, 499), max_size=9))
 @example(0, {0, 1, 2})
-def test_handles_of_some_cases_are_those_among_all(first: int, some: set[int]) -> None:
+def test_handles_among_gives_chosen_cases_the_handles_they_have_in_the_whole_run(
+    first: int, some: set[int]
+) -> None:
     names = [f"gemm/matrix[A={first + number}]" for number in range(500)] + NAMES
     chosen = [names[number] for number in some] + NAMES[-4::2]
     every = handles(names)
@@ -59,7 +61,7 @@ def test_handles_of_some_cases_are_those_among_all(first: int, some: set[int]) -
     assert list(handles_in_order(names)) == [every[name] for name in names]
 
 
-def test_handles_in_order_are_those_of_one_case_and_of_none() -> None:
+def test_handles_in_order_works_for_a_single_case_and_for_no_case() -> None:
     assert list(handles_in_order(["gemm/one"])) == list(handles(["gemm/one"]).values())
     assert list(handles_in_order([])) == []
 

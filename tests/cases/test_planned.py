@@ -90,3 +90,11 @@ def test_a_case_of_a_large_matrix_takes_a_few_bytes(suite: Suite) -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken < 20 * len(plan)
+
+
+def test_cases_can_be_picked_from_picked_ones_without_end(suite: Suite) -> None:
+    cases = list(suite.plan())
+    left: Picked | PlannedCases = PlannedCases(cases)
+    for _ in range(1100):
+        left = Picked(left, range(1, len(left)))
+    assert [left[0], left[1]] == cases[1100:1102]

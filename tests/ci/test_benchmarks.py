@@ -1,4 +1,4 @@
-"""Each module of `benchmarks/` runs without a warning, in a small form that takes seconds.
+"""Each benchmark runs without a warning on little data; one that runs uses every other module.
 
 The tested code is in `benchmarks/`.
 """
@@ -31,7 +31,7 @@ SMALL: Final[dict[str, tuple[str, ...]]] = {
     "suite": ("--small",),
     "verdicts": ("--small",),
 }
-"""The arguments with which each benchmark runs in its small form."""
+"""The arguments of small forms, by benchmark that needs neither the lab nor a log."""
 
 SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
     "circumstances": ("cases/tile/documented.yaml", "repeated"),
@@ -77,7 +77,7 @@ def test_a_benchmark_of_the_lab_runs_in_its_small_form(name: str) -> None:
 
 
 @pytest.mark.benchmark
-def test_benchmarks_that_read_a_log_run(tmp_path: Path) -> None:
+def test_each_benchmark_that_reads_a_log_runs(tmp_path: Path) -> None:
     logs: list[Path] = []
     for backend in ("numpy", "faulty:negated"):
         log = tmp_path / f"{len(logs)}.jsonl"

@@ -1,6 +1,6 @@
 """`diagnose --order` finds the earlier cases after which a case fails.
 
-The tests run a plugin that keeps state from one case to the next, in real processes.
+Most tests start real processes, with a plugin that keeps state from one case to the next.
 
 The tested code is in `dmlconf/diagnosis/order_dependence.py`, `dmlconf/cli/runs/diagnose_order.py`,
 `dmlconf/cli/commands/results/diagnose.py` and `dmlconf/reports/runs/remarks.py`.
@@ -27,7 +27,7 @@ from dmlconf.backends.registry import create as other, parse
 from dmlconf.backends.protocol import Outputs
 
 class Backend:
-    """The reference, which negates `victim`, or crashes at `fragile`, after two others."""
+    """Negates `alone`; after `first` and `second`, also `victim`, and crashes at `fragile`."""
     def __init__(self):
         self.inner = other(parse("faulty:zeros,on=nothing-at-all"))
         self.met = set()
@@ -203,7 +203,7 @@ def fails_with(needed: Sequence[str], tried: list[Sequence[str]], part: Sequence
     return set(needed) <= set(part)
 
 
-def test_minimal_finds_every_small_set_that_a_failure_needs() -> None:
+def test_minimal_finds_exactly_the_cases_that_a_failure_needs() -> None:
     source = random.Random(5)
     for count in (1, 2, 3, 7, 40):
         items = [str(n) for n in range(count)]

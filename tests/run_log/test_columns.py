@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from dmlconf.diagnosis.order_dependence import symptoms
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.reports.runs.summary import slowest_lines
 from dmlconf.run_log.log import InvalidLogError, RunLog, read_log, verdict_data
@@ -53,6 +55,23 @@ def test_every_report_is_the_same(both: tuple[RunLog, RunLog], name: str) -> Non
     objects, columns = both
     assert RUN_FORMATS[name].text(columns) == RUN_FORMATS[name].text(objects)
     assert slowest_lines(columns, 9) == slowest_lines(objects, 9)
+
+
+def test_the_cases_before_failures_with_nan_are_found(tmp_path: Path) -> None:
+    difference = {"tensor": "y", "coordinates": [0], "expected": "nan", "actual": 0.0}
+    failed = next(each for each in everything().verdicts if each.status is Status.FAILED)
+    assert failed.reason is not None
+    reason = replace(failed.reason, differences=(difference,))
+    verdicts = [
+        failed.of_case(case=f"case/{n}")
+        .judged(reason=replace(reason, message=str(n)))
+        .ran(sequence=None)
+        for n in range(600)
+    ]
+    path = write(tmp_path / "run.jsonl", run_log(*verdicts))
+    assert [each.before for each in symptoms(in_columns(path))] == [
+        each.before for each in symptoms(read_log(path))
+    ]
 
 
 def test_a_log_that_has_only_a_header_is_read(tmp_path: Path) -> None:

@@ -104,7 +104,13 @@ class _OfMatrix(Sequence[PlannedCase]):
 class Picked(Sequence[PlannedCase]):
     """Some cases of a plan in any order, kept as their indices."""
 
+    _plan: Sequence[PlannedCase]
+    _indices: array[int]
+
     def __init__(self, plan: Sequence[PlannedCase], indices: Iterable[int]) -> None:
+        if isinstance(plan, Picked):  # One level, however often cases are picked.
+            indices = map(plan._indices.__getitem__, indices)
+            plan = plan._plan
         self._plan, self._indices = plan, array("I", indices)
 
     def __len__(self) -> int:

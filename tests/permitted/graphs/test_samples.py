@@ -1,4 +1,7 @@
-"""Kernels of which the choice for one element is that for all elements."""
+"""A graph permits outputs of kernels that take the same one of several candidates everywhere.
+
+The tested code is in `dmlconf/permitted/graphs/samples.py`.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,10 @@ WEIGHTED = """
            OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}"""
 
 
-def test_all_elements_lie_on_the_same_line(tmp_path: Path) -> None:
-    """Each of 256 columns is 0.75, 0.375, or 1, 0.25, or 1, 0.75, so the sums are 0, 128 or -128.
+def test_a_sum_is_right_if_all_elements_take_the_same_candidate(tmp_path: Path) -> None:
+    """The first two rows are (0.75, 0.375), (1, 0.25) or (1, 0.75), the same in all 256 columns.
 
-    DirectML 1.13.1 takes the second kind of line for all elements of such an output.
+    With the weights 1 and -2 the sum is 0, 128 or -128; DirectML 1.13.1 gives 128.
     """
     case = graph(tmp_path, INPUTS, WEIGHTED)
     for total in (0, 128, -128):

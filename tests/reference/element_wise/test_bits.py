@@ -1,4 +1,6 @@
-"""Bit operators treat each data type as plain bits; any result of a shift by the width is right.
+"""Bit operators treat each data type as plain bits.
+
+After a shift by the width or more any result is right, except for UINT32.
 
 The tested code is in `dmlconf/reference/element_wise/bits.py` and
 `dmlconf/permitted/element_wise/bits.py`.
