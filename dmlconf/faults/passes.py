@@ -61,7 +61,7 @@ def first_pass_truncated(case: Case) -> Computed | None:
     ways = [
         partial(_in_order, order=order, passes=passes, operation=operation)
         for order in _orders(desc["InputTensor"])
-        for passes in _ways(tensor.shape, order, axes_of_mean(desc))
+        for passes in _possible_passes(tensor.shape, order, axes_of_mean(desc))
     ]
     if not ways:
         return None
@@ -75,7 +75,9 @@ def _orders(tensor: TensorDesc) -> Iterator[_Order]:
     yield from dict.fromkeys([tuple(sorted(declared, key=lambda axis: -strides[axis])), declared])
 
 
-def _ways(sizes: Sequence[int], order: _Order, axes: Collection[int]) -> Iterator[_Passes]:
+def _possible_passes(
+    sizes: Sequence[int], order: _Order, axes: Collection[int]
+) -> Iterator[_Passes]:
     """Yield the ways to divide elements along some axes into passes; none if there is one pass."""
     sizes = [sizes[axis] for axis in order]
     groups = passes_over([at for at, axis in enumerate(order) if axis in axes])

@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import Any, Final, overload
 
@@ -171,7 +171,9 @@ class _Parts:
         self._arranged = _arranging(names, [*shared, mapping, *own])
         self._blank: tuple[Any, ...] = ("",) * len(own)
         self._shared, self._mappings = _Shared(), _Shared()
-        self._made = lru_cache(maxsize=256)(self._make)  # For parts without own values.
+        # These do not refer to self, so that a log that nothing holds is freed at once.
+        self._make = partial(_part_of, kind, self._arranged, self._shared, self._mappings)
+        self._cached = lru_cache(maxsize=256)(self._make)  # For parts without own values.
         self._has_own = bool(own)
 
     def append(self, part: Any) -> None:
@@ -181,7 +183,7 @@ class _Parts:
 
     def part(self, index: int, *own: Any) -> Any:
         numbers = self._shared.numbers[index], self._mappings.numbers[index]
-        return self._make(*numbers, *own) if self._has_own else self._made(*numbers)
+        return self._make(*numbers, *own) if self._has_own else self._cached(*numbers)
 
     def each(self, compute: Callable[[Any], Any]) -> tuple[list[Any], Array]:
         """Return the results for all shared values, and the index of each part's result."""
@@ -191,14 +193,24 @@ class _Parts:
         )
         return list(map(compute, made)), np.frombuffer(self._shared.numbers, np.uint32)
 
-    def _make(self, shared: int, mapping: int, *own: Any) -> Any:
-        content = self._mappings.contents[mapping]
-        values = (
-            *_unpickled(self._shared.contents[shared]),
-            _NOTHING if content == _PICKLED_NONE else Packed(content),
-            *own,
-        )
-        return self._kind(*self._arranged(values))
+
+def _part_of(
+    kind: type[Any],
+    arranged: Callable[[Any], tuple[Any, ...]],
+    shared: _Shared,
+    mappings: _Shared,
+    number: int,
+    mapping: int,
+    *own: Any,
+) -> Any:
+    """Return a part of a verdict, given the numbers of its shared values and of its mapping."""
+    content = mappings.contents[mapping]
+    values = (
+        *_unpickled(shared.contents[number]),
+        _NOTHING if content == _PICKLED_NONE else Packed(content),
+        *own,
+    )
+    return kind(*arranged(values))
 
 
 def _arranging(names: Sequence[str], given: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:

@@ -34,11 +34,16 @@ cases:
 """
 
 
-def sums(directory: Path, row: Sequence[float]) -> Case:
-    file = directory / "sums.yaml"
-    file.write_text(SUMS.format(length=len(row), values=[*row] * 8), encoding="utf-8")
+def only_case(folder: Path, text: str) -> Case:
+    """Return the only case of a file with this text."""
+    file = folder / "case.yaml"
+    file.write_text(text, encoding="utf-8")
     [planned] = load_suite([file]).plan()
     return build(planned)
+
+
+def sums(folder: Path, row: Sequence[float]) -> Case:
+    return only_case(folder, SUMS.format(length=len(row), values=[*row] * 8))
 
 
 def judge_outputs(case: Case, output: Array) -> Verdict:
@@ -57,10 +62,8 @@ cases:
 
 
 def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
-    file = tmp_path / "sines.yaml"
-    file.write_text(SINES, encoding="utf-8")
-    [planned] = load_suite([file]).plan()
-    verdict = judge_outputs(build(planned), np.zeros(16, np.float32))
+    case = only_case(tmp_path, SINES)
+    verdict = judge_outputs(case, np.zeros(16, np.float32))
     assert verdict.figures["OutputTensor"].differing == 0
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
@@ -73,8 +76,8 @@ def test_zeros_pass_if_terms_of_a_sum_may_cancel_by_rounding(tmp_path: Path) -> 
 
 
 def test_a_copy_of_the_input_that_only_a_wide_tolerance_permits_fails(tmp_path: Path) -> None:
-    file = tmp_path / "tanh.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: ACTIVATION_TANH
 cases:
@@ -83,10 +86,7 @@ cases:
       InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {uniform: {low: 0.003, high: 0.0032}}}
       OutputTensor: {Sizes: [16], DataType: FLOAT32}
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
-    case = build(planned)
     copied = judge_outputs(case, case.inputs()["InputTensor"])
     assert copied.figures["OutputTensor"].differing == 0
     assert copied.reason is not None
@@ -97,8 +97,8 @@ cases:
 
 
 def test_a_copy_of_an_input_does_not_fail_if_any_result_is_right(tmp_path: Path) -> None:
-    file = tmp_path / "powers.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: LOCAL_RESPONSE_NORMALIZATION_GRAD
 cases:
@@ -114,18 +114,16 @@ cases:
       Beta: 2
       Bias: -1
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
-    case, right = build(planned), run_case(build(planned))
+    right = run_case(case)
     gradient = case.inputs()["InputGradientTensor"]
     verdict = judge(case, Outputs({"OutputGradientTensor": gradient}), lambda _: right)
     assert verdict.status is Status.UNCHECKED
 
 
 def test_zeros_pass_if_the_formula_loses_small_results(tmp_path: Path) -> None:
-    file = tmp_path / "tanh.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: ACTIVATION_TANH
 cases:
@@ -134,11 +132,9 @@ cases:
       InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {constant: {value: 1.0e-30}}}
       OutputTensor: {Sizes: [16], DataType: FLOAT32}
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
     zeros = np.zeros(16, np.float32)
-    assert judge_outputs(build(planned), zeros).status is Status.PASSED
+    assert judge_outputs(case, zeros).status is Status.PASSED
 
 
 CASTS = """
@@ -153,10 +149,8 @@ cases:
 
 def test_zeros_pass_only_if_0_is_one_of_the_permitted_candidates(tmp_path: Path) -> None:
     for value, right in ((256, True), (257, False), (7, False)):
-        file = tmp_path / f"casts-{value}.yaml"
-        file.write_text(CASTS.format(value=value), encoding="utf-8")
-        [planned] = load_suite([file]).plan()
-        verdict = judge_outputs(build(planned), np.zeros(9, np.uint8))
+        case = only_case(tmp_path, CASTS.format(value=value))
+        verdict = judge_outputs(case, np.zeros(9, np.uint8))
         assert (verdict.status is Status.PASSED) == right
 
 
@@ -173,10 +167,8 @@ cases:
 
 
 def test_zeros_pass_if_a_product_underflows(tmp_path: Path) -> None:
-    file = tmp_path / "products.yaml"
-    file.write_text(PRODUCTS, encoding="utf-8")
-    [planned] = load_suite([file]).plan()
-    assert judge_outputs(build(planned), np.zeros((13, 1, 1), np.float16)).status is Status.PASSED
+    case = only_case(tmp_path, PRODUCTS)
+    assert judge_outputs(case, np.zeros((13, 1, 1), np.float16)).status is Status.PASSED
 
 
 NORMS = """
@@ -194,15 +186,13 @@ cases:
 
 def test_zeros_pass_if_another_permitted_output_is_zero(tmp_path: Path) -> None:
     """Squares that overflow make a norm of infinity; divided by it, everything is 0."""
-    file = tmp_path / "norms.yaml"
-    file.write_text(NORMS, encoding="utf-8")
-    [planned] = load_suite([file]).plan()
-    assert judge_outputs(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED
+    case = only_case(tmp_path, NORMS)
+    assert judge_outputs(case, np.zeros((4, 8), np.float32)).status is Status.PASSED
 
 
 def test_the_greatest_of_single_elements_is_a_copy_and_right(tmp_path: Path) -> None:
-    file = tmp_path / "reduce.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: REDUCE
 cases:
@@ -213,10 +203,7 @@ cases:
       OutputTensor: {Sizes: [5, 1, 3], DataType: FLOAT32}
       Axes: [1]
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
-    case = build(planned)
     assert judge_outputs(case, case.inputs()["InputTensor"]).status is Status.PASSED
 
 
@@ -224,8 +211,8 @@ def test_a_copy_of_the_bias_is_right_where_another_right_output_is_the_bias(
     tmp_path: Path,
 ) -> None:
     """Squares that overflow make an infinite variance, so that nothing but the bias is left."""
-    file = tmp_path / "means.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: MEAN_VARIANCE_NORMALIZATION1
 cases:
@@ -239,17 +226,14 @@ cases:
       NormalizeVariance: true
       Epsilon: 0.25
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
-    case = build(planned)
     assert judge_outputs(case, case.inputs()["BiasTensor"]).status is Status.PASSED
 
 
 def test_a_copy_is_right_where_each_element_may_be_the_next_one(tmp_path: Path) -> None:
     """Resampled by 1.0000001, each coordinate is that of an element, or just before it."""
-    file = tmp_path / "resampled.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: RESAMPLE
 cases:
@@ -260,17 +244,14 @@ cases:
       InterpolationMode: NEAREST_NEIGHBOR
       Scales: [1.0000001192092896]
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
-    case = build(planned)
     assert judge_outputs(case, case.inputs()["InputTensor"]).status is Status.PASSED
 
 
 def test_zeros_are_right_where_subnormal_operands_may_be_zeros(tmp_path: Path) -> None:
     """The root of 1e-40 is 1e-20, far above the least normal number."""
-    file = tmp_path / "roots.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: ELEMENT_WISE_SQRT
 cases:
@@ -279,17 +260,15 @@ cases:
       InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {constant: {value: 1.0e-40}}}
       OutputTensor: {Sizes: [16], DataType: FLOAT32}
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
-    assert judge_outputs(build(planned), np.zeros(16, np.float32)).status is Status.PASSED
+    assert judge_outputs(case, np.zeros(16, np.float32)).status is Status.PASSED
 
 
 def test_zeros_pass_for_matrices_with_fewer_dimensions_than_their_scales(
     tmp_path: Path,
 ) -> None:
-    file = tmp_path / "matrices.yaml"
-    file.write_text(
+    case = only_case(
+        tmp_path,
         """
 operator: QUANTIZED_LINEAR_MATRIX_MULTIPLY
 cases:
@@ -302,7 +281,5 @@ cases:
       OutputScaleTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]}
       OutputTensor: {Sizes: [3, 3], DataType: UINT8}
 """,
-        encoding="utf-8",
     )
-    [planned] = load_suite([file]).plan()
-    assert judge_outputs(build(planned), np.zeros((3, 3), np.uint8)).status is Status.PASSED
+    assert judge_outputs(case, np.zeros((3, 3), np.uint8)).status is Status.PASSED

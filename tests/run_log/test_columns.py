@@ -6,6 +6,7 @@ The tested code is in `dmlconf/run_log/columns.py` and `collected.py`, and in
 
 from __future__ import annotations
 
+import gc
 import json
 import tracemalloc
 from dataclasses import replace
@@ -55,6 +56,24 @@ def test_every_report_is_the_same(both: tuple[RunLog, RunLog], name: str) -> Non
     objects, columns = both
     assert RUN_FORMATS[name].text(columns) == RUN_FORMATS[name].text(objects)
     assert slowest_lines(columns, 9) == slowest_lines(objects, 9)
+
+
+def columns_in_memory() -> int:
+    return sum(type(each).__module__ == "dmlconf.run_log.columns" for each in gc.get_objects())
+
+
+def test_the_columns_of_a_log_that_nothing_holds_are_freed_at_once(large: Path) -> None:
+    gc.collect()
+    before = columns_in_memory()
+    gc.disable()
+    try:
+        log = in_columns(large)
+        assert len(list(log.verdicts)) == 800
+        assert columns_in_memory() > before
+        del log
+        assert columns_in_memory() == before
+    finally:
+        gc.enable()
 
 
 def test_the_cases_before_failures_with_nan_are_found(tmp_path: Path) -> None:

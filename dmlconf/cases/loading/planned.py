@@ -5,6 +5,7 @@ A planned case takes some 450 bytes as an object, and 4 for each parameter in an
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,28 @@ _MOST_OBJECTS: Final = 1000
 """The most cases of one matrix that are kept as objects, which need not be made each time."""
 
 
-class PlannedCases(Sequence[PlannedCase]):
+class _MadeOnDemand(Sequence[PlannedCase]):
+    """Planned cases of which each is made when it is asked for; a slice keeps their indices."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, index: int) -> PlannedCase: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PlannedCase]: ...
+
+    def __getitem__(self, index: int | slice) -> PlannedCase | Sequence[PlannedCase]:
+        if isinstance(index, slice):
+            return Picked(self, range(len(self))[index])
+        return self._case(index)
+
+    @abstractmethod
+    def _case(self, index: int) -> PlannedCase:
+        """Return the case at an index, which may be negative."""
+
+
+class PlannedCases(_MadeOnDemand):
     """Planned cases in an order; those of large matrices are made each time they are asked for."""
 
     def __init__(self, cases: Iterable[PlannedCase] = ()) -> None:
@@ -53,15 +75,7 @@ class PlannedCases(Sequence[PlannedCase]):
         for block in self._blocks:
             yield from block[:1] if isinstance(block, _OfMatrix) else block
 
-    @overload
-    def __getitem__(self, index: int) -> PlannedCase: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PlannedCase]: ...
-
-    def __getitem__(self, index: int | slice) -> PlannedCase | Sequence[PlannedCase]:
-        if isinstance(index, slice):
-            return Picked(self, range(len(self))[index])
+    def _case(self, index: int) -> PlannedCase:
         place = range(len(self))[index]
         number = bisect_right(self._ends, place)
         begin = self._ends[number - 1] if number else 0
@@ -77,7 +91,7 @@ def _block(template: CaseTemplate, cases: Iterator[PlannedCase]) -> list[Planned
 
 
 @dataclass(frozen=True, slots=True)
-class _OfMatrix(Sequence[PlannedCase]):
+class _OfMatrix(_MadeOnDemand):
     """Consecutive cases of one matrix."""
 
     template: CaseTemplate
@@ -89,19 +103,11 @@ class _OfMatrix(Sequence[PlannedCase]):
     def __iter__(self) -> Iterator[PlannedCase]:
         return self.expansion.cases(self.template)
 
-    @overload
-    def __getitem__(self, index: int) -> PlannedCase: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PlannedCase]: ...
-
-    def __getitem__(self, index: int | slice) -> PlannedCase | Sequence[PlannedCase]:
-        if isinstance(index, slice):
-            return Picked(self, range(len(self))[index])
+    def _case(self, index: int) -> PlannedCase:
         return self.expansion.case(self.template, index)
 
 
-class Picked(Sequence[PlannedCase]):
+class Picked(_MadeOnDemand):
     """Some cases of a plan in any order, kept as their indices."""
 
     _plan: Sequence[PlannedCase]
@@ -119,15 +125,7 @@ class Picked(Sequence[PlannedCase]):
     def __iter__(self) -> Iterator[PlannedCase]:
         return map(self._plan.__getitem__, self._indices)
 
-    @overload
-    def __getitem__(self, index: int) -> PlannedCase: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PlannedCase]: ...
-
-    def __getitem__(self, index: int | slice) -> PlannedCase | Sequence[PlannedCase]:
-        if isinstance(index, slice):
-            return Picked(self._plan, self._indices[index])
+    def _case(self, index: int) -> PlannedCase:
         return self._plan[self._indices[index]]
 
 

@@ -99,7 +99,7 @@ def debugged() -> tuple[DebugState, bytes]:
     return state, code
 
 
-def _found() -> Iterator[Library]:
+def _libraries() -> Iterator[Library]:
     return filter(is_directml, loaded_libraries())
 
 
@@ -121,16 +121,16 @@ class LoadNotification:
         """
         state, self._before = debugged()
         self._function = int(state.r_brk)
-        self._sizes = {each.base: each.size for each in _found()}
+        self._sizes = {each.base: each.size for each in _libraries()}
         self._sum = ctypes.c_uint64(sum(self._sizes))
 
         def notified() -> None:
-            found = {each.base: each for each in _found()}
-            self._sum.value = sum(found)
-            for module in self._sizes.keys() - found.keys():
+            libraries = {each.base: each for each in _libraries()}
+            self._sum.value = sum(libraries)
+            for module in self._sizes.keys() - libraries.keys():
                 unloaded(module, self._sizes.pop(module))
-            for module in found.keys() - self._sizes.keys():
-                self._sizes[module] = found[module].size
+            for module in libraries.keys() - self._sizes.keys():
+                self._sizes[module] = libraries[module].size
                 loaded(module)
 
         kind: Any = prototype(None)
