@@ -307,6 +307,36 @@ MEASURED = {
         {"OutputTensor": [NAN, INFINITY, NAN, INFINITY, 0.11108398, 1, 0.55517578, -1.66601563]},
         {"OutputTensor": [NAN, INFINITY, NAN, INFINITY, NAN, 1, 0.55517578, -1.66601563]},
     ),
+    "a variance that a negative Epsilon nearly cancels": Measured(
+        "BATCH_NORMALIZATION_TRAINING",
+        "{InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [-0.33470732, 1.084908]}, "
+        "ScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [5]}, "
+        "BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0]}, "
+        "OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, "
+        "OutputMeanTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}, "
+        "OutputVarianceTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}, Epsilon: -0.5}",
+        {
+            "OutputTensor": [-57.3706284, 57.3706207],
+            "OutputMeanTensor": [0.375100344],
+            "OutputVarianceTensor": [0.503826857],
+        },
+        {
+            "OutputTensor": [-57.38, 57.38],
+            "OutputMeanTensor": [0.375100344],
+            "OutputVarianceTensor": [0.503826857],
+        },
+    ),
+    "an infinite Alpha times a hyperbolic tangent that rounds to 0": Measured(
+        "MEAN_VARIANCE_NORMALIZATION",
+        "{InputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16, values: [1, 5, 7, 1, 5, 7]}, "
+        "ScaleTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16, values: [8192, 1, 8192, 1, 1, 1]}, "
+        "BiasTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16, values: [0, 0, 0, 0, 0, 0]}, "
+        "OutputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16}, CrossChannel: false, "
+        "NormalizeVariance: true, Epsilon: 0.01, "
+        "FusedActivation: {operator: ACTIVATION_SCALED_TANH, Alpha: -.inf, Beta: 1.0e-07}}",
+        {"OutputTensor": [INFINITY, NAN, -INFINITY, INFINITY, NAN, -INFINITY]},
+        {"OutputTensor": [INFINITY, NAN, NAN, INFINITY, NAN, -INFINITY]},
+    ),
     "a variance stored as 65504 beside differences that overflow": Measured(
         "MEAN_VARIANCE_NORMALIZATION",
         "{InputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT16, "

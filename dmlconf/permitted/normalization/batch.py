@@ -16,6 +16,7 @@ import numpy as np
 from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
 from dmlconf.permitted.normalization.mean_variance import exact_mean, saturated, variance_loss
 from dmlconf.permitted.normalization.parameters import (
+    cancellation_of,
     of_rounding_alone,
     partial_mean,
     quotient_scale,
@@ -206,10 +207,13 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
     """Return the error scale of `(x - mean) / deviation`."""
     variance, deviation = moments.variance, moments.deviation
     quotient = np.abs(moments.centred) / deviation
-    error_scale = ErrorScale(moments.size / deviation + 3 * quotient, _held(moments, quotient))
+    # The root halves the relative error of the sum with a negative Epsilon.
+    of_root = (cancellation_of(variance, desc.Epsilon) - 1) / 2
+    sizes = moments.size / deviation + (3 + of_root) * quotient
+    error_scale = ErrorScale(sizes, _held(moments, quotient))
     factors = alike(desc.InputTensor, moments.over), alike(moments.squares, moments.over)
-    sizes = sizes_of(desc.InputTensor), moments.partial, moments.centred, variance, deviation
-    error_scale = error_scale.at_most(quotient_scale(*sizes, moments.count, factors))
+    parts = sizes_of(desc.InputTensor), moments.partial, moments.centred, variance, deviation
+    error_scale = error_scale.at_most(quotient_scale(*parts, moments.count, factors))
     dtype = desc.OutputTensor.DataType.dtype
     return error_scale + variance_loss(quotient, variance, desc.Epsilon, dtype)
 

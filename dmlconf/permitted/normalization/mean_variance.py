@@ -16,6 +16,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.activation.fused import activated_span, fused_error_scale, fused_span
 from dmlconf.permitted.normalization.parameters import (
+    cancellation_of,
     of_rounding_alone,
     partial_mean,
     quotient_scale,
@@ -102,7 +103,11 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
                 held = held + store_sizes(values)
         # Each of these rounds once: the root, the quotient, and its product with the scale.
         steps = 2 if desc.ScaleTensor is None else 3
-        error_scale = ErrorScale(terms + steps * np.abs(values), held)
+        of_root: Array | float = 0.0
+        if desc.UseVariance:
+            # The root halves the relative error of the sum with a negative Epsilon.
+            of_root = (cancellation_of(variance, desc.Epsilon) - 1) / 2
+        error_scale = ErrorScale(terms + (steps + of_root) * np.abs(values), held)
         count = math.prod(desc.InputTensor.shape[axis] for axis in over)
         if desc.UseVariance:
             undefined = of_rounding_alone(partial, divisor, count)
@@ -111,10 +116,6 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             sizes = size, partial, centred, variance, divisor
             factors = alike(desc.InputTensor, over), alike(squares, over)
             error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
-            if desc.Epsilon < 0:
-                # The root halves the relative error of the sum with a negative Epsilon.
-                lost = _cancellation(variance, desc.Epsilon) - 1
-                error_scale += ErrorScale(np.abs(values) * lost / 2)
         error_scale = (error_scale + cancellation).scaled(scale)
         beyond = overflows(added) | overflows(intermediate)
         if desc.BiasTensor is not None:
@@ -242,7 +243,7 @@ def lp_normalization_error_scale(
         if P == 1:
             norm = np.sqrt(square)
             share = share + store_sizes(norm) * norm / np.square(root)
-        cancelled = _cancellation(square, Epsilon)
+        cancelled = cancellation_of(square, Epsilon)
         # The root halves a relative error, which squaring the sum for P of 1 has doubled before.
         sums = size * (cancelled if P == 1 else (1 + cancelled) / 2)
         error_scale = ErrorScale(sums, size * share * cancelled)
@@ -267,16 +268,6 @@ def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[
             added = (square + single(epsilon)).rounded(exact & (epsilon == 0))
             for root in added.map(np.sqrt).rounded().stores():
                 yield Span.of(values) / root
-
-
-def _cancellation(variance: Array, epsilon: float) -> Array:
-    """Return the factor by which a negative epsilon amplifies the relative error of the variance.
-
-    With a variance of 1 and an epsilon of -0.9, the sum is 0.1, and the factor 19. It is 1 if
-    epsilon is not negative.
-    """
-    sizes = np.abs(variance) + abs(single(epsilon))
-    return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
 
 
 def saturated(

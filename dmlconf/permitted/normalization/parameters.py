@@ -7,15 +7,27 @@ import numpy as np
 from dmlconf.permitted.numbers.rounding import HALF_STEP
 from dmlconf.permitted.numbers.terms import steps_beside_sum
 from dmlconf.precision.accumulation import roundings
+from dmlconf.reference.numbers.floats import single
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
+    "cancellation_of",
     "of_rounding_alone",
     "partial_mean",
     "quotient_scale",
     "unbounded",
 ]
+
+
+def cancellation_of(variance: Array, epsilon: float) -> Array:
+    """Return the factor by which a negative epsilon amplifies the relative error of the variance.
+
+    With a variance of 1 and an epsilon of -0.9, the sum is 0.1, and the factor 19. It is 1 if
+    epsilon is not negative.
+    """
+    sizes = np.abs(variance) + abs(single(epsilon))
+    return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
 
 
 def quotient_scale(
@@ -40,7 +52,10 @@ def quotient_scale(
     quotient = np.abs(centred) / deviation
     step = roundings(terms) * HALF_STEP
     of_mean = alike[0] * partial / deviation
-    of_variance = 0.5 * alike[1] + np.minimum(0.5 * np.square(step * of_mean), 1.0) / step
+    # More than 1 if a negative epsilon cancels a part of the variance.
+    of_sum = np.maximum(variance / np.square(deviation), 1.0)
+    of_variance = 0.5 * alike[1] * of_sum
+    of_variance += np.minimum(0.5 * np.square(step * of_mean), 1.0) / step
     squares = (variance + np.square(partial)) / np.square(deviation)
     # A kernel may add up squares of the elements, and subtract the square of the mean.
     of_variance += 0.25 * squares
