@@ -19,12 +19,16 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_number"]
 
 MOST_CONSTANTS: Final = 16
+"""The most values of a fact that atoms are made of, such as `Function == SUM`."""
 MOST_BOUNDS: Final = 16
+"""The most bounds of a number, such as `Axis > 2`, besides those at the ends of groups."""
 
 _NEGATION: Final = 1.0
+"""Bits that `!=` adds."""
 _FAR_BOUND: Final = 1.5
+"""Bits that a bound other than 0 and 1 adds."""
 _REMAINDER: Final = 2.5
-"""Bits that are added for `!=`, a bound other than 0 and 1, and a remainder."""
+"""Bits that a remainder adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,10 @@ class TableBuilder:
         self.add(f"not {text}", bits, ~holds)
 
     def constants(self, text: str, bits: float, column: Column) -> None:
-        """Add `text == VALUE` and `text != VALUE` for values of a fact."""
+        """Add `text == VALUE` and `text != VALUE` for values of a fact.
+
+        A fact that every case has gets no atoms if it has more than `MOST_CONSTANTS` values.
+        """
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
             return

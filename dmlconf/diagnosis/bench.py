@@ -47,7 +47,7 @@ class Bench:
         self._backends: dict[BackendName, OpenBackend] = {}
 
     def verdicts(self, cases: Sequence[Case], backend: BackendName | None = None) -> list[Verdict]:
-        """Return the verdicts on cases that run together."""
+        """Return the verdicts on cases that run together, first those on unsupported cases."""
         tested = self.open(backend)
         reasons = [unsupported_reason(case, tested.capabilities) for case in cases]
         declined = [

@@ -21,8 +21,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""How many expressions are combined into pairs, `A and B`: those for which the groups whose
-failures nearly all meet the expression have the most failures in total.
+"""How many expressions are combined into pairs, `A and B`.
+
+For each expression, the failures of the groups that nearly all meet it are added up; those with the
+largest totals are combined.
 """
 
 _NEARLY: Final = 0.9

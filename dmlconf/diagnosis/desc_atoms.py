@@ -47,9 +47,11 @@ _ALL_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """Common sizes of vectors, thread groups and tiles in kernels."""
 
 _MEMBER_BITS: Final = 6.5
+"""Bits of a graph that contains an operator: `'GEMM' in Operators`."""
 _NEIGHBOURS_BITS: Final = 8.5
-
+"""Bits of an operator that feeds another in a graph: `'GEMM>ACTIVATION_RELU' in Neighbours`."""
 _DATA_BITS: Final = 6.0
+"""Bits of special values in the inputs: `NAN in Data`."""
 _DIMENSIONS: Final = (-1, -2, 0, 1, 2)
 
 _Tensors = Mapping[str, tuple[Column, Sequence[TensorDesc | None]]]

@@ -21,11 +21,13 @@ from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Status, Verdict
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
+"""How often a failing case runs again alone, to see whether it always fails."""
 _BROKEN_REPETITIONS: Final = 2
 """Fewer runs for a case that breaks the backend, since each costs a process."""
 
 
 _BATCH: Final = 8
+"""How many copies of a case run together if it passes alone."""
 _ATTEMPTS: Final = 4
 """How often a case runs before it counts as passed, if the diagnosed case fails only sometimes."""
 
@@ -60,6 +62,8 @@ class Diagnosis:
         culprit: the factor that is to blame; None if no factor is.
         rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
             None for operators, and if no such rewrite is known.
+        interrupted: whether Ctrl+C ended the diagnosis; the other attributes say what was found
+            until then.
     """
 
     case: Case
@@ -98,8 +102,9 @@ def diagnose(
     """Diagnose a failing case: reproduce it, reduce it, and change one factor at a time.
 
     Args:
-        seconds: how long after the beginning the reduction stops at the latest.
+        seconds: the reduction stops when this many seconds have passed since the call.
         others: backends on which to run the smallest case as well.
+        on_smaller: is called with each smaller case that still fails.
         own: the mutant of the rewrite that the case tests; None if it tests none.
 
     Raises:

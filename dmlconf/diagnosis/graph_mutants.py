@@ -26,7 +26,8 @@ class Mutant:
     """What a compiler may run instead of a graph.
 
     Attributes:
-        what: what the compiler does wrongly, as the end of a sentence that begins with "if".
+        what: what the compiler does wrongly, as the end of a sentence that begins with "if", such
+            as "ATensor and BTensor of n1 are exchanged".
         rewrite: the name of the rewrite in `schemas/rewrites.yaml`.
         graph: the wrong graph.
         data: the data of its inputs; None for the data of the case.

@@ -26,6 +26,7 @@ _LEAST_LEFT: Final = 2
 """At least this many failures that do not meet a condition form a separate group."""
 
 _MOST_PARTS: Final = 3
+"""How often failures that do not meet a condition are split off; the last rest is one group."""
 
 
 @dataclass(frozen=True, slots=True)

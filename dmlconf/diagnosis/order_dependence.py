@@ -218,6 +218,7 @@ def search_order(
         backend: runs each sequence in a new process.
         against: gives the expected outcome of cases that state none.
         timeout: seconds that one case may take.
+        seconds: how long the search may leave out cases.
         known_faults: whether a known fault of DirectML waives a failure.
 
     Raises:

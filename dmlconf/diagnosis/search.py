@@ -119,7 +119,7 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""Atoms of this many bits fit a few failures by accident, so pairs are tried as well."""
+"""Atoms of this many bits or more fit a few failures by accident, so pairs are tried too."""
 
 _MOST_SINGLE: Final = 20
 

@@ -1,1 +1,1 @@
-"""Generates random cases: valid descs, descs that break a constraint, and graphs."""
+"""Generate random cases: valid descs, descs that break a constraint, and graphs."""

@@ -19,8 +19,11 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["Drafts", "UnfitError"]
 
 LARGEST_SIZE: Final = 1 << 17
+"""The largest size of a dimension."""
 _LARGEST_NUMBER: Final = 1 << 16
+"""The largest absolute value of an integer attribute."""
 _LONGEST: Final = 64
+"""The most items of an array."""
 _MOST_DIMENSIONS: Final = 8
 
 
@@ -32,7 +35,7 @@ class Drafts:
     """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Choose the sizes, data type and rank that the tensors of `first` share where possible."""
+        """Choose the sizes, data type and rank that all new tensors have where possible."""
         self._operator, self._table, self._chance = operator, table, chance
         self._fields = {field.name: field for field in operator.fields}
         self._sizes = tuple(domains.size(chance) for _ in range(_MOST_DIMENSIONS))

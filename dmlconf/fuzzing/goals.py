@@ -1,4 +1,4 @@
-"""Goals of random cases: properties of which every second case has one on purpose.
+"""Goals of random cases: every second case has one of these properties on purpose.
 
 A rank of 8, or the last of 20 activations, would seldom occur by chance.
 """

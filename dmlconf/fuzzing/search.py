@@ -19,7 +19,9 @@ from dmlconf.fuzzing.terms import Changes, Scope, condition_of
 __all__ = ["MOST_ELEMENTS", "valid_desc"]
 
 _STEPS: Final = 60
+"""The most steps of a walk."""
 _CHANGES: Final = 20
+"""The most changes that are compared in one step."""
 _NOISE: Final = 10
 """In one of so many steps, a random change is taken instead of the best one."""
 
@@ -165,8 +167,8 @@ class _Walk:
     def _too_large(self, desc: Desc) -> list[Changes]:
         """Return changes, each of which shrinks one dimension of a tensor that is too large."""
         changes: list[Changes] = []
-        for name in self._operator_tensors(desc):
-            for path, tensor in name:
+        for tensors in self._tensors_of_fields(desc):
+            for path, tensor in tensors:
                 if _is_small(tensor):
                     continue
                 for index, size in enumerate(tensor.Sizes):
@@ -174,7 +176,7 @@ class _Walk:
                         changes.append((((*path, "Sizes", index), max(1, size // 3)),))
         return changes
 
-    def _operator_tensors(self, desc: Desc) -> Iterator[list[tuple[tuple[Any, ...], TensorDesc]]]:
+    def _tensors_of_fields(self, desc: Desc) -> Iterator[list[tuple[tuple[Any, ...], TensorDesc]]]:
         for field in self._operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
             value = desc[field.name]
             if isinstance(value, TensorDesc):

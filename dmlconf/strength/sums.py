@@ -29,6 +29,7 @@ _LEAST_TERMS: Final = 8
 """Number of terms below which every order and precision gives about the same."""
 
 _LEAST_PARTS: Final = 2
+"""The fewest parts of which an element must be the sum: one part is not added to anything."""
 
 _ROUNDING: Final = 1e-9
 """Relative error of the sum of all parts up to which an operator counts as linear.

@@ -144,6 +144,7 @@ def data_cost(case: Case) -> tuple[int, int, int]:
 
 
 _MOST_SINGLE: Final = 64
+"""The most elements of an array of which single ones are changed; of others, sixteenths are."""
 
 
 def simpler_values(name: str, array: Array) -> Iterator[Array]:

@@ -79,6 +79,7 @@ def _rounded(array: Array, settings: Settings) -> Array:
 
 
 def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
+    """Round outputs; settings: `type`, or `bits` of the fraction."""
     return {name: _rounded(array, settings) for name, array in right.outputs.items()}
 
 
@@ -171,7 +172,7 @@ def _unsigned(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _nan_output(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace special outputs; settings: `of`, nan or infinite, and `to`."""
+    """Replace special outputs; settings: `of`, nan or infinite, and `to`, NaN by default."""
     special = np.isnan if settings["of"] == "nan" else np.isinf
     return {
         name: np.where(special(array), array.dtype.type(settings.get("to", np.nan)), array)
@@ -181,6 +182,7 @@ def _nan_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _nan_input(right: Computation, settings: Settings) -> Arrays | None:
+    """Read NaN as -infinity."""
     inputs = {
         name: np.where(np.isnan(array), array.dtype.type(-np.inf), array)
         for name, array in right.inputs.items()
@@ -201,6 +203,7 @@ def _gates(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _exchange_directions(right: Computation, settings: Settings) -> Arrays | None:
+    """Exchange the weights of forward and backward; settings: `input`."""
     name = settings["input"]
     return right.again({name: np.ascontiguousarray(np.flip(right.inputs[name], -3))})
 
@@ -226,6 +229,7 @@ def _heads(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _exchange(right: Computation, settings: Settings) -> Arrays | None:
+    """Exchange two inputs of equal sizes; settings: `inputs`."""
     one, other = settings["inputs"]
     if one not in right.inputs or other not in right.inputs:
         return None
@@ -235,11 +239,13 @@ def _exchange(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _reverse(right: Computation, settings: Settings) -> Arrays | None:
+    """Read an input backwards along an axis; settings: `input`, `axis`."""
     array = right.inputs[settings["input"]]
     return right.again({settings["input"]: np.ascontiguousarray(np.flip(array, settings["axis"]))})
 
 
 def _reverse_output(right: Computation, settings: Settings) -> Arrays | None:
+    """Write the outputs backwards; settings: `axis`, a number or "axis" for the desc's Axis."""
     axis = right.desc["Axis"] if settings["axis"] == "axis" else settings["axis"]
     return {name: np.ascontiguousarray(np.flip(a, axis)) for name, a in right.outputs.items()}
 
@@ -249,16 +255,19 @@ def _swapped(array: Array) -> Array:
 
 
 def _transposed(right: Computation, settings: Settings) -> Arrays | None:
+    """Read an input with its last two dimensions exchanged; settings: `input`."""
     return right.again({settings["input"]: _swapped(right.inputs[settings["input"]])})
 
 
 def _transposed_output(right: Computation, settings: Settings) -> Arrays | None:
+    """Write the outputs with their last two dimensions exchanged."""
     return {
         name: _swapped(array) for name, array in right.outputs.items() if array.ndim > 1
     } or None
 
 
 def _other_operator(right: Computation, settings: Settings) -> Arrays | None:
+    """Compute another operator; settings: `name`."""
     return right.again(operator=settings["name"])
 
 
@@ -269,6 +278,7 @@ def _lowest_bit(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _flush(right: Computation, settings: Settings) -> Arrays | None:
+    """Flush subnormal FLOAT16 numbers of inputs and outputs to zero."""
     tiny = np.finfo(np.float16).tiny
 
     def flushed(array: Array) -> Array:
@@ -322,6 +332,7 @@ def _second_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _clamp(right: Computation, settings: Settings) -> Arrays | None:
+    """Raise outputs below `low` to `low`, the only setting."""
     low = settings["low"]
     return {n: np.maximum(a, a.dtype.type(low)) for n, a in right.outputs.items()}
 

@@ -112,6 +112,7 @@ class DriverFigure:
 
     Attributes:
         pairs: the result of each defect in each of its operators for which the suite has cases.
+        cases_tried: how many cases at least one defect was tried with.
         tells_few: whether enough cases were tried to tell which defects few cases notice.
     """
 
