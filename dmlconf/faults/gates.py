@@ -1,4 +1,4 @@
-"""A fault of GRU: what its activations are given is bounded, so that NaN and infinity are lost."""
+"""A fault of GRU: it bounds the arguments of its activations, so NaN and infinity are lost."""
 
 from __future__ import annotations
 

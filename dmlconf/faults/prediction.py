@@ -34,6 +34,7 @@ class Prediction:
             known.
         unknown: by tensor, which elements may have any value. In a graph, elements that are
             computed from such elements do not count.
+        spills: as in `Computed`; False if the formula applies to single nodes of a graph.
     """
 
     outputs: Mapping[str, Array]

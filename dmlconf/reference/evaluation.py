@@ -31,6 +31,9 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
     """Return the array of each output by name, for a case that breaks no constraint.
 
     `inputs` are arrays by the names of input tensors, instead of the case's own.
+
+    Raises:
+        MissingFunction: the reference has no function of an operator.
     """
     if case.nodes:
         # Imported here, since few cases are graphs.
@@ -49,7 +52,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
 
 
 def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the arguments of an operator's functions: the desc's fields, inputs as arrays."""
+    """Return the arguments of an operator's functions: fields but no counts, inputs as arrays."""
     taken: dict[str, Any] = {}
     counts = entry.count_fields
     for field in entry.fields:

@@ -57,13 +57,19 @@ _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVAT
 
 @of_operators(*_SOFTMAX, "ELEMENT_WISE_EXP", "GEMM", "REDUCE")
 def exponentials_up_to_88(case: Case) -> Computed | None:
-    """Return a case's outputs if exp(x) is infinite for x > 88.376, and 0 for NaN."""
+    """Return a case's outputs if exp(x) is infinite for x > 88.376.
+
+    It is 0 where it would be subnormal, and for NaN.
+    """
     return with_flaw(case, Flaw.EXPONENTIAL)
 
 
 @of_operators(*_SOFTMAX, "ELEMENT_WISE_LOG", "GEMM", "REDUCE")
 def logarithms_up_to_88(case: Case) -> Computed | None:
-    """Return a case's outputs if logarithms are at most 88.376, and 88.782 for NaN."""
+    """Return a case's outputs if logarithms are at most 88.376, and 88.782 for NaN.
+
+    Logarithms of subnormal numbers are negative infinity.
+    """
     return with_flaw(case, Flaw.LOGARITHM)
 
 

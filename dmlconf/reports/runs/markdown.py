@@ -20,7 +20,9 @@ from dmlconf.run_log.log import Header, RunLog
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 50
+"""How many failures the report shows in full."""
 MOST_GROUPS: Final = 10
+"""How many groups of failures that share a condition it shows."""
 
 
 def render(log: RunLog) -> str:

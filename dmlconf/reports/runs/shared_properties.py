@@ -37,8 +37,11 @@ LEAST_FAILURES: Final = 3
 """Groups with fewer failures are reported without a condition, which two may share by chance."""
 
 MOST_NAMED: Final = 3
+"""How many operators a sentence names."""
 MOST_OPTIONS: Final = 8
+"""A group of more operators has a command without options `-o`."""
 MOST_ALTERNATIVES: Final = 2
+"""How many expressions for the same cases a sentence names."""
 
 _MEANINGS: Final = {
     "not Packed": "strides are not packed",
@@ -46,6 +49,7 @@ _MEANINGS: Final = {
     "InPlace": "an output has the buffer of an input",
     "Broadcast": "a stride of 0 broadcasts",
 }
+"""What some conditions mean, in words."""
 
 
 @dataclass(frozen=True, slots=True)

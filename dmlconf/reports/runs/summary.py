@@ -41,13 +41,16 @@ __all__ = [
 ]
 
 MOST_DIAGNOSTIC_LINES: Final = 20
+"""How many of the last lines of a reason's diagnostics are shown."""
 
 MOST_NEAREST: Final = 5
+"""How many operators `nearest_lines` lists."""
 
 LONGEST_NAMED: Final = 60
 """Maximum length of an identifier in a command; a case with a longer one is named by its handle."""
 
 _MOST_SHARDS: Final = 10
+"""How many missing shards a message names."""
 
 
 @dataclass(frozen=True, slots=True)

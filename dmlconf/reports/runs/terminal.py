@@ -37,11 +37,15 @@ if TYPE_CHECKING:
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 3
-MOST_HEADLINES: Final = 20
 MOST_FAILURES_VERBOSE: Final = 50
+"""How many failures are shown in full."""
+MOST_HEADLINES: Final = 20
+"""How many failures have a line each in a quiet report."""
 MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
+"""How many groups of failures that share a condition are shown."""
 MOST_REASONS: Final = 50
+"""How many reasons of cases that did not pass, and do not fail the run, are listed."""
 
 _CLOSING_STYLES: Final = {
     "PASSED": "bold green",

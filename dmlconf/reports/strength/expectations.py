@@ -162,7 +162,7 @@ def _measured(setting: Setting) -> SpoiledExpectations:
     measure = partial(of_cases, measure_expectations, seed=setting.seed)
     figure, _ = setting.measured(measure, ExpectationFigure(), cases)
     if setting.sample is not None:
-        # One unnoticed change of 67 is more than a percent.
+        # In a small sample a single unnoticed change is more than a percent: one of 67 is 1.5%.
         weak = weak_operators(figure, TARGET)
         taken = {case.identifier for case in cases}
         others = [
