@@ -81,7 +81,7 @@ def read_earlier(path: Path) -> EarlierRun | None:
         raise contradiction_error(path, problem)
     kept = [each for each in verdicts if each.verdict.status is not Status.NOT_RUN]
     places = {each.verdict.case: each.line if each.place is None else each.place for each in kept}
-    summary = Counter(each.verdict.status for each in kept)
+    summary = Counter({each.verdict.case: each.verdict.status for each in kept}.values())
     attempts = {case: tuple(own) for case, own in reader.attempts.items() if case not in places}
     every = [*(each.verdict for each in kept), *chain.from_iterable(attempts.values())]
     processes = max((each.execution.last_process for each in every), default=0)

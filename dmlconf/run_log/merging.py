@@ -194,6 +194,7 @@ class Merger:
         for number, part in enumerate(self.parts if self.unreached else ()):
             for verdict, place in _logged(part):
                 if self.unreached.get(verdict.case) == number:
+                    del self.unreached[verdict.case]
                     yield verdict, place
 
     def _named(self, verdict: Verdict, part: _Part, last: int) -> Verdict:

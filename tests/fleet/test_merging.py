@@ -221,3 +221,15 @@ def test_shards_of_different_divisions_are_named(eight_shards: Path) -> None:
     assert done.returncode == 6
     assert "cases are in none of the logs, which divide the plan differently: " in done.stderr
     assert "1.jsonl is shard 1/8, third.jsonl is shard 2/3" in done.stderr
+
+
+def test_a_case_that_two_equal_lines_call_not_run_is_merged_once(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    log = tmp_path / "a.jsonl"
+    command = ("run", "tile.yaml", "-b", "faulty:zeros", "-x", "--log", "a.jsonl")
+    assert dmlconf_here(tmp_path, *command).returncode == 1
+    *lines, last, footer = log.read_text("utf-8").splitlines(keepends=True)
+    assert json.loads(last)["status"] == "not run"
+    log.write_text("".join([*lines, last, last, footer]), encoding="utf-8")
+    assert dmlconf_here(tmp_path, "merge", "a.jsonl", "-o", "merged.jsonl").returncode == 1
+    assert len(read_log(tmp_path / "merged.jsonl").verdicts) == 4

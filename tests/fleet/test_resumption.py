@@ -187,3 +187,14 @@ def test_a_failure_that_passes_after_the_resumption_is_not_reproducible(tmp_path
         ReasonKind.NOT_REPRODUCIBLE,
         "passed in 1 of 3 run",
     )
+
+
+def test_a_verdict_that_the_log_has_twice_counts_once(tmp_path: Path, whole_log: list[str]) -> None:
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join([*whole_log[:2], *whole_log[1:3]]), encoding="utf-8")
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert done.returncode == 1
+    assert "Resuming: 2 of 4 cases have verdicts" in done.stderr
+    read = read_log(log)
+    assert read.complete
+    assert len(read.verdicts) == 4
