@@ -50,6 +50,7 @@ TIMED_AGAIN: Final = 2
 """The maximum number of times that operators which seem slower are timed again."""
 
 MOST_LINES: Final = 20
+"""The most slowdowns that `timing_lines` lists."""
 
 ALL_OPERATORS: Final = "all operators"
 """Stands in the field `operator` of a slowdown of the whole run."""

@@ -19,6 +19,7 @@ from dmlconf.expressions import ExpressionError
 __all__ = ["nested_of_case", "nested_operators"]
 
 _MOST_SLOTS: Final = 8
+"""An array has fewer slots than this."""
 
 
 def nested_operators(operator: Operator) -> Iterator[str]:

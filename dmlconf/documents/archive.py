@@ -19,6 +19,7 @@ __all__ = ["Archive", "archive_content"]
 
 _FORM: Final = 1
 _LONGEST_INDEX: Final = 1 << 22
+"""The most bytes of the first line of an archive."""
 _LARGEST: Final = LARGEST_ENTRY + DIGEST_BYTES
 _DAMAGES: Final = (
     TypeError,
@@ -29,6 +30,7 @@ _DAMAGES: Final = (
     MemoryError,
     OverflowError,
 )
+"""What reading a damaged archive may raise."""
 
 
 class Archive:

@@ -47,6 +47,7 @@ AUTO: Final = "auto"
 
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
+"""The most stale cases that a message names, and the most operators that a command names."""
 
 _TELLING: Final = frozenset({"E_INVALIDARG"})
 """The HRESULT by which DirectML refuses a desc; others depend on the device of the recording."""

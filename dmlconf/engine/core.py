@@ -42,6 +42,7 @@ from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if
 __all__ = ["Engine"]
 
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
+"""The reason of a stop by the maximum number of failures, if not `TOO_MANY_FAILURES`."""
 
 
 class Engine:

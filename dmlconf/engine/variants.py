@@ -27,6 +27,7 @@ from dmlconf.workers.memory import parts_that_fit
 __all__ = ["combined", "judged_variants"]
 
 PART_CASES: Final = 64
+"""The most cases of a part of the plan."""
 PART_BYTES: Final = 1 << 26
 """The most bytes of the outputs of a part of the plan; a single case may have more."""
 

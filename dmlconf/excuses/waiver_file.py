@@ -39,6 +39,7 @@ REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
 """The kinds of failure with an HRESULT, which a waiver may name."""
 
 _MOST_PATTERNS: Final = 1000
+"""The most patterns that all waivers of a file have together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Bound:
     """How wrong the values of each output may be; None for no bound.
 
     Attributes:
+        elements: how many elements may be outside the rule.
         ulp: how many ULP the worst element may be off.
         share_of_limit: the largest error, in multiples of the rule's limit.
     """

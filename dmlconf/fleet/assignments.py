@@ -19,6 +19,7 @@ MOST_LOSSES: Final = 3
 """A case that has ended this many workers is `broken`."""
 
 _LARGEST_BATCH: Final = 256
+"""The most cases that a worker gets at once."""
 
 _SHORT_SECONDS: Final = 0.5
 """If a batch takes less, the next one is larger, since a round trip takes milliseconds."""

@@ -29,9 +29,11 @@ RESOURCE: Final = "adapter"
 """The resource that marks a Dask worker as usable for dmlconf."""
 
 _REFRESH_SECONDS: Final = 0.5
+"""Seconds between two requests to the scheduler for its workers."""
 _SILENT_SECONDS: Final = 30.0
 """Seconds without a heartbeat after which a worker is given up."""
 _CONNECT_SECONDS: Final = 15.0
+"""Seconds that the connection to the scheduler may take."""
 _SCHEDULER_SECONDS: Final = 20.0
 """Seconds without an answer after which the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0

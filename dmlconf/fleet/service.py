@@ -45,11 +45,13 @@ class Job:
     """What all workers need to know of a run.
 
     Attributes:
+        identifier: the name of the run's session in each worker.
         dmlconf: the version that planned the run.
         suite_digest: SHA-256 of the case files.
         catalogue_digest: SHA-256 of the catalogue.
         paths: where the suite is, as given; empty for the bundled one.
         operators: those of the planned cases.
+        challenge: the number that changes the seeds of generated data, as `load_suite` takes it.
         against: what gives expected values that cases do not state.
         limits: the limits of a worker.
         compare_unfused: as `compares_unfused` takes it.

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Addition", "add"]
 
 _LONGEST_MESSAGE: Final = 500
+"""The characters of a message that a history keeps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ __all__ = ["error_map"]
 
 MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
+"""A cell has several elements of an output with more rows or columns than these."""
 
 _DECADES: Final = 8
 """Errors have levels from 1, below 1e-8 of the largest expected number, to 9, from 0.1 of it on;

@@ -88,6 +88,7 @@ them are kept: storing a large group for every few thousand cases would take a t
 """
 
 _KEY_DIGITS: Final = 32
+"""The hexadecimal digits of a record's key."""
 
 _CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
 """The parts of a group."""

@@ -70,6 +70,8 @@ class Header:
         environment: what the backend runs on, and Python, NumPy and the operating system.
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files.
+        catalogue_digest: SHA-256 of the catalogue.
+        selected: how many cases were selected.
         options: the selection and other options on which the verdicts depend.
         cases_digest: the digest of the selected cases' identifiers; None in logs of older versions.
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.

@@ -14,6 +14,7 @@ class StatusTraits:
 
     Attributes:
         meaning: when a case has the status, in the words of the documentation.
+        fails_run: whether one such verdict makes the run fail.
         judged: whether such a verdict says that the backend was right or wrong.
         gravity: the higher, the more severe; of a case's variants the most severe status counts.
         junit: the element of JUnit XML; None for a test that passed.
