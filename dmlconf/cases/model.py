@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from dmlconf.graphs.relations import Relation
 
 __all__ = [
+    "DESCRIPTORS_VOLATILE_TAG",
     "DOCUMENTED_TAG",
+    "EXECUTION_TAGS",
     "HALF_PRECISION_TAG",
     "INVALID_TAG",
+    "NO_METACOMMANDS_TAG",
     "REJECTION_HINT",
     "About",
     "Case",
@@ -49,6 +52,15 @@ DOCUMENTED_TAG: Final = "documented"
 
 HALF_PRECISION_TAG: Final = "half-precision"
 """The tag of cases that are compiled, and judged, with ALLOW_HALF_PRECISION_COMPUTATION."""
+
+NO_METACOMMANDS_TAG: Final = "no-metacommands"
+"""The tag of cases that are compiled with DISABLE_META_COMMANDS."""
+
+DESCRIPTORS_VOLATILE_TAG: Final = "descriptors-volatile"
+"""The tag of cases that are compiled with DESCRIPTORS_VOLATILE."""
+
+EXECUTION_TAGS: Final = (HALF_PRECISION_TAG, NO_METACOMMANDS_TAG, DESCRIPTORS_VOLATILE_TAG)
+"""The tags that change how a case is compiled."""
 
 INVALID_TAG: Final = "invalid"
 """The tag of cases that must be refused."""

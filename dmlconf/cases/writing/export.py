@@ -10,10 +10,18 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
-from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
+from dmlconf.cases.model import (
+    EXECUTION_TAGS,
+    Case,
+    ExpectedOutputs,
+    ExpectedRejection,
+    Provenance,
+)
+from dmlconf.cases.tolerance import Tolerance
 from dmlconf.cases.writing.desc_entry import attribute_entry, desc_entry, tensor_entry
 from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.tensors.datatypes import Array
 
@@ -45,7 +53,9 @@ def export_case(
 ) -> None:
     """Write a case file with one case, whose data are in the folder of the same name.
 
-    What the reference expects is not written: a run computes it again.
+    The case is compiled and judged like the given one, so its file has the tags that are execution
+    flags, but none of the tags that only select cases. What the reference expects is not written: a
+    run computes it again.
 
     Args:
         path: the case file; its folder of data, named without the extension, exists.
@@ -55,6 +65,9 @@ def export_case(
     """
     folder = path.with_suffix("")
     entry: dict[str, Any] = {"name": path.stem, "note": note or f"As {case.identifier}."}
+    tags = [tag for tag in EXECUTION_TAGS if tag in case.tags]
+    if tags:
+        entry["tags"] = tags
     values = {
         name: array.ravel().tolist()
         if array.size <= listed
@@ -64,7 +77,14 @@ def export_case(
     entry |= _parts(case, folder, values)
     if case.in_place:
         entry["in_place"] = dict(case.in_place)
-    entry |= _expect(case, folder, expectation)
+    if case.relation is not None:
+        entry["relation"] = str(case.relation)
+    else:
+        entry |= _expect(case, folder, expectation)
+    outputs = case.outputs()
+    tolerances = {name: each for name, each in case.tolerances.items() if name in outputs}
+    if tolerances:
+        entry["tolerance"] = {name: _tolerance_entry(each) for name, each in tolerances.items()}
     if case.disputes is not None and "expect" in entry:
         entry["disputes"] = case.disputes
     head = {"operator": case.operator_name}
@@ -86,21 +106,28 @@ def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any
     return {"desc": desc_entry(case.operator, case.desc, data)}
 
 
+def _tolerance_entry(tolerance: Tolerance) -> dict[str, Any]:
+    """Return a tolerance as a case states it, from which `read_tolerances` reads it."""
+    rule = tolerance.rule
+    entry: dict[str, Any] = {str(rule.kind): rule.limit}
+    if rule.kind is RuleKind.RELATIVE and rule.absolute:
+        entry["absolute"] = rule.absolute
+    if tolerance.reason is not None:
+        entry["reason"] = tolerance.reason
+    return entry
+
+
 def _expect(
     case: Case, folder: Path, expectation: ExpectedOutputs | ExpectedRejection | None
 ) -> dict[str, Any]:
     if expectation is None or expectation.provenance is Provenance.REFERENCE:
         return {}
-    recorded: dict[str, Any] = {}
-    if expectation.provenance is Provenance.RECORDED:
-        recorded = {
-            "recorded": case.about.recorded or f"the suite's recording of {case.identifier}"
-        }
+    source = _source(case, expectation.provenance)
     if isinstance(expectation, ExpectedRejection):
         entry = {"rejected": expectation.hresult}
         if expectation.constraint is not None:
             entry["constraint"] = expectation.constraint
-        return {**recorded, "expect": entry}
+        return {**source, "expect": entry}
     expect: dict[str, Any] = {}
     for field in case.entry.of_kind(FieldKind.OUTPUT):
         named = {
@@ -115,4 +142,15 @@ def _expect(
             TensorRef.of(n).field == field.name for n in case.outputs()
         ):
             expect[field.name] = [named[str(TensorRef(field.name, i))] for i in range(len(named))]
-    return {**recorded, "expect": expect} if expect else {}
+    return {**source, "expect": expect} if expect else {}
+
+
+def _source(case: Case, provenance: Provenance) -> dict[str, str]:
+    """Return the key that says where an expectation comes from; none if that is the page."""
+    match provenance:
+        case Provenance.RECORDED:
+            recorded = case.about.recorded
+            return {"recorded": recorded or f"the suite's recording of {case.identifier}"}
+        case Provenance.STATED if case.about.origin is not None:
+            return {"origin": case.about.origin}
+    return {}

@@ -35,9 +35,14 @@ def graph_parts(
         text = reference(names.get(link.from_node, link.from_node), link.from_tensor)
         sources.setdefault((link.to_node, link.to_tensor), []).append(text)
 
+    outputs: dict[str, list[str]] = {}
+    for out in graph.output_edges:
+        text = reference(names.get(out.node, out.node), out.tensor)
+        outputs.setdefault(out.graph_output, []).append(text)
+
     def tensor(node: Node, name: str, desc: TensorDesc) -> dict[str, Any]:
         fed = sources.get((node.name, name), [])
-        start = {"from": fed[0] if len(fed) == 1 else fed} if fed else {}
+        start = {"from": _one_or_list(fed)} if fed else {}
         return {**start, **tensor_entry(desc)}
 
     def field(node: Node, entry: Field) -> Any:
@@ -69,13 +74,13 @@ def graph_parts(
             }
             for node in graph.operator_nodes
         },
-        "outputs": {},
+        "outputs": {name: _one_or_list(texts) for name, texts in outputs.items()},
     }
-    for out in graph.output_edges:
-        text = reference(names.get(out.node, out.node), out.tensor)
-        known = parts["outputs"].get(out.graph_output)
-        parts["outputs"][out.graph_output] = text if known is None else [known, text]
     return {key: value for key, value in parts.items() if value or key == "outputs"}
+
+
+def _one_or_list(texts: list[str]) -> str | list[str]:
+    return texts[0] if len(texts) == 1 else texts
 
 
 def reference(node: str, tensor: str) -> str:

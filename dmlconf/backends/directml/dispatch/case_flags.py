@@ -9,14 +9,18 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
-from dmlconf.cases.model import HALF_PRECISION_TAG
+from dmlconf.cases.model import (
+    DESCRIPTORS_VOLATILE_TAG,
+    HALF_PRECISION_TAG,
+    NO_METACOMMANDS_TAG,
+)
 
 __all__ = ["FLAG_TAGS", "flags_of"]
 
 FLAG_TAGS: Final[Mapping[str, DML_EXECUTION_FLAGS]] = {
     HALF_PRECISION_TAG: DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION,
-    "no-metacommands": DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
-    "descriptors-volatile": DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE,
+    NO_METACOMMANDS_TAG: DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
+    DESCRIPTORS_VOLATILE_TAG: DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE,
 }
 
 

@@ -1,0 +1,84 @@
+"""Exporting a case keeps everything that decides how it is compiled and judged.
+
+The tested code is in `dmlconf/cases/writing/export.py` and `dmlconf/cases/writing/graph_entry.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
+from dmlconf.cases.writing.export import export_case
+from dmlconf.graphs.relations import Relation
+from tests.cases.suites import SUM, TILE, built
+
+GRAPH = """\
+graph: sums
+cases:
+  - name: a
+    inputs: {X: {Sizes: [4], DataType: FLOAT32, values: [1, 2, 3, 4]}}
+    nodes:
+      first:
+        operator: ELEMENT_WISE_IDENTITY
+        desc: {InputTensor: {from: X}, OutputTensor: {Sizes: [4], DataType: FLOAT32}}
+      second:
+        operator: ELEMENT_WISE_IDENTITY
+        desc: {InputTensor: {from: first}, OutputTensor: {Sizes: [4], DataType: FLOAT32}}
+    outputs: {Y: second}
+"""
+
+
+def exported(case: Case, folder: Path) -> Case:
+    """Return a case as its exported file has it."""
+    path = folder / "exported.yaml"
+    path.with_suffix("").mkdir()
+    stated = case.expectation
+    export_case(path, case, stated, case.inputs())
+    (planned,) = load_suite([path]).plan()
+    return build(planned)
+
+
+@pytest.mark.parametrize(
+    "tolerance",
+    [
+        "{ulp: 2}",
+        "{absolute: 0.25}",
+        "{relative: 0.5}",
+        "{relative: 0.5, absolute: 1, reason: the driver is coarse}",
+    ],
+)
+def test_an_exported_case_keeps_its_tolerance(tolerance: str, tmp_path: Path) -> None:
+    case = built(tmp_path, f"{SUM}    tolerance: {{OutputTensor: {tolerance}}}\n")
+    assert case.tolerances
+    assert exported(case, tmp_path).tolerances == case.tolerances
+
+
+def test_an_exported_case_keeps_the_flags_that_it_is_compiled_with(tmp_path: Path) -> None:
+    tags = ["half-precision", "no-metacommands", "descriptors-volatile"]
+    case = built(tmp_path, f"{SUM}    tags: [network, {', '.join(tags)}]\n")
+    assert exported(case, tmp_path).tags == ("exported", *tags)
+
+
+def test_an_exported_expectation_keeps_its_origin(tmp_path: Path) -> None:
+    case = built(tmp_path, f"{TILE}    origin: counted by hand\n")
+    again = exported(case, tmp_path)
+    assert again.about.origin == "counted by hand"
+    assert isinstance(again.expectation, ExpectedOutputs)
+    assert again.expectation.provenance is Provenance.STATED
+
+
+def test_an_exported_graph_keeps_its_relation(tmp_path: Path) -> None:
+    case = built(tmp_path, f"{GRAPH}    relation: cut\n")
+    assert exported(case, tmp_path).relation is Relation.CUT
+
+
+def test_an_exported_output_keeps_all_its_nodes(tmp_path: Path) -> None:
+    text = GRAPH.replace("{Y: second}", "{Y: [first, second, first]}")
+    case = built(tmp_path, f"{text}    expect: {{rejected: E_INVALIDARG}}\n")
+    edges = [(edge.node, edge.graph_output) for edge in case.graph.output_edges]
+    assert edges == [("first", "Y"), ("second", "Y"), ("first", "Y")]
+    assert exported(case, tmp_path).graph.output_edges == case.graph.output_edges
