@@ -57,7 +57,10 @@ def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
 
 
 def handles_in_order(identifiers: Iterable[str]) -> Iterator[str]:
-    """Yield the handle of each case, as `handles` has it; meanwhile, a case takes a few bytes."""
+    """Yield the handle of each case, the same as `handles` returns.
+
+    It keeps only a few bytes for each case, so it is for very many cases.
+    """
     import numpy as np
 
     digests = bytearray()
@@ -77,7 +80,7 @@ def handles_in_order(identifiers: Iterable[str]) -> Iterator[str]:
 def handles_among(some: Iterable[str], identifiers: Iterable[str]) -> Mapping[str, str]:
     """Return the handles that some of the cases have among all, by identifier.
 
-    They are those that `handles` returns, in memory for these few.
+    They are those that `handles` returns, but only these few are kept in memory.
     """
     digests = {identifier: longest_handle(identifier) for identifier in some}
     in_order = sorted(digests.values())

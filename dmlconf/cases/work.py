@@ -16,9 +16,11 @@ _LITTLE: Final = 1 << 20
 
 
 def work_of(case: Case) -> int:
-    """Return about how many terms are computed: those of each element of the largest output.
+    """Return about how many terms are computed, over all nodes of a graph.
 
-    For a small operator the result may be too high, by `_LITTLE` terms at most.
+    An operator computes the terms of each element of its largest output: a product of matrices of
+    128 x 128 elements computes 128 terms for each of 16,384 elements. For each small operator the
+    result may be too high, by `_LITTLE` terms at most.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

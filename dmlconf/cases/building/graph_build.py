@@ -63,9 +63,10 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
     errors = CaseErrors()
     relation: Relation | None = None
     with errors.collected():
-        _one_source(entry)
+        _require_one_origin(entry)
     with errors.collected():
         relation = read_relation(evaluated(written["relation"], names))
+    # After the errors so far, nodes can still be read; after those that follow, they cannot.
     independent = len(errors)
     given, held = _by_holder(written, names, errors)
     inputs = _tensors(given, files, data, errors, with_data=not rejected)
@@ -214,7 +215,7 @@ def _unique_names(
     errors = CaseErrors()
     taken: dict[str, str] = {field.name: "a fact of graphs" for field in GRAPH_FACTS}
     outputs = written["outputs"]
-    nodes = outputs.value if isinstance(outputs, Fixed) else outputs
+    output_names = outputs.value if isinstance(outputs, Fixed) else outputs
     groups = (
         ("inputs", "a graph input", inputs),
         ("constants", "a constant", constants),
@@ -226,7 +227,7 @@ def _unique_names(
                 hint = "give each its own name"
                 errors.add(CaseError((key, name), f"{name} is {taken[name]} already", hint))
             taken.setdefault(name, kind)
-    for name in nodes if isinstance(nodes, Mapping) else ():
+    for name in output_names if isinstance(output_names, Mapping) else ():
         if name in inputs or name in {field.name for field in GRAPH_FACTS}:
             hint = "inputs and outputs of a graph have unique names"
             errors.add(CaseError(("outputs", name), f"{name} is {taken[name]} already", hint))
@@ -246,9 +247,7 @@ def _outputs(
                 if isinstance(source, str):
                     message = f"{source} is a graph input, and no edge leads from it to an output"
                     raise CaseError(where, message, "put an ELEMENT_WISE_IDENTITY node in between")
-            first = sources[0]
-            if reader.nodes or not isinstance(first, tuple):
-                outputs[name] = (reader.tensor(first, where), sources)
+            outputs[name] = (reader.tensor(sources[0], where), sources)
     return outputs
 
 
@@ -281,7 +280,7 @@ def _graph(
     )
 
 
-def _one_source(entry: Mapping[str, Any]) -> None:
+def _require_one_origin(entry: Mapping[str, Any]) -> None:
     if "origin" in entry and "recorded" in entry:
         message = "`origin` and `recorded` both say where the expected values come from"
         raise CaseError(("origin",), message, "keep one of them")

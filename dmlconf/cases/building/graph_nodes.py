@@ -24,6 +24,7 @@ from dmlconf.limits import MOST_NODES
 __all__ = ["NodeEntry", "NodeReader", "Source", "UnreadSourceError", "node_entries"]
 
 _MOST_COPIES: Final = 1024
+"""The most copies of a node with `repeat`."""
 
 _MOST_NAMED: Final = 8
 """The most nodes of a cycle that an error message names."""
@@ -198,9 +199,10 @@ class NodeReader:
                         yield source[0]
 
     def _is_unread(self, source: Source) -> bool:
-        name = source[0]
-        known = name in self.nodes or name in self._failed
-        return not isinstance(source, str) and name in self._entries and not known
+        if isinstance(source, str):
+            return False  # A graph input.
+        name, _ = source
+        return name in self._entries and name not in self.nodes and name not in self._failed
 
     def source(self, text: Any, where: Where) -> Source:
         """Return the source that a text in a case file names.

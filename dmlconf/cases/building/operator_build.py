@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 MOST_REPEATS: Final = 1024
+"""The most tensors that `repeat` makes of one."""
 
 
 def build_operator_case(planned: PlannedCase) -> Case:
@@ -153,9 +154,9 @@ def _known_field(
     """
     if field.name not in known:
         own: _Data = {}
-        read = len(files.digests)
+        digests_before = len(files.digests)
         value = _field(field, node, names, own, files, known)
-        if len(files.digests) > read:
+        if len(files.digests) > digests_before:
             data.update(own)
             return value
         for part in own.values():

@@ -32,7 +32,7 @@ LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
 generated inputs only when it runs."""
 
 MOST_DIMENSIONS: Final = 32
-"""The most dimensions of a tensor with data, as of an array of NumPy 1. DirectML takes 8."""
+"""The most dimensions of a tensor with data: those of an array of NumPy 1. DirectML takes 8."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
@@ -102,7 +102,11 @@ def _bytes(
 
 
 def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
-    """Return a list of whole numbers, 0 or more, as a tuple."""
+    """Return a list of whole numbers, 0 or more, as a tuple.
+
+    Raises:
+        CaseError: it is not such a list.
+    """
     require_list(value, where)
     return tuple(_whole_number(number, (*where, index)) for index, number in enumerate(value))
 

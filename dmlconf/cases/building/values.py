@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
     shape = _shape(values)
     count = math.prod(sizes)
     if shape not in (tuple(sizes), (count,)):
-        _explain_shape(values, shape, tuple(sizes), count)
+        _raise_for_shape(values, shape, tuple(sizes), count)
     flat = list(values)
     if not _fit(flat, data_type):
         flat = []
@@ -69,10 +69,9 @@ def _shape(values: Any) -> tuple[int, ...] | None:
         return ()
     if not any(isinstance(value, list | tuple) for value in values):
         return (len(values),)
-    inner = {_shape(value) for value in values}
-    if len(inner) != 1 or None in inner:
-        return (0,) if not values else None
-    return (len(values), *(next(iter(inner)) or ()))
+    shapes = {_shape(value) for value in values}
+    shape = shapes.pop()
+    return None if shapes or shape is None else (len(values), *shape)
 
 
 def _leaves(values: Any, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
@@ -83,9 +82,9 @@ def _leaves(values: Any, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[in
         yield from _leaves(value, (*where, index))
 
 
-def _explain_shape(
+def _raise_for_shape(
     values: Sequence[Any], actual_shape: tuple[int, ...] | None, sizes: tuple[int, ...], count: int
-) -> None:
+) -> NoReturn:
     number = sum(1 for _ in _leaves(values))
     asked = f"Sizes {_braces(sizes)} ask for {count:,}"
     if number != count:

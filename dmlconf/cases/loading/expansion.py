@@ -1,7 +1,7 @@
 """Keep the cases of a matrix in a short form, which can be stored as JSON.
 
-The form has the values of each parameter once, and for each case the indices of its values. The two
-numbers of a case of two parameters take 8 bytes, and its parameters as a dictionary 232.
+The form has the values of each parameter once, and for each case the indices of its values. The
+indices of a case of two parameters take 8 bytes; a dictionary of its parameters would take 232.
 """
 
 from __future__ import annotations

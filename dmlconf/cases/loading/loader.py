@@ -54,6 +54,7 @@ class Suite:
         digest: SHA-256 of all case files, in hexadecimal.
         expansions: matrices that are already expanded, by template.
         valid: templates whose first case is known to be valid (`is_valid`).
+        challenge: the number that changes the seeds of generated data; None for the files' own.
     """
 
     templates: tuple[CaseTemplate, ...]
@@ -366,8 +367,9 @@ def _unbuildable(
     every_case: bool,
     first_cases: list[Case],
 ) -> Iterator[Problem]:
-    """Yield the problems of first cases, and collect these cases; with `every_case`, yield the
-    problems of all cases, and collect none.
+    """Yield the problems of each template's first case, and add that case to `first_cases`.
+
+    With `every_case`, yield the problems of all cases, and add none.
     """
     from dmlconf.cases.loading.rewrites import case_rewrite, rewritten  # Not needed if cached.
 

@@ -38,7 +38,7 @@ class MatrixBudget:
         """Subtract the characters of the parameters in a case's identifier from the budget.
 
         Raises:
-            CaseError: these have too many characters together.
+            CaseError: the budget has fewer characters left.
         """
         self.characters -= len(identifier)
         if self.characters < 0:

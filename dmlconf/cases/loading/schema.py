@@ -54,7 +54,11 @@ def graph_entry_checker() -> Checker:
 
 @cache
 def node_checker(operator: str, *, matrix: bool) -> Checker:
-    """Return the checker of the desc of a graph's node."""
+    """Return the checker of the desc of a graph's node.
+
+    Args:
+        matrix: whether values may be expressions, as in a matrix or a repeated node.
+    """
     from dmlconf.catalogue.loader import operator as load
 
     defs = bundled_schema("case")["$defs"]
@@ -65,7 +69,11 @@ def node_checker(operator: str, *, matrix: bool) -> Checker:
 
 @cache
 def desc_checker(operator: str, *, matrix: bool) -> Checker:
-    """Return the checker of an operator's desc and expectation in a case."""
+    """Return the checker of an operator's desc and expectation in a case.
+
+    Args:
+        matrix: whether values of the desc may be expressions, as in a matrix.
+    """
     from dmlconf.catalogue.loader import operator as load
 
     entry = load(operator)

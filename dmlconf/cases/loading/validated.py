@@ -23,6 +23,7 @@ from dmlconf.resources import sources_digest
 __all__ = ["CheckedFile", "StoredFile", "Validated", "checks_digest", "is_valid"]
 
 _FORM: Final = "4"
+"""The version of the form in which files are stored."""
 
 _SOURCES: Final = (
     "cases",

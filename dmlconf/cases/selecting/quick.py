@@ -48,6 +48,8 @@ _WEIGHT: Final = 10
 """How many wanted features count as much as one demanded feature."""
 
 _MOST_VALUES: Final = 64
+"""How many values of each list are searched for unusual ones."""
+
 _UNUSUAL: Final = ("specials", "ends")
 """Fills of numbers that kernels often get wrong."""
 
@@ -252,7 +254,10 @@ def _ends(cases: Sequence[PlannedCase]) -> _Ends:
 
 
 def _limits(case: PlannedCase, ends: _Ends) -> Iterator[Feature]:
-    """Yield features of the parameters that are at an end of their range."""
+    """Yield features of the parameters that are at an end of their range.
+
+    The high end has two features, so that it counts more than the low end.
+    """
     for name, value in case.parameters.items():
         for key in (None, case.template.identifier):
             low, high = ends.get((key, name), (None, None))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from dmlconf.cases.conditions import hint_at_name, read_condition
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.loading.loader import built_case
@@ -12,7 +14,8 @@ from dmlconf.limits import MOST_SELECTION_STEPS
 
 __all__ = ["Condition", "ConditionError"]
 
-_MOST_OPERATORS = 5
+_MOST_OPERATORS: Final = 5
+"""The most operators that a message names."""
 
 
 class ConditionError(ValueError):
