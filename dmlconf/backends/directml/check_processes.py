@@ -41,7 +41,9 @@ def check_devices(
     identities: Sequence[Case],
     on_result: OnResult = lambda index, description, result: None,
 ) -> DeviceChecks:
-    """Run every check on every adapter that can be used; the results of the others say why not.
+    """Run every check on every adapter.
+
+    If an adapter cannot be used, the results of its checks say why.
 
     `identities` are cases of ELEMENT_WISE_IDENTITY at feature level 1_0.
 

@@ -104,16 +104,17 @@ def _lacking_of_tensors(
             groups.setdefault(when, table)
     if not groups:
         yield "a table of support"
-    rows = [table["tensors"] for table in groups.values()]
+    tables = [table["tensors"] for table in groups.values()]
     for field in file["fields"]:
         for tensor in _several(desc.get(field["name"])):
             if isinstance(tensor, TensorDesc) and not any(
-                _lists(row.get(field["name"]), tensor, row) for row in rows
+                _lists(rows.get(field["name"]), tensor, rows) for rows in tables
             ):
                 yield f"{field['name']} of {tensor.DataType} and {tensor.DimensionCount} dimensions"
 
 
 def _lists(row: _Data | None, tensor: TensorDesc, rows: _Data) -> bool:
+    """Return whether a row of a table lists a tensor; a row may be `like` another of its `rows`."""
     if row is None:
         return False
     row = rows[row["like"]] if "like" in row else row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 from time import perf_counter
+from typing import Final
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["HIGHEST_LEVEL", "NumpyBackend", "create", "run_case"]
 
-HIGHEST_LEVEL = FeatureLevel(6, 4)
+HIGHEST_LEVEL: Final = FeatureLevel(6, 4)
+"""The feature level that backends without a device report: the highest one."""
 
 
 class NumpyBackend:

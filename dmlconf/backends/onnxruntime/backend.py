@@ -65,6 +65,7 @@ _LEVELS: Final[Mapping[str, str]] = {
     "all": "ORT_ENABLE_ALL",
 }
 _CHOICES: Final[Mapping[str, tuple[str, str]]] = {"optimization": ("all", "off")}
+"""The options that may be `both`, with the values of the two variants."""
 
 _NO_KERNEL: Final = re.compile(
     r"(?:Could not find an implementation|Failed to find kernel) for (\w+)\("
@@ -93,8 +94,8 @@ _LAST: Final = Program(
     constants={},
     steps=(Step("Add", ("last/x", "last/x"), ("last/y",)),),
 )
-"""The last node of a batch's model. It is wrong if a case disturbs those behind it: OpenVINO's
-provider gives the data of an input that no node reads to the nodes of the next inputs.
+"""The last node of a batch's model. If its output is wrong, a case disturbs those after it: the
+provider of OpenVINO gives the data of an input that no node reads to the nodes of the next inputs.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
@@ -131,7 +132,7 @@ class OnnxRuntimeBackend:
         available = self._runtime.get_available_providers()
         if provider not in available:
             choose("execution provider of ONNX Runtime", provider, available)
-        self._started()
+        self._require_working_provider()
 
     def environment(self) -> Environment:
         """Return the runtime, the provider and what else a result may depend on."""
@@ -251,7 +252,7 @@ class OnnxRuntimeBackend:
         providers = [(self._provider, self._options)] if self._options else [self._provider]
         return self._runtime.InferenceSession(model, options, providers=providers)
 
-    def _started(self) -> None:
+    def _require_working_provider(self) -> None:
         """Raise `BackendError` if the provider does not start or sessions run on another one."""
         from onnx import TensorProto, helper
 

@@ -24,6 +24,8 @@ __all__ = ["case_digest", "outputs_problem"]
 
 _MEMBERS: Final = tuple(TensorDesc.__dataclass_fields__)
 _EXACT: Final = 1 << 53
+"""Below this magnitude, a FLOAT64 holds every whole number."""
+
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 

@@ -32,7 +32,7 @@ OUTPUTS: Final = "outputs.bin"
 """The member of the archive that has the elements of all outputs."""
 
 _MOST_DIMENSIONS: Final = 8
-"""Every version of NumPy has arrays of this many dimensions."""
+"""Arrays of up to this many dimensions exist in every version of NumPy."""
 
 _MOST_ELEMENTS: Final = 1 << 63
 """A tensor of this many elements or more is refused: their indices are INT64."""

@@ -102,8 +102,8 @@ IDXCORE_ADAPTER_FACTORY: Final = Interface(
 def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     """Yield every adapter that can compute with Direct3D 12; the caller must release each.
 
-    Adapters with the attribute GENERIC_ML, such as NPUs, come last. Adapters that also have
-    CORE_COMPUTE come twice.
+    Adapters with the attribute CORE_COMPUTE come first, then those with GENERIC_ML, such as NPUs.
+    An adapter with both attributes comes twice.
 
     Args:
         library: libdxcore.so or dxcore.dll.

@@ -36,6 +36,9 @@ __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 MOST_BYTES: Final = 1 << 27
 """Maximum bytes that the steps of a submission together upload and read back."""
 
+_MOST_SPAN: Final = MOST_BYTES >> 4
+"""Maximum bytes of a case's tensors, which may be read back after each of 16 dispatches."""
+
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
 _POISON_BYTES: Final = 1 << 20
@@ -127,7 +130,7 @@ class Bench:
         compilation = plan(case, as_graph=self._graph)
         compiled = self._operators(flags).get(compilation, flags_of(case.tags))
         placement = placement_of(compilation)
-        if placement.span > MOST_BYTES >> 4:
+        if placement.span > _MOST_SPAN:
             raise TooLargeError(f"its tensors take {placement.span >> 20:,} MiB")
         if beside is None:
             resources = self._memory(compiled, placement, shift)

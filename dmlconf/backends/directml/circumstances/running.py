@@ -27,9 +27,7 @@ __all__ = ["EXERCISES", "exercise"]
 
 _Exercise = Callable[[Bench, Case], list[Dispatch] | Exercised | Inapplicable]
 
-EXERCISES: Final[
-    Mapping[Circumstance, Callable[[Bench, Case], list[Dispatch] | Exercised | Inapplicable]]
-] = {
+EXERCISES: Final[Mapping[Circumstance, _Exercise]] = {
     Circumstance.REPEATED: repeated.exercise,
     Circumstance.REBOUND: rebound.exercise,
     Circumstance.OFFSET: offset.exercise,
@@ -40,6 +38,7 @@ EXERCISES: Final[
     Circumstance.INTERLEAVED: interleaved.exercise,
     Circumstance.LONG: long.exercise,
 }
+"""For each circumstance, the function that runs a case under it."""
 
 
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:

@@ -38,6 +38,7 @@ class Adapter:
         driver_version: the version as Windows writes it, or None if unknown.
         luid: the number that identifies it until the machine restarts, in hexadecimal.
         dedicated_memory: bytes of its own memory.
+        software: whether it computes on the CPU, as Microsoft's software adapter does.
         shared_memory: bytes of the machine's memory that it may use.
     """
 

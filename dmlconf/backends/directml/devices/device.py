@@ -44,7 +44,9 @@ class Device:
         d3d: the ID3D12Device.
         dml: the IDMLDevice.
         recorder: the IDMLCommandRecorder.
+        queue: the ID3D12CommandQueue.
         commands: the ID3D12GraphicsCommandList.
+        fence: says when the queue's work is done.
         limit: how long a submission may take; if one took longer, the device cannot be used.
         messages: messages of the debug layers; None if no layer was requested or is active.
         missing_layers: requested debug layers that are not available, and why.

@@ -95,7 +95,9 @@ class Buffers:
         self._buffers: dict[str, Buffer] = {}
 
     def get(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
-        """Return the buffer of that name and of this size or more; one that is replaced is lost.
+        """Return the buffer of that name and of this size or more.
+
+        A smaller buffer of that name is released, and its content is lost.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.

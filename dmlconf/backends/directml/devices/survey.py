@@ -72,6 +72,7 @@ class _Process:
     """
 
     def __init__(self, path: str | None, first: int) -> None:
+        """Start the process, which opens devices on the adapters from the number `first` on."""
         context = multiprocessing.get_context("spawn")
         self.listed: _Listed | None = None
         self.refusal: str | None = None

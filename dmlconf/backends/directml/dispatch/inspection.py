@@ -42,7 +42,14 @@ def inspect(
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A part of the arena that must not change: an input, or a guard band."""
+    """A part of the arena that must not change: an input, or a guard band.
+
+    Attributes:
+        begin: the offset of its first byte in the arena.
+        end: the offset after its last byte.
+        previous: the tensor before it; None at the beginning of the arena.
+        tensor: the input, or the tensor after the guard band; None at the end of the arena.
+    """
 
     begin: int
     end: int

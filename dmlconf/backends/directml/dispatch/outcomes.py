@@ -39,6 +39,8 @@ MOST_SECONDS: Final = 1.0
 _REFUSING: Final = frozenset(
     {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
 )
+"""The calls whose errors say that DirectML refuses the case."""
+
 _STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
 """Faults that another case of the batch may have caused."""
 
