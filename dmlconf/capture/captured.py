@@ -34,7 +34,7 @@ class CapturedOperator:
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
-        nodes: the graph's number and the node's name, for each node of a graph that it is.
+        nodes: the nodes of graphs that have this desc, each with the graph's number and its name.
         hresult: what CompileOperator returned last; None if it never did.
         weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
         statistics: the statistics of its inputs at the first dispatch, by tensor, if kept.

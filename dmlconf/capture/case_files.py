@@ -50,6 +50,7 @@ _MOST_TEXT: Final = 1 << 20
 """Maximum characters of a file of graphs, unless a single graph is longer."""
 
 _MOST_NAMED: Final = 3
+"""The most nodes that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Written:
     """The case files that were written.
 
     Attributes:
-        left_out: what is wrong with each case that was not written, by the case's name.
+        left_out: what is wrong with each case that was not written, by `FOLDER/STEM/NAME`.
     """
 
     files: tuple[Path, ...]

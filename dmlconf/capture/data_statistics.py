@@ -19,6 +19,7 @@ _MANY_ZEROS: Final = 1 / 8
 """With this share of zeros or more, a tensor whose least number is 0 is taken for RELU's output."""
 
 _LARGEST_WHOLE: Final = 2.0**53
+"""Up to this magnitude, a FLOAT64 holds every whole number."""
 
 
 @dataclass(frozen=True, slots=True)

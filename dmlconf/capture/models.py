@@ -31,6 +31,10 @@ from dmlconf.catalogue.graph import GRAPHS
 __all__ = ["MOST_ELEMENTS", "MOST_NODES_OF_BLOCKS", "write_models"]
 
 MOST_NODES_OF_BLOCKS: Final = 8
+"""The most nodes of a block of a captured graph."""
+
+MOST_ELEMENTS: Final = 4_000_000
+"""Cases with more elements get the tag `slow`: judging one takes more than 250 MiB."""
 
 
 def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
@@ -47,11 +51,8 @@ def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     return written((path, head, [*map(_tagged, entries)]) for path, head, entries in files)
 
 
-MOST_ELEMENTS: Final = 4_000_000
-"""Cases with more elements get the tag `slow`: judging one takes more than 250 MiB."""
-
-
 def _tagged(entry: Entry) -> Entry:
+    """Return an entry with the tag `slow` if it has more than `MOST_ELEMENTS` elements."""
     if _elements(entry) <= MOST_ELEMENTS:
         return entry
     tags = [*entry.get("tags", ()), "slow"]

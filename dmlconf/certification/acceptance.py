@@ -169,6 +169,7 @@ def notes_on_waivers(
 
 
 def _widest(waivers: Sequence[Waiver]) -> str:
+    """Return, as the end of a sentence, what waivers accept, with the largest of their bounds."""
     wrong = [w.bound for w in waivers if w.failure is ReasonKind.WRONG_VALUES]
     others = sorted({str(w.failure) for w in waivers if w.failure is not ReasonKind.WRONG_VALUES})
     parts = []

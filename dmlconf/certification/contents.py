@@ -55,7 +55,10 @@ def log_bytes(
 
 
 def _timeless(verdict: Verdict) -> Verdict:
-    """Return a verdict without times, output of processes, and folders but the case file's."""
+    """Return a verdict without times, processes and their output.
+
+    Of the location only the case file and its folder are left.
+    """
     path = PurePath(verdict.location.replace("\\", "/"))
     location = "/".join(path.parts[-2:])
     reason = verdict.reason and replace(verdict.reason, diagnostics="")

@@ -48,7 +48,7 @@ LOG: Final = "run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The cases to certify, and everything that decides about them.
+    """What is to be certified: the cases, and everything that decides about them.
 
     Attributes:
         suite_paths: where the suite was loaded from.
@@ -101,7 +101,7 @@ def run_order(
 
     def keep(event: Event) -> None:
         match event:
-            case Opened(total=total):
+            case Opened(total=total):  # `total` leaves out the cases that the journal has.
                 for _ in range(len(order.plan) - (total or 0)):
                     on_case(False)
             case Unsupported():

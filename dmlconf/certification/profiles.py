@@ -89,8 +89,7 @@ class Profile:
             return False
         if template.has_relation:
             return False  # Outputs alone do not prove a relation, so nobody could verify it.
-        named = not self.left_out.isdisjoint(template.tags)
-        if named:
+        if not self.left_out.isdisjoint(template.tags):
             return False
         of_part = not frozenset(self.parts).isdisjoint(template.tags)
         if self.kinds is not None and template.tags[0] not in self.kinds and not of_part:

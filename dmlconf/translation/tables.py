@@ -27,8 +27,8 @@ class Form:
         statements: the formulas, each an assignment; empty if the operator cannot be expressed.
         declined: why it cannot be expressed; empty if it can.
         wide: whether the target computes in FLOAT32 where DirectML's tensors are FLOAT16: its
-            several operators would round several times, and DirectML's one rounds once. With a
-            ScaleBias it always does.
+            several operators would round several times, and DirectML's one rounds once. For
+            a desc with a ScaleBias, any form is wide.
     """
 
     when: Expression | None

@@ -20,7 +20,8 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
     A backend may run a whole batch before it returns the first outcome. So after an exception the
-    cases without an outcome run one at a time, and a case that raises one by itself breaks down.
+    cases without an outcome run one at a time, and a case that raises one when it runs alone breaks
+    down.
     """
     done, together = 0, len(cases)
     while done < len(cases):

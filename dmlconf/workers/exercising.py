@@ -32,8 +32,8 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""The longest dispatch, in seconds, of a case that runs under circumstances: each of these but
-`long` dispatches the case up to 16 times within its time limit.
+"""The longest dispatch, in seconds, of a case that runs under circumstances other than `long`: each
+dispatches the case up to 16 times within its time limit.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
@@ -75,8 +75,8 @@ def _exercised(backend: Backend, items: Sequence[Exercise]) -> Iterator[Outcome 
                 under[circumstance] = result
                 if isinstance(result, Breakdown):
                     break
-        broken = next((each for each in under.values() if _loses_device(each)), None)
-        yield broken if isinstance(broken, Breakdown) else Exercises(outcome, under)
+        lost = next((each for each in under.values() if _loses_device(each)), None)
+        yield lost if isinstance(lost, Breakdown) else Exercises(outcome, under)
 
 
 def _loses_device(result: UnderCircumstance) -> bool:

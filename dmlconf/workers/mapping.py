@@ -40,6 +40,8 @@ def in_processes(
 ) -> Iterator[Mapping]:
     """Start processes, and end them at the end of the block.
 
+    If the system starts fewer, those do the work; if it starts none, this process does.
+
     Args:
         jobs: how many processes; 1 stands for this process alone.
         start: a function that is called once in each process, before anything else.

@@ -1,4 +1,4 @@
-"""Decide from its desc whether a case fits into memory, before anything is allocated."""
+"""Decide from a case's desc whether it fits into memory, before anything is allocated."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 Usually the tensors are bound when a dispatch is recorded, and copies are recorded in the same
 command list before and after it. With DESCRIPTORS_VOLATILE, tensors may be bound until the list is
-submitted. If others are bound then, dmlconf submits lists with copies before and after that list;
-these hold the data before and after the whole list, not that at the dispatch.
+submitted. If tensors are bound after the dispatch was recorded, dmlconf submits lists with copies
+before and after that list; these hold the data before and after the whole list, not that at the
+dispatch.
 """
 
 from __future__ import annotations
@@ -268,6 +269,11 @@ class Dispatches:
         return record
 
     def _wanted(self, dispatchable: int, table: int) -> list[_Dispatch]:
+        """Return the dispatches in a recorded one whose data is to be kept.
+
+        The dispatch of an initialiser stands for one of each operator that it initialises. Of an
+        operator's own dispatches, those after the first `_most` are not kept.
+        """
         with self._lock:
             bound = self._tables.setdefault(table, _Table())
             if dispatchable in self._initializers:
@@ -292,6 +298,7 @@ class Dispatches:
         return found
 
     def _before(self, commands: int, dispatches: Sequence[_Dispatch]) -> None:
+        """Record copies of the inputs in a command list, and watch when that list is reset."""
         if not dispatches:
             return
         commands_object = _list(commands)

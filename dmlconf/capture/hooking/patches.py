@@ -42,7 +42,7 @@ class Patches:
     """Replaces entries, and puts the original ones back.
 
     Attributes:
-        removed: whether they were put back; nothing is replaced then.
+        removed: whether the original entries were put back; afterwards nothing is replaced.
     """
 
     def __init__(self) -> None:

@@ -23,8 +23,13 @@ from dmlconf.workers.memory import parts_that_fit
 __all__ = ["FirstDifference", "Search", "first_difference", "search_lines"]
 
 _MOST_NODES_AT_A_TIME: Final = 64
+"""The most nodes whose outputs one run returns."""
+
 _MOST_NODES_OF_UNKNOWN_SIZE: Final = 8
+"""The most such nodes if the sizes of their outputs are unknown."""
+
 _MOST_FAILURES: Final = 5
+"""The most nodes that a report names as not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class Search:
 
     Attributes:
         first: the first difference; None if no node's output differs.
+        compared: how many nodes were compared.
         failures: why nodes were not compared, by name.
     """
 

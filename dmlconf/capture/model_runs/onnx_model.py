@@ -55,7 +55,10 @@ _DIMENSION_LIMIT: Final = 1 << 63
 """ONNX holds dimensions as INT64."""
 
 _MOST_NAMED: Final = 5
+
 _CANNOT: Final = 3
+"""The exit code if the model or its inputs cannot be used."""
+
 OUTPUTS_DIFFER: Final = 4
 """The exit code if an output differs by more than `output_difference` permits."""
 

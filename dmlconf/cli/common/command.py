@@ -257,7 +257,12 @@ class Command(click.Command):
             return super().invoke(ctx)
 
     def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Set defaults from the configuration file; return its profile named by `--profile`."""
+        """Set defaults from the configuration file.
+
+        Returns:
+            the profile of that file that `--profile`, the old spelling of the option, names; None
+            if it names none.
+        """
         configuration = read_configuration() if self.name in COMMANDS else None
         profile = self._given_profile(ctx, args, CONFIG_PROFILE)
         if profile is not None:

@@ -33,7 +33,7 @@ from dmlconf.cli.common.completion import (
 from dmlconf.cli.common.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import ANY_PATH
-from dmlconf.cli.options.case_lists import CaseList, failed_cases, listed_cases
+from dmlconf.cli.options.case_lists import LATEST, CaseList, failed_cases, listed_cases
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say, warn
 from dmlconf.documents.problems import name_hint, nearest, printable
@@ -132,7 +132,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "--failed",
             is_flag=False,
-            flag_value="latest",
+            flag_value=LATEST,
             metavar="[LOG]",
             callback=failed_cases,
             group=CHOICE_GROUP,

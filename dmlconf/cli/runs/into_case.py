@@ -54,7 +54,8 @@ def record_into_cases(
         arguments: case files and folders, and identifiers of cases in them.
 
     Raises:
-        click.UsageError: the reference is to be recorded, a challenge is given, or no case file.
+        click.UsageError: the reference is to be recorded, a challenge is given, or no case file is
+            named.
         InvalidFilesError: a file is invalid, or an entry cannot hold expected outputs.
     """
     if tested.name == "numpy":

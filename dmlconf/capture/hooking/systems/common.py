@@ -22,7 +22,7 @@ class Export:
 
     Attributes:
         module: the address of the library.
-        entry: the address of what says, in the library's table of exports, where the function is.
+        entry: the address of the function's entry in the library's table of exports.
         function: the address of the function.
     """
 

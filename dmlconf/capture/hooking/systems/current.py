@@ -1,4 +1,4 @@
-"""The functions of this process's system: `windows` or `linux`, which have the same."""
+"""The module of this process's system: `windows` or `linux`, which have the same functions."""
 
 from __future__ import annotations
 

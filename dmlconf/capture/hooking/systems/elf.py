@@ -20,7 +20,10 @@ _GNU_HASH: Final = 0x6FFF_FEF5
 """Tags of entries of the dynamic section."""
 
 _SECTION_LIMIT: Final = 1 << 12
+"""The most entries that are read of a library's dynamic section."""
+
 _LOADED_SEGMENT: Final = 1
+"""PT_LOAD: the segment is part of the library in memory."""
 
 _FUNCTION_RELOCATIONS: Final = (1, 6, 7)
 """R_X86_64_64, R_X86_64_GLOB_DAT and R_X86_64_JUMP_SLOT: the slot holds the symbol's address."""
