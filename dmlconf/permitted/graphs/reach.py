@@ -36,6 +36,10 @@ _MORE: Final = 2
 _MOST_INDICES: Final = 64
 """The most values of its range that an open index takes: ONE_HOT marks an element for each."""
 
+_MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
+"""For each evaluation in which open indices differ from element to element, how many of them are
+the greatest of their range. One element at least is, and one is not: of two marks, one is 1."""
+
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""
 
@@ -95,13 +99,21 @@ def open_elements(
             if mask is None:
                 return values
             further = number - len(_VALUES) - _MORE
-            other = _any_value(number, values) if further < 0 else _index(own, tensor, further)
+            if further < 0:
+                other: Array | None = _any_value(number, values)
+            elif further < most:
+                other = _index(own, tensor, further)
+            else:
+                other = _mixed_indices(own, tensor, mask, further - most)
             return values if other is None else np.where(mask, other, values)
 
         return evaluate_nodes(case, evaluate, store=store, known=right)
 
+    most = _most_indices(right, starts)
+
     def reach() -> None:
-        for evaluated in map(replaced, range(len(_VALUES) + _MORE + _most_indices(right, starts))):
+        mixed = len(_MIXED_INDICES) if most else 0
+        for evaluated in map(replaced, range(len(_VALUES) + _MORE + most + mixed)):
             for slot, values in evaluated.outputs.items():
                 differing = _differing(values, right.outputs[slot])
                 own = evaluated.cases.get(slot[0])
@@ -116,6 +128,7 @@ def open_elements(
         if chosen:
             # Other lines of the output may be open already, such as one with NaN in a sample.
             starts, reached = _either(starts, chosen), _either(reached, chosen)
+            most = _most_indices(right, starts)
             reach()
     return Open(reached, _either(reached, starts))
 
@@ -181,6 +194,23 @@ def _index(case: Case, tensor: str, number: int) -> Array | None:
     return np.asarray(
         min(number, max(last for _, last in ranges)), case.outputs()[tensor].DataType.dtype
     )
+
+
+def _mixed_indices(case: Case, tensor: str, mask: Array, number: int) -> Array | None:
+    """Return an index for each element of an output, the least or the greatest of its range.
+
+    The result is None if the output has no indices.
+    """
+    ranges = ranges_at_most(case, tensor)
+    if not ranges:
+        return None
+    generator = np.random.Generator(np.random.PCG64([number]))
+    order = generator.permutation(np.flatnonzero(mask))
+    greatest = round(_MIXED_INDICES[number] * order.size)
+    greatest = min(max(greatest, 1), max(order.size - 1, 1))
+    indices = np.full(mask.size, min(first for first, _ in ranges))
+    indices[order[:greatest]] = max(last for _, last in ranges)
+    return indices.reshape(mask.shape).astype(case.outputs()[tensor].DataType.dtype)
 
 
 def _any_value(number: int, like: Array) -> Array:

@@ -167,3 +167,23 @@ def test_an_element_of_two_comparisons_at_different_places_is_open(tmp_path: Pat
     case = after_equals(tmp_path, nodes)
     for second, third in ((0, 1), (1, 0), (1, 1)):
         assert accepts(case, "y", [0, second, third, 0])
+
+
+def test_a_sum_of_two_outcomes_may_equal_one(tmp_path: Path) -> None:
+    """One of the two comparisons in the first column may be true and the other false."""
+    column = "{Sizes: [1, 2], DataType: FLOAT32}"
+    nodes = f"""{cast("number")}
+  sum:
+    operator: REDUCE
+    desc: {{InputTensor: number, Axes: [0], Function: SUM, OutputTensor: {column}}}
+  node:
+    operator: ELEMENT_WISE_LOGICAL_EQUALS
+    desc: {{ATensor: sum, BTensor: one, OutputTensor: {{Sizes: [1, 2], DataType: UINT8}}}}"""
+    given = f"""
+  x: {{Sizes: [2, 2], DataType: FLOAT32, values: {INPUTS["x"]}}}
+  one: {{Sizes: [1, 2], DataType: FLOAT32, values: [1, 1]}}"""
+    case = graph(tmp_path, given, EQUALS + nodes)
+    assert accepts(case, "y", [0, 0])
+    assert accepts(case, "y", [1, 0])
+    assert not accepts(case, "y", [0, 1])
+    assert not accepts(case, "y", [2, 0])
