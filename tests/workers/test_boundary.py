@@ -1,6 +1,7 @@
-"""A backend that breaks its protocol loses verdicts, or cannot be used, and breaks nothing else.
+"""A backend that violates its protocol breaks the cases concerned, or is refused; the run goes on.
 
-The tested code is in `dmlconf/workers/`.
+The tested code is in `dmlconf/workers/boundary.py`, which checks what a backend returns, in
+`dmlconf/workers/batch.py` and in `dmlconf/workers/worker.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ cases:
 """
 
 BACKEND = '''
-"""A backend that misbehaves at its third case, in the way that its option names.
+"""A backend that misbehaves in the way that its option names, most often at its third case.
 
-With the option `malformed` or `unusual`, each case with an odd number has such an outcome.
+With the option `malformed`, cases 1, 3, 5 and so on have the outcomes of `OUTCOMES` in their order;
+with `unusual`, those of `HARMLESS`.
 """
 
 import math
@@ -44,6 +46,8 @@ from dmlconf.backends.protocol import Breakdown, Environment, Fault, FaultKind, 
 
 
 class Poison:
+    """Can be pickled; to unpickle it raises an error."""
+
     def __reduce__(self):
         return _raise, ()
 
@@ -64,6 +68,8 @@ class Explosive(Outputs):
 
 
 class Mute(Exception):
+    """An exception that raises another one if it is converted to text."""
+
     def __str__(self):
         raise RuntimeError("no text")
 
@@ -196,6 +202,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the plugin, and write five cases, into a folder; return the folder."""
     plugin(folder, monkeypatch, "unruly", BACKEND)
     (folder / "case.yaml").write_text(CASES.format(count=5), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(folder / "plugin"))
@@ -203,7 +210,12 @@ def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, misbehaviour: str, *, cases: int = 5) -> tuple[int, list[Verdict]]:
-    """Run the cases; return the exit code and every verdict."""
+    """Run the cases of `case.yaml`; return the exit code and every verdict.
+
+    Args:
+        misbehaviour: the option of the backend.
+        cases: how many cases the file has.
+    """
     done = dmlconf(
         folder,
         "run",
@@ -236,10 +248,14 @@ def statuses(folder: Path, misbehaviour: str) -> tuple[int, list[Status], str]:
 def alternating(
     paths: pytest.TempPathFactory, misbehaviour: str, names: Sequence[str]
 ) -> tuple[int, dict[str, list[Verdict]]]:
-    """Run a case for each outcome, and a right one before and after it.
+    """Run a case for each unusual outcome, and between them cases with right outcomes.
+
+    Args:
+        misbehaviour: the option of the backend, which gives case 2 i + 1 the outcome `names[i]`.
 
     Returns:
-        the exit code, and the three verdicts for the name of each outcome.
+        the exit code, and for the name of each outcome three verdicts: on the case before, on the
+        case with this outcome, and on the case after it.
     """
     count = 2 * len(names) + 1
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -280,7 +296,7 @@ def test_a_malformed_outcome_breaks_only_its_own_case(
 
 @pytest.mark.breakdown
 @pytest.mark.parametrize("misbehaviour", ["too few", "exits", "mute", "surrogates"])
-def test_a_backend_that_stops_within_a_batch_breaks_only_one_case(
+def test_a_backend_that_stops_within_a_batch_breaks_only_the_case_at_which_it_stops(
     folder: Path, misbehaviour: str
 ) -> None:
     code, actual, _ = statuses(folder, misbehaviour)
@@ -297,18 +313,20 @@ def test_too_many_outcomes_break_only_the_last_case_of_the_batch(
     last = read_log(folder / "run.jsonl").verdicts[4].reason
     assert last is not None
     assert "more than 5 outcomes for the batch of 5 cases" in last.message
+    # A batch of one case breaks as well.
     alone = dmlconf(folder, "run", "case.yaml", "-k", "=2", "-b", f"unruly:{misbehaviour}")
     assert alone.returncode == 1
+    assert "1 broken" in alone.stdout
 
 
-def test_a_backend_that_returns_no_outcomes_breaks_every_case(folder: Path) -> None:
+def test_a_backend_that_returns_none_in_place_of_outcomes_breaks_every_case(folder: Path) -> None:
     code, actual, message = statuses(folder, "nothing")
     assert (code, actual) == (1, [Status.BROKEN] * 5)
     assert "NoneType" in message
 
 
 @pytest.mark.parametrize("misbehaviour", _NAMES_OF_HARMLESS)
-def test_right_arrays_of_unusual_form_pass(
+def test_right_outcomes_of_unusual_form_pass(
     unusual: tuple[int, dict[str, list[Verdict]]], misbehaviour: str
 ) -> None:
     code, verdicts = unusual
@@ -317,28 +335,27 @@ def test_right_arrays_of_unusual_form_pass(
 
 
 @pytest.mark.parametrize(
-    "misbehaviour",
+    ("misbehaviour", "message"),
     [
-        "no environment",
-        "a version that is a number",
-        "endless details",
-        "no capabilities",
-        "a level as text",
-        "unknown data types",
-        "exits as it starts",
-        "mute as it starts",
+        ("no environment", "it returned None, not Environment"),
+        ("a version that is a number", "version is 5, not text"),
+        ("endless details", "details has 1,000,009 characters as JSON"),
+        ("no capabilities", "it returned 5, not Capabilities"),
+        ("a level as text", "feature_level is '6_4', not a FeatureLevel"),
+        ("unknown data types", "data_types is 'FLOAT3', not a DataType"),
+        ("exits as it starts", "its process ended with exit code 0 at the start"),
+        ("mute as it starts", "Mute: an exception whose text raises another one"),
     ],
 )
 def test_a_backend_that_cannot_start_or_describe_itself_is_refused(
-    folder: Path, misbehaviour: str
+    folder: Path, misbehaviour: str, message: str
 ) -> None:
     done = dmlconf_here(folder, "run", "case.yaml", "-b", f"unruly:{misbehaviour}")
     assert done.returncode == 4
     assert "Error: " in done.stderr
+    assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
-    if misbehaviour == "mute as it starts":
-        assert "Mute: an exception whose text raises another one" in done.stderr
 
 
 def test_details_that_cannot_be_unpickled_break_no_case(folder: Path) -> None:

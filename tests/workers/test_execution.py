@@ -1,4 +1,4 @@
-"""Cases run and are judged in the right processes, by backend, number of jobs and memory.
+"""The backend, the number of jobs and the memory decide which processes run and judge cases.
 
 The tested code is in `dmlconf/workers/execution.py`, `dmlconf/workers/processors.py` and
 `dmlconf/workers/memory.py`.
@@ -7,18 +7,19 @@ The tested code is in `dmlconf/workers/execution.py`, `dmlconf/workers/processor
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from dmlconf.backends.registry import parse
 from dmlconf.workers.control_groups import processor_quota
 from dmlconf.workers.execution import Execution, Limits, execution_of, limits_of, processes_that_pay
-from tests.cli.process import environment
+from dmlconf.workers.memory import LIMIT_VARIABLE, machine_memory
 
 NUMPY, FAULTY = parse("numpy"), parse("faulty:zeros")
+
+MANY_CASES = 44_000
+"""More than enough for eight processes, the most that there are by default."""
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
@@ -28,6 +29,18 @@ def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
     for name in ("cpu_count", "process_cpu_count"):
         monkeypatch.setattr(os, name, lambda: processors, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Yield a function that limits the memory which dmlconf may use to a number of MiB."""
+
+    def limit(mebibytes: int) -> None:
+        monkeypatch.setenv(LIMIT_VARIABLE, str(mebibytes))
+        machine_memory.cache_clear()
+
+    yield limit
+    machine_memory.cache_clear()
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -46,26 +59,36 @@ def test_workers_judge_only_if_nothing_but_verdicts_is_wanted() -> None:
     assert execution_of(NUMPY, Limits(2), judged=False) is Execution.ISOLATED
 
 
-def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_process_for_every_2000_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, 4)
-    assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 44_000)] == [1, 1, 2, 4]
-    machine(monkeypatch, 64)
-    assert processes_that_pay(44_000) == 8
+    assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 6000)] == [1, 1, 2, 3]
 
 
-def test_little_memory_has_room_for_few_processes(tmp_path: Path) -> None:
-    count = "from dmlconf.workers.execution import processes_that_pay as n; print(n(44_000))"
-    for mebibytes, most in ((500, 1), (900, 2)):
-        env = environment(tmp_path, DMLCONF_MEMORY_MIB=str(mebibytes))
-        done = subprocess.check_output([sys.executable, "-c", count], env=env, text=True)
-        assert 1 <= int(done) <= most
+def test_there_are_at_most_as_many_processes_as_processors_and_at_most_8(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for processors, processes in ((1, 1), (4, 4), (64, 8)):
+        machine(monkeypatch, processors)
+        assert processes_that_pay(MANY_CASES) == processes
 
 
-def test_the_number_of_jobs_that_a_user_gives_overrides_the_default(
+def test_each_process_needs_400_mib_of_memory(
+    monkeypatch: pytest.MonkeyPatch, memory: Callable[[int], None]
+) -> None:
+    machine(monkeypatch, 8)
+    for mebibytes, processes in ((300, 1), (799, 1), (800, 2)):
+        memory(mebibytes)
+        assert processes_that_pay(MANY_CASES) == processes
+
+
+def test_by_default_only_a_backend_that_does_not_break_down_has_several_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine(monkeypatch, 4)
-    assert limits_of(NUMPY, None, 5.0, 44_000) == Limits(4, 5.0)
-    assert limits_of(FAULTY, None, 5.0, 44_000) == Limits(1, 5.0)
+    assert limits_of(NUMPY, None, 5.0, MANY_CASES) == Limits(4, 5.0)
+    assert limits_of(FAULTY, None, 5.0, MANY_CASES) == Limits(1, 5.0)
+
+
+def test_the_number_of_jobs_that_a_user_gives_overrides_the_default() -> None:
     assert limits_of(NUMPY, 2, 5.0, 10, 1 << 20) == Limits(2, 5.0, 1 << 20)
     assert limits_of(FAULTY, 3, 5.0, 10) == limits_of(NUMPY, 3, 5.0, 10) == Limits(3, 5.0)

@@ -1,4 +1,4 @@
-"""Cases that do not fit into memory are unsupported, and their tensors are never made.
+"""Cases that do not fit into memory are unsupported; those of much memory run in another process.
 
 The tested code is in `dmlconf/workers/memory.py`, `dmlconf/engine/plan_verdicts.py`,
 `dmlconf/judging/judge.py` and `dmlconf/cli/commands/writing/validate.py`.
@@ -27,10 +27,15 @@ from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.verdicts.verdict import ReasonKind
-from dmlconf.workers.memory import MUCH, judged_bytes, machine_memory, shortage, tensor_bytes
+from dmlconf.workers.memory import (
+    LIMIT_VARIABLE,
+    MUCH,
+    judged_bytes,
+    machine_memory,
+    shortage,
+    tensor_bytes,
+)
 from tests.cli.process import dmlconf, dmlconf_here, environment
-
-VARIABLE = "DMLCONF_MEMORY_MIB"
 
 LARGE = """\
 operator: ACTIVATION_RELU
@@ -39,7 +44,7 @@ cases:
       InputTensor: {Sizes: [%d, 1024, 1024], DataType: FLOAT16, fill: {normal: {least: 0}}}
       OutputTensor: {Sizes: [%d, 1024, 1024], DataType: FLOAT16}
 """
-
+"""A case with two tensors; each takes 2 MiB times the number that stands for `%d`."""
 
 MANY = """\
 operator: JOIN
@@ -52,22 +57,24 @@ cases:
       OutputTensor: {Sizes: [=2 * Count], DataType: FLOAT64}
       Axis: 0
 """
-"""Input buffers of 32 TiB."""
+"""A case with 1,024 inputs of two elements, which are 32 GiB apart: input buffers of 32 TiB."""
 
 
 def large(folder: Path, mebi_elements: int) -> Path:
+    """Write a case whose tensors have this many times 2^20 elements; return its file."""
     path = folder / "large.yaml"
     path.write_text(LARGE % (mebi_elements, mebi_elements))
     return path
 
 
 def case(folder: Path, mebi_elements: int) -> Case:
+    """Return the case that `large` writes."""
     return build(next(load_suite([large(folder, mebi_elements)]).plan()))
 
 
 def test_a_case_may_have_more_than_2_to_the_26_elements(tmp_path: Path) -> None:
-    actual = case(tmp_path, 65)
-    assert tensor_bytes(actual) == 2 * 65 << 21
+    actual = case(tmp_path, 65)  # Two tensors of 65 times 2^20 elements, of two bytes each.
+    assert tensor_bytes(actual) == 2 * 65 * 2 << 20
     assert shortage(actual, machine=1 << 40) is None
 
 
@@ -85,7 +92,7 @@ def test_a_small_case_fits_into_any_memory(tmp_path: Path) -> None:
     assert shortage(build(next(load_suite([small]).plan())), device=0, machine=0) is None
 
 
-def test_the_memory_of_this_machine_is_plausible() -> None:
+def test_this_machine_has_more_than_256_mib_and_less_than_1_pib_of_memory() -> None:
     assert 1 << 28 < machine_memory() < 1 << 50
 
 
@@ -98,8 +105,10 @@ def _fresh() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_fresh")
-def test_the_environment_bounds_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "512")
+def test_an_environment_variable_limits_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "512")
     assert machine_memory() == 512 << 20
     reason = shortage(case(tmp_path, 64))  # Two tensors of 128 MiB, each four times.
     assert reason == "needs up to 1.0 GiB of memory, and this machine has 512.0 MiB"
@@ -108,17 +117,19 @@ def test_the_environment_bounds_the_memory(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("_fresh")
 @pytest.mark.parametrize("value", ["", "much", "1e3", str(1 << 40)])
-def test_an_invalid_memory_bound_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+def test_a_memory_limit_that_is_no_integer_or_exceeds_the_machine_is_ignored(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.delenv(LIMIT_VARIABLE, raising=False)
     whole = machine_memory()
     machine_memory.cache_clear()
-    monkeypatch.setenv(VARIABLE, value)
+    monkeypatch.setenv(LIMIT_VARIABLE, value)
     assert machine_memory() == whole
 
 
-def test_a_case_beyond_the_memory_bound_is_unsupported(tmp_path: Path) -> None:
+def test_a_case_beyond_the_memory_limit_is_unsupported(tmp_path: Path) -> None:
     file = large(tmp_path, 64)
-    done = dmlconf(tmp_path, "run", file, "--log", "x.jsonl", **{VARIABLE: "512"})
+    done = dmlconf(tmp_path, "run", file, "--log", "x.jsonl", **{LIMIT_VARIABLE: "512"})
     assert done.returncode == 7, "nothing passed, and nothing failed"
     [verdict] = read_log(tmp_path / "x.jsonl").verdicts
     assert verdict.reason is not None
@@ -126,10 +137,12 @@ def test_a_case_beyond_the_memory_bound_is_unsupported(tmp_path: Path) -> None:
     assert verdict.reason.message.endswith("this machine has 512.0 MiB")
 
 
-@pytest.mark.parametrize("memory", [None, 1 << 50])
-def test_a_case_that_no_machine_holds_is_unsupported(tmp_path: Path, memory: int | None) -> None:
-    has = Capabilities(FEATURE_LEVELS[-1], frozenset(DataType), memory)
-    reason = unsupported_reason(case(tmp_path, 1 << 22), has)
+@pytest.mark.parametrize("device_memory", [None, 1 << 50])
+def test_a_case_that_no_machine_holds_is_unsupported_whatever_the_memory_of_the_device(
+    tmp_path: Path, device_memory: int | None
+) -> None:
+    has = Capabilities(FEATURE_LEVELS[-1], frozenset(DataType), device_memory)
+    reason = unsupported_reason(case(tmp_path, 1 << 22), has)  # Two tensors of 8 TiB.
     assert reason is not None
     assert reason.kind is ReasonKind.MEMORY
 
@@ -142,32 +155,35 @@ def test_inputs_of_32_tib_are_unsupported_and_never_made(tmp_path: Path) -> None
 
 
 def test_a_case_that_may_take_much_memory_runs_in_another_process(tmp_path: Path) -> None:
-    """A worker process needs a temporary folder: without one, a case of much memory cannot run.
+    """Only another process needs a temporary folder; without one, it cannot start.
 
-    With more memory the run's own process runs the same case, and needs no such folder.
+    The case may take 128 MiB, which is much (more than an eighth) of 200 MiB, but not of 4,000 MiB.
     """
     text = LARGE.replace("normal: {least: 0}", "sequence") % (1, 1)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
-    done = dmlconf(tmp_path, "run", "relu.yaml", "--log", "run.jsonl", **{VARIABLE: "200"})
+    done = dmlconf(tmp_path, "run", "relu.yaml", "--log", "run.jsonl", **{LIMIT_VARIABLE: "200"})
     assert "1 unchecked" in done.stdout
-    without_folder = {"TMPDIR": "/proc", VARIABLE: "200"}
+
     probe = (
         "import tempfile; tempfile.tempdir = '/proc/none'; "
         "from dmlconf.cli.entry_point import main; main()"
     )
-    code = [sys.executable, "-c", probe, "run", "relu.yaml"]
-    env = environment(tmp_path, **without_folder)
-    apart = subprocess.run(code, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert apart.returncode == 4
-    assert "numpy needs a temporary folder for its processes" in apart.stderr
-    here = environment(tmp_path, **without_folder | {VARIABLE: "4000"})
-    together = subprocess.run(
-        code, cwd=tmp_path, env=here, capture_output=True, text=True, check=False
-    )
-    assert "1 unchecked" in together.stdout
+
+    def without_temporary_folder(mebibytes: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", probe, "run", "relu.yaml"]
+        env = environment(tmp_path, TMPDIR="/proc", **{LIMIT_VARIABLE: str(mebibytes)})
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+
+    much = without_temporary_folder(200)
+    assert much.returncode == 4
+    assert "numpy needs a temporary folder for its processes" in much.stderr
+    assert "1 unchecked" in without_temporary_folder(4000).stdout
 
 
 def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: Path) -> None:
+    # Two tensors of 4 times 2^20 elements; judging takes 64 bytes for each.
     text = LARGE.replace("normal: {least: 0}", "sequence") % (4, 4)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
     refused = dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings")
@@ -181,8 +197,11 @@ def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: 
 
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/clear_refs")
-def test_no_case_of_the_suite_takes_more_memory_than_allowed(bundled_suite: Suite) -> None:
-    """Judge the largest case of each template tagged `sizes`, and measure the peak of memory."""
+def test_no_case_of_the_suite_without_the_tag_large_takes_much_memory(bundled_suite: Suite) -> None:
+    """Judge the largest case of each template tagged `sizes`, and measure the peak of memory.
+
+    No template has the tag `large`; the largest cases of those tagged `sizes` stand for all cases.
+    """
     numpy = registry.parse("numpy")
     backend = in_process(numpy, registry.create(numpy))
     against, _ = suite_expectations([cases_directory()])
@@ -194,6 +213,7 @@ def test_no_case_of_the_suite_takes_more_memory_than_allowed(bundled_suite: Suit
             size = judged_bytes(valid_case(planned))
             if size >= largest.get(planned.template, (0, planned))[0]:
                 largest[planned.template] = size, planned
+    assert largest
     wrong = {}
     for _, planned in largest.values():
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -201,11 +221,11 @@ def test_no_case_of_the_suite_takes_more_memory_than_allowed(bundled_suite: Suit
         list(judged([planned], backend, against))
         taken = _status("VmHWM") - before
         if taken > MUCH:
-            wrong[planned.identifier] = taken >> 20
+            wrong[planned.identifier] = f"{taken >> 20} MiB"
     assert wrong == {}
 
 
 def _status(name: str) -> int:
-    """Return the number of bytes in a line of this process's status."""
+    """Return a number of bytes from this process's status, such as that of the line `VmRSS`."""
     text = Path("/proc/self/status").read_text("ascii")
     return int(text.partition(f"{name}:")[2].split()[0]) << 10

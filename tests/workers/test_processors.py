@@ -20,7 +20,15 @@ COUNT = "from dmlconf.workers.processors import usable_processors as n; print(n(
 
 
 def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
-    """Write the files of control groups, `__` in a name for a slash and `_dot_` for a dot."""
+    """Write what Linux shows of control groups to the process that is in them.
+
+    Args:
+        membership: the text of the file that names the groups of the process.
+        files: the texts of the groups' files; `__` in a name stands for a slash, `_dot_` for a dot.
+
+    Returns:
+        the root of the groups' folders, and the file with `membership`.
+    """
     root = folder / "cgroup"
     for name, text in files.items():
         path = root / name.replace("__", "/").replace("_dot_", ".")
@@ -43,7 +51,7 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
         ("nonsense", None),
     ],
 )
-def test_a_quota_of_control_groups_2_is_rounded_up_and_other_text_is_no_quota(
+def test_a_quota_of_control_groups_version_2_is_rounded_up_and_other_text_is_no_quota(
     tmp_path: Path, quota: str, processors: int | None
 ) -> None:
     assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == processors
@@ -62,8 +70,7 @@ def test_the_lowest_limit_on_the_way_to_the_root_counts(tmp_path: Path) -> None:
     assert memory_limit(root, own) == 1_000_000
 
 
-def test_limits_of_control_groups_1_are_read(tmp_path: Path) -> None:
-    memory = {"memory__docker__x__memory_dot_limit_in_bytes": "536870912"}
+def test_limits_of_control_groups_version_1_are_read(tmp_path: Path) -> None:
     root, own = groups(
         tmp_path,
         "4:memory:/docker/x\n1:cpu,cpuacct:/docker/x\n0::/\n",
@@ -71,7 +78,7 @@ def test_limits_of_control_groups_1_are_read(tmp_path: Path) -> None:
         **{"cpu,cpuacct__docker__x__cpu_dot_cfs_period_us": "100000"},
         **{"cpu,cpuacct__cpu_dot_cfs_quota_us": "-1"},
         **{"cpu,cpuacct__cpu_dot_cfs_period_us": "100000"},
-        **memory,
+        memory__docker__x__memory_dot_limit_in_bytes="536870912",
     )
     assert processor_quota(root, own) == 3
     assert memory_limit(root, own) == 512 << 20

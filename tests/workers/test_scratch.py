@@ -22,6 +22,7 @@ from dmlconf.workers.scratch import ScratchFolder, remove_abandoned
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make an empty folder the system's folder for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -72,7 +73,7 @@ def test_the_target_of_a_link_is_not_removed(temporary: Path) -> None:
 def test_the_lock_is_held_before_the_folder_exists(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that looks for abandoned folders at any moment must find the lock taken."""
+    """Another run may look for abandoned folders at any moment: it must find the lock taken."""
     create = Path.mkdir
 
     def create_and_look(path: Path, mode: int = 0o777) -> None:
@@ -84,7 +85,7 @@ def test_the_lock_is_held_before_the_folder_exists(
         assert folder.is_dir()
 
 
-def test_an_error_for_a_file_system_without_locks_leaves_no_folder(
+def test_a_file_system_without_locks_is_an_error_and_no_folder_is_left(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(descriptor: int) -> None:
