@@ -38,6 +38,8 @@ _BEHIND_NETWORK: Final = "lab-1"
 """The worker whose network can be cut."""
 
 _CASES: Final = 81
+"""Each takes 50 ms, so two workers need two seconds."""
+
 _START_SECONDS: Final = 4.0
 """About as long as it takes until the log begins; a quarter of the faults come in that time."""
 
@@ -89,7 +91,11 @@ class Laboratory:
             self._machines = None
 
     def fault(self, seed: int) -> Fault:
-        """Start a run, harm one of its processes at a random moment, and check what is left."""
+        """Start a run, harm one of its processes at a random moment, and check what is left.
+
+        Args:
+            seed: with the victim, what decides on the moment and on the worker.
+        """
         victim = self._victim
         random = Random(f"{victim}:{seed}")
         early = random.random() < 0.25
@@ -126,7 +132,7 @@ class Laboratory:
         if victim in ("nanny", "scheduler", "hung-scheduler"):
             self.close()
         when = "after its end" if over else ("before its log" if not before else "in its log")
-        since = "the start" if early else "the log's"
+        since = "the start" if early else "the log's first line"
         heading = f"{victim}, seed {seed}, {since} + {moment:.3f} s, exit {code}"
         return Fault(f"{victim} {when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
 
@@ -186,12 +192,12 @@ class Laboratory:
         try:
             verdicts = read_log(log).verdicts
         except InvalidLogError as error:
-            yield f"the log does not read: {error}"
+            yield f"the log cannot be read: {error}"
             return
         if len(verdicts) != _CASES:
             yield f"{len(verdicts)} verdicts of {_CASES}"
         if untimed(log) != untimed(self._folder / "reference.jsonl"):
-            yield "the log is another one than that of one machine"
+            yield "the log differs from that of a run without a scheduler"
 
     def _lab(self) -> Machines:
         """Return the scheduler and its two workers; start them if they do not run."""

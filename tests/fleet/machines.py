@@ -69,7 +69,7 @@ class Machines:
             link.close()
 
     def worker(self, name: str, cwd: Path | None = None, **variables: str) -> None:
-        """Start a worker."""
+        """Start a worker with one thread and one adapter, and a nanny that restarts it."""
         self.nannies[name] = self._start(
             "worker",
             self.address,
@@ -123,7 +123,7 @@ class Machines:
             link.mend()
 
     def wait(self, seconds: float = 60.0) -> None:
-        """Wait until the scheduler knows all workers."""
+        """Wait until every worker says that the scheduler has registered it."""
         deadline = time.monotonic() + seconds
         for name in self.nannies:
             output = self._folder / f"worker-{name}.txt"

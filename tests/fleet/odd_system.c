@@ -1,4 +1,6 @@
-/* Preloaded: a wall clock that jumps each 50 ms, and writes to logs that take a while. */
+/* A library to preload, for tests of a system that behaves oddly.
+ * If ODD_CLOCK is set, the wall clock jumps each 50 ms: by a day back, an hour ahead, or not at all.
+ * SLOW_LOG_MS is how many milliseconds each write to a file `*.jsonl` waits. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

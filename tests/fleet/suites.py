@@ -1,4 +1,4 @@
-"""A small suite, and a function that removes from a log what differs between two runs."""
+"""A small suite, and a function that removes from a log what may differ between two right runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OF_ONE_RUN: Final = frozenset(
 
 
 def untimed(log: Path) -> list[dict[str, Any]]:
-    """Return a log's records in the order of the plan, without the fields that differ."""
+    """Return a log's records in the order of the plan, without the fields of `_OF_ONE_RUN`."""
     records = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     places = [
         -1 if record["record"] == "header" else record.get("place", len(records))

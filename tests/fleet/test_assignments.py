@@ -9,8 +9,11 @@ from collections.abc import Sequence
 
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
-from dmlconf.fleet.assignments import Assignments
+from dmlconf.fleet.assignments import MOST_LOSSES, Assignments
 from dmlconf.resources import cases_directory
+
+QUICK, LATE = 0.1, 3.0
+"""Seconds for a batch: so few that the next is larger, or so many that the next is smaller."""
 
 PLAN = list(load_suite([cases_directory() / "gather"]).plan())[:40]
 
@@ -19,33 +22,33 @@ def identifiers(cases: Sequence[PlannedCase]) -> list[str]:
     return [case.identifier for case in cases]
 
 
-def test_each_case_is_given_once_in_batches_that_grow_while_they_are_short() -> None:
+def test_each_case_is_given_once_in_batches_that_double_while_they_are_quick() -> None:
     assignments = Assignments(PLAN)
     sizes: list[int] = []
     given: list[str] = []
     while batch := assignments.batch("one"):
         sizes.append(len(batch))
         given += identifiers(batch)
-        assignments.done("one", 0.1)
+        assignments.done("one", QUICK)
     assert sizes == [1, 2, 4, 8, 16, 9]
     assert given == identifiers(PLAN)
     assert assignments.unfinished == 0
 
 
-def test_batches_shrink_if_their_verdicts_would_be_late() -> None:
+def test_a_batch_is_half_as_large_after_one_whose_verdicts_were_late() -> None:
     assignments = Assignments(PLAN)
     for _ in range(3):
         assignments.batch("one")
-        assignments.done("one", 0.1)
+        assignments.done("one", QUICK)
     assert len(assignments.batch("one")) == 8
-    assignments.done("one", 3.0)
+    assignments.done("one", LATE)
     assert len(assignments.batch("one")) == 4
 
 
 def test_cases_of_a_lost_worker_go_to_others_one_at_a_time() -> None:
     assignments = Assignments(PLAN[:3])
     assignments.batch("one")
-    assignments.done("one", 0.1)
+    assignments.done("one", QUICK)
     both = assignments.batch("one")
     assert len(both) == 2
     assert assignments.reassign("one", "lab-1") == []
@@ -53,7 +56,7 @@ def test_cases_of_a_lost_worker_go_to_others_one_at_a_time() -> None:
     assert assignments.unfinished == 2
 
 
-def test_a_case_at_which_three_workers_were_lost_is_not_assigned_again() -> None:
+def test_a_case_that_was_given_to_three_lost_workers_is_not_assigned_again() -> None:
     assignments = Assignments(PLAN[:1])
     for worker in ("one", "two"):
         assert assignments.batch(worker) == PLAN[:1]
@@ -65,9 +68,9 @@ def test_a_case_at_which_three_workers_were_lost_is_not_assigned_again() -> None
     assert assignments.batch("four") == []
 
 
-def test_a_case_that_is_given_back_before_it_begins_is_assigned_again() -> None:
+def test_a_case_that_is_given_back_is_assigned_again_however_often() -> None:
     assignments = Assignments(PLAN[:1])
-    for _ in range(5):
+    for _ in range(MOST_LOSSES + 1):
         assignments.batch("one")
         assignments.give_back("one")
     assert assignments.batch("two") == PLAN[:1]

@@ -1,6 +1,7 @@
 """A run on workers of Dask loses no verdict if a worker dies; workers that differ are refused.
 
-The tested code is in `dmlconf/fleet/` and `dmlconf/cli/options/targets.py`.
+The tested code is in `dmlconf/fleet/cluster.py`, `dmlconf/fleet/dispatch.py`,
+`dmlconf/fleet/target.py` and `dmlconf/cli/options/targets.py`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the cases of `tile.yaml` in a folder until the end."""
     return subprocess.run(
         [*DMLCONF, "run", "tile.yaml", *arguments],
         cwd=folder,
@@ -87,11 +89,12 @@ def test_a_killed_worker_loses_no_verdict(tmp_path: Path, machines: Machines) ->
     os.kill(victim, signal.SIGKILL)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1, errors
+    assert "worker lab-1 " in errors, "the run was over before the worker was killed"
     assert run(tmp_path, "-b", "lab", "--log", "one.jsonl").returncode == 1
     assert untimed(log) == untimed(tmp_path / "one.jsonl")
 
 
-def test_only_the_case_that_ends_three_workers_is_broken(
+def test_a_case_that_ends_three_workers_is_broken_and_the_others_pass(
     tmp_path: Path, machines: Machines
 ) -> None:
     write(tmp_path, DEADLY)
@@ -156,5 +159,6 @@ def test_a_run_whose_scheduler_is_killed_is_incomplete_and_can_be_resumed(
     assert f"the scheduler {machines.address} is gone" in errors
     resumed = run(tmp_path, "-b", "lab", "--resume", "many.jsonl")
     assert resumed.returncode == 1, resumed.stderr
-    assert text_of(log).splitlines()[: len(reached) - 1] == reached[:-1]
+    kept = reached[:-1]  # The last line is the footer of the incomplete run.
+    assert text_of(log).splitlines()[: len(kept)] == kept
     assert [verdict.status for verdict in read_log(log).verdicts].count(Status.PASSED) == 60

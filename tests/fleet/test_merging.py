@@ -7,6 +7,7 @@ The tested code is in `dmlconf/run_log/merging.py`, `dmlconf/run_log/header_diff
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def shards(tmp_path: Path) -> Path:
 
 
 def edit(log: Path, change: Callable[[dict[str, Any]], Any], at: int = 0) -> None:
-    """Change one record of a log."""
+    """Change the record in line `at` of a log; line 0 is the header, and line -1 the footer."""
     lines = log.read_text("utf-8").splitlines()
     record = json.loads(lines[at])
     change(record)
@@ -94,7 +95,9 @@ def eight_shards(tmp_path: Path) -> Path:
         ("12345678", "PASSED: 40 passed of 40 cases"),
     ],
 )
-def test_missing_shards_are_named(eight_shards: Path, present: str, text: str) -> None:
+def test_missing_shards_are_named_and_their_cases_can_be_run(
+    eight_shards: Path, present: str, text: str
+) -> None:
     logs = [f"{number}.jsonl" for number in present]
     done = dmlconf_here(eight_shards, "merge", *logs, "-o", "merged.jsonl")
     assert done.returncode == (0 if text.startswith("PASSED") else 6)
@@ -107,7 +110,8 @@ def test_missing_shards_are_named(eight_shards: Path, present: str, text: str) -
 
 def test_a_log_that_ended_early_is_named(eight_shards: Path) -> None:
     last = eight_shards / "8.jsonl"
-    last.write_text("\n".join(last.read_text("utf-8").splitlines()[:-2]) + "\n", encoding="utf-8")
+    without_last_verdict_and_footer = last.read_text("utf-8").splitlines(keepends=True)[:-2]
+    last.write_text("".join(without_last_verdict_and_footer), encoding="utf-8")
     logs = [f"{number}.jsonl" for number in range(1, 9)]
     done = dmlconf_here(eight_shards, "merge", *logs, "-o", "merged.jsonl")
     assert done.returncode == 6
@@ -197,15 +201,20 @@ def test_the_option_other_environments_merges_them_and_verdicts_name_their_log(
     } == own
 
 
-def test_a_verdict_of_one_log_replaces_not_run_of_another(shards: Path) -> None:
-    command = ("run", "tile.yaml", "-x", "-k", "wrong or tiles", "--log", "stopped.jsonl")
-    assert dmlconf_here(shards, *command).returncode == 1
-    rest = ("run", "tile.yaml", "-k", "wrong or tiles", "--shard", "1/1", "--log", "rest.jsonl")
-    assert dmlconf_here(shards, *rest).returncode == 1
-    done = dmlconf_here(shards, "merge", "stopped.jsonl", "rest.jsonl", "-o", "merged.jsonl")
+def test_a_verdict_of_one_log_replaces_not_run_of_another(tmp_path: Path) -> None:
+    def statuses(log: str) -> Counter[Status]:
+        return Counter(verdict.status for verdict in read_log(tmp_path / log).verdicts)
+
+    beginning, wrong, end = MATRIX.partition("  - name: wrong")
+    heading, tiles, rest = beginning.partition("  - name: tiles")
+    write(tmp_path, heading + wrong + end + tiles + rest)  # The failing case is the first.
+    stopped = ("run", "tile.yaml", "-x", "--log", "stopped.jsonl")
+    assert dmlconf_here(tmp_path, *stopped).returncode == 1
+    assert statuses("stopped.jsonl") == {Status.FAILED: 1, Status.NOT_RUN: 3}
+    assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "whole.jsonl").returncode == 1
+    done = dmlconf_here(tmp_path, "merge", "stopped.jsonl", "whole.jsonl", "-o", "merged.jsonl")
     assert done.returncode == 1
-    statuses = [verdict.status for verdict in read_log(shards / "merged.jsonl").verdicts]
-    assert Status.NOT_RUN not in statuses
+    assert statuses("merged.jsonl") == {Status.FAILED: 1, Status.PASSED: 3}
 
 
 def test_writing_over_one_of_the_logs_is_refused(shards: Path) -> None:

@@ -1,6 +1,7 @@
 """A local cluster answers no process of another user, and cleans up after an interrupt.
 
-The tested code is in `dmlconf/fleet/cluster.py` and `dmlconf/fleet/target.py`.
+The tested code is in `dmlconf/fleet/cluster.py` and, for interrupts, in `dmlconf/fleet/dispatch.py`
+and `dmlconf/cli/runs/run_target.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ pytestmark = [
 SLOW = ("-b", "faulty:slow,seconds=1", "-j", "1")
 
 BECOME_NOBODY = """
-import os
+import os  # 65534 is the number of the user and of the group `nobody`.
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(65534)
@@ -37,6 +38,7 @@ if os.getuid() == 0:
 """
 
 CONNECT = """
+# Speaks Dask's protocol to each port, with a key of its own and without a key.
 import asyncio, sys
 import cryptography.x509, distributed.comm.tcp, distributed.protocol
 from distributed.comm import connect
@@ -62,6 +64,7 @@ os._exit(0)
 """
 
 ASK = """
+# Asks each port for pages of Dask's over HTTP.
 import encodings.idna, http.client, sys, urllib.error, urllib.request
 BECOME_NOBODY
 PAGES = ("/", "/info/main/workers.html", "/json/identity.json", "/metrics", "/health",

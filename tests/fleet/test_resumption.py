@@ -7,6 +7,7 @@ The tested code is in `dmlconf/run_log/earlier.py`, `dmlconf/run_log/header_diff
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def whole_log(tmp_path: Path) -> list[str]:
 
 
 def lines(folder: Path) -> list[str]:
+    """Return the lines of the log `run.jsonl`, with their ends."""
     return (folder / "run.jsonl").read_text("utf-8").splitlines(keepends=True)
 
 
@@ -44,7 +46,7 @@ def lines(folder: Path) -> list[str]:
     ],
     ids=["header", "verdicts", "half-a-line", "nul", "nul-line", "no-footer"],
 )
-def test_a_log_that_ends_at_any_point_is_continued(
+def test_a_log_that_ends_early_or_damaged_is_continued(
     tmp_path: Path, whole_log: list[str], kept: int, end: str
 ) -> None:
     log = tmp_path / "run.jsonl"
@@ -132,7 +134,7 @@ def test_resuming_a_missing_log_is_refused(tmp_path: Path) -> None:
     ("arguments", "difference"),
     [
         (("-b", "faulty:negated"), "backend: numpy there, faulty:negated here"),
-        (("-b", "faulty:negated"), "adapter: x86_64 there, negated here"),
+        (("-b", "faulty:negated"), f"adapter: {platform.machine()} there, negated here"),
         (("-k", "Number=1"), "option keywords: none there, Number=1 here"),
         (("-k", "Number=1"), "planned cases: 4 there, 1 here"),
         (("--retries", "1"), "option retries: none there, 1 here"),
@@ -174,7 +176,7 @@ def test_a_failure_that_passes_after_the_resumption_is_not_reproducible(tmp_path
     whole_log = lines(tmp_path)
     attempts = [json.loads(line)["status"] for line in whole_log if '"attempt"' in line[:20]]
     assert attempts == ["failed", "passed", "passed"]
-    # The run dies right after the failure.
+    # As if the run had died right after the failure.
     first = next(at for at, line in enumerate(whole_log) if '"attempt"' in line[:20])
     log.write_text("".join(whole_log[: first + 1]), encoding="utf-8")
     assert [verdict.status for verdict in read_log(log).verdicts][2] is Status.FAILED

@@ -1,6 +1,6 @@
 """A scheduler's worker judges the cases it is given, and refuses jobs that do not fit it.
 
-The tested code is in `dmlconf/fleet/`, `dmlconf/cli/options/targets.py` and `dmlconf/extras.py`.
+The tested code is in `dmlconf/fleet/service.py` and `dmlconf/cli/options/targets.py`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from tests.fleet.suites import MATRIX
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
+    """Yield a job, named `job`, that this process can run; end it after the test."""
     path = write(tmp_path, MATRIX)
     yield Job(
-        "job",
-        dmlconf.__version__,
-        load_suite([path]).digest,
-        catalogue_digest(),
-        (str(path),),
-        frozenset({"TILE"}),
-        None,
-        parse("numpy"),
-        "auto",
-        Limits(),
+        identifier="job",
+        dmlconf=dmlconf.__version__,
+        suite_digest=load_suite([path]).digest,
+        catalogue_digest=catalogue_digest(),
+        paths=(str(path),),
+        operators=frozenset({"TILE"}),
+        challenge=None,
+        backend=parse("numpy"),
+        against="auto",
+        limits=Limits(),
     )
     finish("job")
 
@@ -79,20 +80,23 @@ def test_a_worker_without_the_job_asks_to_prepare_it_again() -> None:
 
 
 def test_a_new_job_replaces_the_previous_one(job: Job) -> None:
-    prepare(job)
-    prepare(replace(job, identifier="next"))
-    refusal = run_cases("job", ["tile/tile/wrong"])
-    assert isinstance(refusal, Refusal)
+    assert isinstance(prepare(job), Prepared)
+    assert isinstance(prepare(replace(job, identifier="next")), Prepared)
+    assert isinstance(run_cases("job", ["tile/tile/wrong"]), Refusal)
+    assert isinstance(run_cases("next", ["tile/tile/wrong"]), Batch)
     finish("next")
 
 
-def test_a_scheduler_needs_dask(tmp_path: Path) -> None:
+def test_without_dask_the_option_scheduler_is_refused_with_a_command_to_install_it(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, MATRIX)
     with patch.dict(sys.modules, {"distributed": None}):
         done = dmlconf_here(tmp_path, "run", "tile.yaml", "--scheduler", "local:2")
     assert done.returncode == 4
     assert "--scheduler needs Dask's scheduler\npip install" in done.stderr
     assert "[fleet]'" in done.stderr
+    # A package index may have somebody else's package of this name.
     assert "dmlconf[fleet]" not in done.stderr
 
 
