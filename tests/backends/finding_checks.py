@@ -1,8 +1,9 @@
-"""Check findings, each of which describes a mistake of a runtime."""
+"""Check findings: a runtime makes the mistake that each describes, which explains no other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tests.excuses.test_deviations import case
 
 __all__ = ["FindingChecks", "defect", "findings_in", "of_values"]
 
-COMPANIONS = (
+COMPANIONS: Final = (
     "element_wise_add/combinations/pairs-9[Values=2x3x7xFLOAT32x1:5xtransposedx0:100:3]",
     "element_wise_add/combinations/pairs-6[Values=5x1x1x32xFLOAT32x1:5xpaddedx0:100:4]",
 )
@@ -112,7 +113,10 @@ def _is_explained(verdict: Verdict, finding: Finding) -> bool:
 
 
 def defect(array: Array, index: int) -> Array:
-    """Return the array with 21 added to one element, which becomes 9 if adding changes nothing."""
+    """Return the array with a wrong element: 21 is added, which is more than any rule permits.
+
+    The element becomes 9 where adding changes nothing, as with infinities and large numbers.
+    """
     changed = array.copy()
     number = changed.reshape(-1)[index]
     with np.errstate(over="ignore"):

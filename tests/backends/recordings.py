@@ -59,7 +59,7 @@ def unpack(content: bytes) -> dict[str, bytes]:
 
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> Path:
-    """Write a zip archive of these members."""
+    """Write a zip archive of these members, by name; return its path."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -67,14 +67,19 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> Path:
 
 
 def write_changed(path: Path, content: bytes, **values: Any) -> Path:
-    """Write a recording's file with other values in its manifest."""
+    """Write a recording with other values in its manifest; return its path.
+
+    Args:
+        content: the bytes of a recording's file.
+        values: the values of the manifest that differ from those in `content`.
+    """
     members = unpack(content)
     manifest = json.loads(members["recording.json"]) | values
     return write_archive(path, {**members, "recording.json": json.dumps(manifest).encode()})
 
 
 def recording_file(directory: Path, source: Recording) -> Path:
-    """Write a recording to `x.dmlrec` in a folder."""
+    """Write a recording to `x.dmlrec` in a folder; return its path."""
     path = directory / "x.dmlrec"
     path.write_bytes(recording_bytes(source))
     return path

@@ -1,4 +1,4 @@
-"""Make cases of tests of other projects (ONNX, WebNN), with the outputs that the tests state."""
+"""Make cases out of tests of other projects (ONNX, WebNN), with the outputs that these state."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The example of a plugin in the documentation passes, and fails if a mistake is added.
 
-The tested code is in `docs/backends.md`.
+The tested code is that of the page `docs/backends.md`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from tests.backends.installing import install_plugin
+from tests.cases.suites import replace_once
 from tests.cli.process import dmlconf
 
 ADDITIONS = cases_directory() / "element_wise_add"
@@ -34,7 +35,7 @@ def test_the_documented_plugin_passes_and_fails_after_a_mistake_is_added(
     verdicts = read_log(tmp_path / "x.jsonl").verdicts
     assert {verdict.status for verdict in verdicts} == {Status.PASSED}
     assert any("layouts" in verdict.case for verdict in verdicts)
-    wrong = code.replace("np.add(a, b", "np.subtract(a, b")
+    wrong = replace_once(code, "np.add(a, b", "np.subtract(a, b")
     (folder / "my_package.py").write_text(wrong, encoding="utf-8")
     again = dmlconf(tmp_path, "run", ADDITIONS, "-k", "boundary", "-b", "mine")
-    assert again.returncode == 1
+    assert again.returncode == 1, again.stdout + again.stderr

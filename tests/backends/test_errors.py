@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.backends import errors
 from dmlconf.backends.errors import (
+    AmbiguousBackendError,
     LibraryError,
     OptionError,
     ProcessError,
@@ -24,6 +26,7 @@ from dmlconf.backends.recording.file import read_recording
 from dmlconf.backends.registry import create, parse
 
 ERRORS = [
+    AmbiguousBackendError("fast", ["acme-dml 1.2 (acme:create)", "other-dml 1.0 (other:create)"]),
     BackendError("it is away"),
     BackendError("it is away", "call it back"),
     LibraryError("DirectML was not found", "Install it."),
@@ -33,6 +36,12 @@ ERRORS = [
     StaleRecordingError(Path("x.dmlrec"), ["tile/a", "tile/b"], 7, "Record again: dmlconf record"),
     UnknownChoiceError("fault", "zeroes", ["zeros", "crash"]),
 ]
+
+
+def test_the_errors_of_these_tests_are_of_every_class() -> None:
+    public = (getattr(errors, name) for name in errors.__all__)
+    classes = {each for each in public if isinstance(each, type)}
+    assert {type(error) for error in ERRORS} == {BackendError, *classes}
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)

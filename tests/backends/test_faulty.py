@@ -1,11 +1,12 @@
 """The backend `faulty` gives the wrong results that its options ask for, or refuses the options.
 
-The tested code is in `dmlconf/backends/faulty/`, `dmlconf/backends/options.py` and
-`dmlconf/backends/registry.py`.
+The tested code is in `dmlconf/backends/faulty/backend.py`, `dmlconf/backends/faulty/modes.py`,
+`dmlconf/backends/options.py` and `dmlconf/backends/registry.py`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from dmlconf.backends import registry
 from dmlconf.backends.faulty.backend import create, negated, scaled
+from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.options import split_options
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.tensors.datatypes import Array, DataType
@@ -26,6 +28,10 @@ cases:
       OutputTensor: {Sizes: [2], DataType: FLOAT32}
       Repeats: [1]
 """
+
+
+LARGEST_INT64_IN_FLOAT64 = 2**63 - 1024
+"""The largest number of FLOAT64 that is an INT64."""
 
 
 def array(data_type: DataType, *values: float) -> Array:
@@ -57,7 +63,7 @@ def test_the_fault_negated_changes_the_sign_of_each_element(
         (DataType.FLOAT16, [60000], [float("inf")]),
         (DataType.INT8, [3, 100, -100], [6, 127, -128]),
         (DataType.UINT4, [3, 9], [6, 15]),
-        (DataType.INT64, [2**62], [9223372036854774784]),
+        (DataType.INT64, [2**62], [LARGEST_INT64_IN_FLOAT64]),
     ],
 )
 def test_the_fault_scaled_multiplies_elements_and_saturates_integers(
@@ -85,17 +91,29 @@ def test_a_fault_changes_the_outputs_of_the_chosen_cases_only(
     assert outcome.arrays["OutputTensor"].tolist() == expected
 
 
-def test_an_invalid_desc_is_rejected_as_a_correct_backend_rejects_it(tmp_path: Path) -> None:
+def test_an_invalid_desc_is_rejected_as_the_reference_rejects_it(tmp_path: Path) -> None:
     invalid = built(
         tmp_path, TILE.replace("OutputTensor: {Sizes: [2]", "OutputTensor: {Sizes: [3]")
     )
     (outcome,) = create("negated").run([invalid])
+    right = run_case(invalid)
     assert isinstance(outcome, Rejection)
+    assert isinstance(right, Rejection)
+    assert replace(outcome, seconds=0) == replace(right, seconds=0)
 
 
-@pytest.mark.parametrize("argument", ["negated,by=2", "scaled,by=much", "scaled,by=nan"])
-def test_a_factor_that_is_unwanted_or_not_a_finite_number_is_refused(argument: str) -> None:
-    with pytest.raises(BackendError, match="by"):
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("negated,by=2", "there is no option of the backend faulty:negated 'by'"),
+        ("scaled,by=much", "much is not a factor"),
+        ("scaled,by=nan", "nan is not a factor"),
+    ],
+)
+def test_a_factor_that_the_fault_does_not_take_or_that_is_no_finite_number_is_refused(
+    argument: str, message: str
+) -> None:
+    with pytest.raises(BackendError, match=message):
         create(argument)
 
 
@@ -139,7 +157,7 @@ def test_options_after_an_unclosed_parenthesis_are_split_at_commas() -> None:
     assert (words, options) == (["[x", "y)"], {"path": "C:/a(b", "half": "on"})
 
 
-def test_a_backend_created_by_its_old_name_reports_the_old_name() -> None:
+def test_the_old_name_of_the_backend_is_accepted_and_reported_but_not_listed() -> None:
     # Logs and certificates that name `miniature`, an old name of `faulty`, must still be read,
     # resumed and compared.
     for name in ("miniature", "faulty"):

@@ -2,7 +2,7 @@
 
 It refuses what later levels introduced, and no case that the level supports fails.
 
-The tested code is in `dmlconf/backends/faulty/`, `dmlconf/catalogue/levels.py` and
+The tested code is in `dmlconf/backends/faulty/levels.py`, `dmlconf/catalogue/levels.py` and
 `schemas/operators/`.
 """
 
@@ -61,8 +61,8 @@ def sample() -> tuple[Case, ...]:
 def test_no_case_that_a_level_supports_fails_at_that_level(level: FeatureLevel) -> None:
     backend = create(f"level={level}")
     cases = [c for c in sample() if unsupported_reason(c, backend.capabilities()) is None]
-    assert cases
     cases = [case for case in cases if not _shows_nothing_new(level, case)]
+    assert cases
     for case, outcome in zip(cases, backend.run(cases), strict=True):
         verdict = judge(case, outcome, lambda _: None)
         assert verdict.status is not Status.FAILED, (case.identifier, verdict.reason)
@@ -142,7 +142,7 @@ def test_a_level_lacks_the_data_types_that_later_levels_introduced(
     assert frozenset(DataType) - has.data_types == set(map(DataType, lacking))
 
 
-def test_a_level_that_does_not_exist_is_refused() -> None:
+def test_a_level_that_does_not_exist_and_further_options_of_a_level_are_refused() -> None:
     with pytest.raises(BackendError, match="no feature level '7_0'"):
         create("level=7_0")
     with pytest.raises(BackendError, match="level=3_1"):

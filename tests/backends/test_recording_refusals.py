@@ -1,6 +1,8 @@
 """Files that are damaged, contradict themselves or are no recordings are refused, with the reason.
 
-The tested code is in `dmlconf/backends/recording/` and `schemas/recording.schema.json`.
+The tested code is in `dmlconf/backends/recording/file.py`,
+`dmlconf/backends/recording/entries.py`, `dmlconf/backends/recording/consistency.py` and
+`schemas/recording.schema.json`.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def refusal(path: Path) -> str:
     return message
 
 
-def test_a_path_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_no_path_are_refused(tmp_path: Path) -> None:
     assert "No such file" in refusal(tmp_path / "nothing.dmlrec")
     assert "is a folder, not a regular file" in refusal(tmp_path)
     with pytest.raises(BackendError, match="name the recording to replay"):
@@ -89,12 +91,25 @@ LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
 
 
 @pytest.mark.parametrize(
-    "manifest",
-    [b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000, LONG_NUMBER],
+    ("manifest", "message"),
+    [
+        (b"", "Expecting value"),
+        (b"{", "Expecting property name"),
+        (b"\xff", "invalid start byte"),
+        (b'{"a": 1, "a": 2}', "an object has a duplicate key"),
+        (b'{"a": NaN}', "NaN is not JSON"),
+        (b"[" * 100_000, "nested deeper than 100 levels"),
+        (LONG_NUMBER, "a number of more than 400 characters"),
+    ],
+    ids=["empty", "open", "not-utf-8", "duplicate-key", "nan", "deep", "long-number"],
 )
-def test_a_manifest_that_is_not_strict_json_is_refused(tmp_path: Path, manifest: bytes) -> None:
+def test_a_manifest_that_is_not_strict_json_is_refused_in_a_short_message(
+    tmp_path: Path, manifest: bytes, message: str
+) -> None:
     path = write_archive(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
-    assert len(refusal(path)) < 1000
+    text = refusal(path)
+    assert message in text.partition("the manifest: ")[2]
+    assert len(text) < 1000
 
 
 def test_a_member_beyond_the_limit_is_neither_read_nor_written(
@@ -109,6 +124,7 @@ def test_a_member_beyond_the_limit_is_neither_read_nor_written(
         recording_bytes(actual)
 
 
+# A digest, and an output and a sampled output as a manifest describes them.
 DIGEST = "0" * 64
 OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
 SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
@@ -156,7 +172,7 @@ SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
     ],
     ids=str,
 )
-def test_a_manifest_that_does_not_fit_the_schema_is_refused(
+def test_a_manifest_that_does_not_conform_to_the_schema_is_refused(
     tmp_path: Path, values: dict[str, Any]
 ) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
@@ -223,7 +239,7 @@ def test_a_message_has_no_escape_sequences_for_terminals(tmp_path: Path) -> None
     assert "\x1b" not in refusal(path)
 
 
-def test_truncated_files_are_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(99)})}))
     for length in range(len(content)):
@@ -231,7 +247,7 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
         assert "damaged" in refusal(path), length
 
 
-def test_damaged_files_are_refused_or_have_the_same_content(tmp_path: Path) -> None:
+def test_a_file_with_a_wrong_bit_is_refused_or_has_the_same_content(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(9)})}))
     path.write_bytes(content)
@@ -249,7 +265,7 @@ def test_damaged_files_are_refused_or_have_the_same_content(tmp_path: Path) -> N
         else:
             # The changed byte is in a field of the zip format that Python does not need.
             assert unpack(bytes(damaged)) == sound
-    assert refused > len(content) / 2
+    assert refused > len(content) / 2, "most bytes matter"
 
 
 def recording_with(**changes: Any) -> Recording:
@@ -327,7 +343,9 @@ def test_a_manifest_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None
         read_recording(path)
 
 
-def test_only_format_1_has_digests_of_suite_and_catalogue(tmp_path: Path) -> None:
+def test_format_1_requires_digests_of_suite_and_catalogue_which_format_2_forbids(
+    tmp_path: Path,
+) -> None:
     content = recording_bytes(recording({"a": Rejection("CreateOperator", "E_INVALIDARG")}))
     path = tmp_path / "x.dmlrec"
     assert "'suite_digest'" in refusal(write_changed(path, content, format=1))

@@ -1,6 +1,7 @@
 """Recordings, stored in a file for each operator or in a single file, are replayed and compared.
 
-The tested code is in `dmlconf/backends/recording/`.
+The tested code is in `dmlconf/backends/recording/store.py` and
+`dmlconf/backends/recording/file.py`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ REFUSED = Rejection("CreateOperator", "E_INVALIDARG")
 
 @pytest.fixture
 def tile(tmp_path: Path) -> Case:
+    """The case of TILE that `test_recording.py` uses."""
     return built(tmp_path, TILE)
 
 
@@ -56,12 +58,13 @@ def write_by_operator(
 
 
 def refused(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recording]:
-    """Return a case, and a recording in which the driver refused it."""
+    """Return a case, and a recording that has `REFUSED` as its outcome."""
     digests = {case.identifier: case_digest(case)}
     return case, recording({case.identifier: REFUSED}, digests, driver=driver)
 
 
 def replayed(argument: Path, *cases: Case) -> list[Outcome]:
+    """Return the outcomes of the backend `recording:ARGUMENT` on these cases."""
     return list(registry.create(registry.parse(f"recording:{argument}")).run(cases))
 
 
@@ -162,6 +165,7 @@ def test_the_file_of_an_operator_does_not_depend_on_other_operators() -> None:
 
 
 def recording_of_values(*values: float) -> Recording:
+    """Return a recording of one case, whose output has these elements."""
     return recording({"tile/a": Outputs({"X": np.array(values, np.float32)})})
 
 
@@ -194,12 +198,19 @@ def test_outcomes_depend_on_device_and_options_but_not_on_python_luid_or_dmlconf
     assert same_outcomes(recording({}), newer) is same
 
 
-def test_the_head_is_read_from_both_layouts_of_a_recording_file(tmp_path: Path) -> None:
+def test_the_head_is_read_whether_the_manifest_has_a_line_for_each_case_or_a_single_line(
+    tmp_path: Path,
+) -> None:
     whole = recording({"a": REFUSED})
     path = tmp_path / "x.dmlrec"
     path.write_bytes(recording_bytes(whole))
     assert read_head(path) == replace(whole, entries={})
-    assert read_head(write_changed(path, recording_bytes(whole))) == replace(whole, entries={})
+    in_one_line = write_changed(path, recording_bytes(whole))
+    assert read_head(in_one_line) == replace(whole, entries={})
+
+
+def test_the_head_of_a_recording_of_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    whole, path = recording({"a": REFUSED}), tmp_path / "x.dmlrec"
     with pytest.raises(BackendError, match="format 9"):
         read_head(write_changed(path, recording_bytes(whole), format=9))
 
