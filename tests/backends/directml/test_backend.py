@@ -1,7 +1,8 @@
 """The backend `directml`: its options, and which failures are rejections, breakdowns or errors.
 
 The tested code is in `dmlconf/backends/directml/backend.py`, `dmlconf/backends/options.py`,
-`dmlconf/backends/directml/dispatch/outcomes.py` and `dmlconf/backends/directml/devices/`.
+`dmlconf/backends/directml/dispatch/outcomes.py` and
+`dmlconf/backends/directml/devices/device.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ def test_the_backend_directml_runs_in_worker_processes() -> None:
 def test_options_are_parsed() -> None:
     text = r"path=Z:\dml\DirectML.dll,adapter=Intel Arc,metacommands=off,half=on,debug=on"
     assert parse_options(f"{text},compile=graph") == Options(
-        r"Z:\dml\DirectML.dll", "Intel Arc", False, True, True, True
+        path=r"Z:\dml\DirectML.dll",
+        adapter="Intel Arc",
+        metacommands=False,
+        half=True,
+        debug=True,
+        graph=True,
     )
     assert parse_options("") == Options()
 
@@ -53,7 +59,10 @@ def test_wrong_options_are_refused(text: str, message: str) -> None:
 
 def test_options_become_execution_flags() -> None:
     assert Options().flags is DML_EXECUTION_FLAGS.NONE
-    assert Options(metacommands=False, half=True).flags == 3
+    assert Options(metacommands=False, half=True).flags == (
+        DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
+        | DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,14 @@ def prepared(
     descriptors: int = 3,
     alignment: int = 0,
 ) -> Prepared:
-    """Return a compiled TILE; its initialiser needs 7 bytes of temporary memory."""
+    """Return a compiled TILE; its initialiser needs 7 bytes of temporary memory.
+
+    Args:
+        elements: how many elements the input has.
+        temporary: the bytes of temporary memory that the operator needs; likewise `persistent`.
+        descriptors: how many descriptors the operator needs.
+        alignment: the input's GuaranteedBaseOffsetAlignment.
+    """
     result = tile(
         InputTensor=TensorDesc(
             DataType.FLOAT32, (elements,), GuaranteedBaseOffsetAlignment=alignment
@@ -47,6 +54,7 @@ def prepared(
 
 
 def filled(*cases: Prepared) -> Batch:
+    """Return a batch of these cases, all of which it takes."""
     batch = Batch()
     assert [batch.add(each) for each in cases] == [True] * len(cases)
     return batch
@@ -110,7 +118,7 @@ def test_a_case_that_is_too_large_runs_alone(large: dict[str, int]) -> None:
     assert len(alone) == 1
 
 
-def test_key_of_an_operator_depends_on_its_desc_and_not_on_execution_in_place() -> None:
+def test_the_key_of_an_operator_depends_on_its_desc_and_not_on_execution_in_place() -> None:
     in_place = tile({"OutputTensor": "InputTensor"})
     assert plan(tile()).key() == plan(in_place).key()
     others = [
@@ -122,7 +130,7 @@ def test_key_of_an_operator_depends_on_its_desc_and_not_on_execution_in_place() 
     assert len({plan(each).key() for each in (tile(), *others)}) == 5
 
 
-def test_keys_distinguish_zeros_by_sign_and_nans_by_sign() -> None:
+def test_keys_distinguish_zeros_and_nans_by_their_sign() -> None:
     values = (0.0, -0.0, 1, float("nan"), -float("nan"))
     keys = {plan(case("TILE", Nested={"Value": value})).key() for value in values}
     assert len(keys) == 5

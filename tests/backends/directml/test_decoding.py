@@ -53,10 +53,12 @@ def comparable_desc(desc: Desc) -> dict[str, Any]:
 
 
 def is_enum(field: Field) -> bool:
+    """Return whether a field is an attribute with named constants."""
     return not field.is_tensor and field.attribute_kind is AttributeKind.ENUM
 
 
 def read_back(entry: Operator, desc: Desc) -> Desc:
+    """Write a desc as native structures, and return what is read from these."""
     native = NativeDesc(entry, desc)
     known, decoded = decoded_desc(ctypes.addressof(native.structure))
     assert known is entry
@@ -78,7 +80,7 @@ def test_a_total_size_that_sizes_and_strides_imply_is_not_read_back() -> None:
 @for_each(operator_names())
 def test_a_desc_of_every_operator_is_read_back(name: str) -> None:
     entry = operator(name)
-    case = build(operator_case(name, 37, 0))
+    case = build(operator_case(name, seed=37, number=0))  # Any invented case will do.
     decoded = read_back(entry, case.desc)
     assert comparable_desc(decoded) == comparable_desc(case.desc)
     assert comparable_desc(read_back(entry, decoded)) == comparable_desc(decoded)

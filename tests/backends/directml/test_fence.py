@@ -42,7 +42,7 @@ class FakeDevice:
         return 0
 
 
-def test_wait_ends_once_the_last_submission_is_done() -> None:
+def test_a_wait_ends_once_the_last_submission_is_done() -> None:
     values = iter([0, 1, 1, 2])
     device = FakeDevice(lambda: next(values))
     fence = Fence(device.d3d, device.queue, WaitLimit())
@@ -53,7 +53,7 @@ def test_wait_ends_once_the_last_submission_is_done() -> None:
     assert list(values) == []
 
 
-def test_fence_that_never_completes_is_a_hang() -> None:
+def test_a_fence_that_never_completes_is_a_hang() -> None:
     device = FakeDevice(lambda: 0)
     limit = WaitLimit(0.05)
     fence = Fence(device.d3d, device.queue, limit)
@@ -76,7 +76,7 @@ def test_after_a_hang_a_further_wait_fails_at_once() -> None:
         fence.wait()
 
 
-def test_removed_device_ends_a_wait() -> None:
+def test_a_removed_device_ends_a_wait() -> None:
     device = FakeDevice(lambda: REMOVED)
     limit = WaitLimit(0.05)
     fence = Fence(device.d3d, device.queue, limit)

@@ -2,7 +2,9 @@
 
 The graphs run in the Wine lab; build it first: python3 lab/lab.py build.
 
-The tested code is in `dmlconf/backends/directml/dispatch/`.
+The tested code is in `dmlconf/backends/directml/dispatch/graph.py`,
+`dmlconf/backends/directml/dispatch/executor.py` and
+`dmlconf/backends/directml/dispatch/outcomes.py`.
 """
 
 from __future__ import annotations
@@ -87,11 +89,15 @@ backend.close()
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The outcomes of the graphs on DirectML, in one batch and one by one."""
+    """The outcomes of the graphs on DirectML, in one batch (`together`) and one by one (`singly`).
+
+    An outcome is its outputs, the messages of its faults and the number of its dispatches, or the
+    HRESULT, the stage and the node of a refusal.
+    """
     return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "graphs.yaml")
 
 
-def test_graph_gives_its_outputs_in_two_dispatches_without_a_fault(outcomes: Any) -> None:
+def test_a_graph_gives_its_outputs_in_two_dispatches_without_a_fault(outcomes: Any) -> None:
     assert outcomes["together"][0] == [{"y": [2, 0, 6]}, [], 2]
 
 
@@ -99,14 +105,14 @@ def test_owned_unused_and_exported_tensors_are_bound_as_directml_asks(outcomes: 
     assert outcomes["together"][1] == [{"between": [2, -3, 6], "y": [2, 0, 6]}, [], 2]
 
 
-def test_refusal_has_its_stage_and_the_node_if_a_single_node_was_refused(outcomes: Any) -> None:
+def test_a_refusal_has_its_stage_and_the_node_if_a_single_node_was_refused(outcomes: Any) -> None:
     assert outcomes["together"][2:4] == [
         ["E_INVALIDARG", "CompileGraph", ""],
         ["E_INVALIDARG", "CreateOperator", "relu"],
     ]
 
 
-def test_constant_node_feeds_its_consumer(outcomes: Any) -> None:
+def test_a_node_reads_the_value_of_a_constant_node(outcomes: Any) -> None:
     assert outcomes["together"][4] == [{"y": [-2, 10, -6]}, [], 2]
 
 

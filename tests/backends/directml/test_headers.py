@@ -65,12 +65,16 @@ def structures(*modules: ModuleType) -> Iterator[Any]:
 
 
 def interfaces(*modules: ModuleType) -> list[Interface]:
+    """Return the interfaces that modules export."""
     result = (getattr(module, name) for module in modules for name in module.__all__)
     return [each for each in result if isinstance(each, Interface)]
 
 
 def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
-    """Yield C expressions with the values that they must have."""
+    """Yield the size of each structure and the offset of each member, as C has and we declare them.
+
+    Each is a C expression with the value that it must have.
+    """
     for kind in kinds:
         name = kind.__name__
         yield f"sizeof({name})", ctypes.sizeof(kind)
@@ -91,6 +95,7 @@ def asserts(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
 
 
 def catalogue_constants() -> Iterator[tuple[str, int]]:
+    """Yield names of C constants with the values that the catalogue gives them."""
     for name in operator_names():
         yield f"DML_OPERATOR_{name}", operator(name).type_value
     for data_type in DataType:
@@ -104,6 +109,7 @@ def catalogue_constants() -> Iterator[tuple[str, int]]:
 
 
 def enumerations() -> set[str]:
+    """Return the enumerations that attributes of operators have."""
     fields = (field for name in operator_names() for field in operator(name).fields)
     return {f.base_type for f in fields if f.attribute_kind == "enum" and not f.is_tensor}
 

@@ -19,7 +19,9 @@ def test_names_of_hresults_are_unique() -> None:
 
 
 def test_every_hresult_has_a_meaning_in_one_line() -> None:
-    assert all(message and "\n" not in message for _, message in HRESULTS.values())
+    for name, meaning in HRESULTS.values():
+        assert meaning, name
+        assert "\n" not in meaning, name
 
 
 @pytest.mark.parametrize(
@@ -51,14 +53,14 @@ def test_removal_of_the_device_is_distinguished_from_other_failures() -> None:
     assert not hresult.is_removal(0x80070057)
 
 
-def test_error_message_has_the_call_the_name_and_the_meaning() -> None:
+def test_the_message_of_an_error_has_the_call_the_name_and_the_meaning_if_known() -> None:
     assert str(HResultError("CreateOperator", -2147024809)) == (
         "CreateOperator: E_INVALIDARG (an argument is invalid)"
     )
     assert str(HResultError("Map", 0x80041234)) == "Map: 0x80041234"
 
 
-def test_guid_is_stored_as_windows_stores_it() -> None:
+def test_a_guid_is_stored_as_windows_stores_it() -> None:
     guid = GUID.parse("6dbd6437-96fd-423f-a98c-ae5e7c2a573f")
     assert bytes(guid).hex() == "3764bd6dfd963f42a98cae5e7c2a573f"
     assert str(guid) == "6dbd6437-96fd-423f-a98c-ae5e7c2a573f"

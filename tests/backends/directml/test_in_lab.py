@@ -2,8 +2,9 @@
 
 The batches run in the Wine lab; build it first: python3 lab/lab.py build.
 
-The tested code is in `dmlconf/backends/directml/backend.py` and
-`dmlconf/backends/directml/dispatch/`.
+The tested code is in `dmlconf/backends/directml/backend.py`,
+`dmlconf/backends/directml/dispatch/executor.py` and
+`dmlconf/backends/directml/dispatch/batch.py`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ cases:
       OutputTensor: {Sizes: [9], DataType: FLOAT32}
       Repeats: [3]
 """
+
+SUBMITTED: Final = 9
+"""How many of the ten cases DirectML accepts, so that they are submitted."""
 
 CODE: Final = """
 import json
@@ -87,7 +91,10 @@ backend.close()
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The outcomes of the cases on DirectML, and how often some methods were called."""
+    """The outcomes of the cases on DirectML, and how often some methods were called.
+
+    Each submission calls `Close` once; in `failing` and in `removed`, its first call fails.
+    """
     return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "many.yaml")
 
 
@@ -110,10 +117,11 @@ def test_cases_have_the_same_outcomes_in_a_batch_as_one_by_one(measured: Any) ->
 def test_a_failed_batch_runs_again_case_by_case(measured: Any) -> None:
     outcomes, calls = measured["failing"]
     assert outcomes == measured["together"][0]
-    assert calls["Close"] == 1 + 9
+    assert calls["Close"] == 1 + SUBMITTED
 
 
 def test_a_removed_device_breaks_every_case_that_was_submitted(measured: Any) -> None:
     outcomes, calls = measured["removed"]
-    assert [outcome for outcome in outcomes if outcome != "E_INVALIDARG"] == ["device removed"] * 9
+    submitted = [outcome for outcome in outcomes if outcome != "E_INVALIDARG"]
+    assert submitted == ["device removed"] * SUBMITTED
     assert calls["Close"] == 1

@@ -32,7 +32,12 @@ DATA = {"InputTensor": np.array([1, 2], np.float32)}
 
 
 class Arena:
-    """The memory of two correct dispatches of a case; a test then changes it."""
+    """The memory of two correct dispatches of a case; a test then changes it.
+
+    Attributes:
+        before: the memory before each of the two dispatches, as bytes.
+        after: the memory after each of them.
+    """
 
     def __init__(self, **desc: Any) -> None:
         self.placement: Placement = placement_of(plan(tile(**desc)))
@@ -46,6 +51,7 @@ class Arena:
         return next(found for found in self.placement.ordered() if found.name == name)
 
     def output(self, dispatch: int) -> Array:
+        """Return the output after a dispatch: a view of the memory, which can be changed."""
         result = self.placed("OutputTensor")
         return self.after[dispatch][result.offset : result.end].view(np.float32)
 

@@ -9,7 +9,7 @@ import pytest
 
 from dmlconf.backends.directml.circumstances.long import leak
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 
 
 @pytest.mark.parametrize(
@@ -18,16 +18,22 @@ MIB = 1 << 20
         [MIB] * 10,
         [n * MIB for n in (1, 9, 20, 30, 30, 30, 30, 30, 30, 31)],
         [n * MIB for n in (1, 2, 3, 4, 5, 4, 5, 6, 5, 9)],
-        [MIB + 1024 * n for n in range(10)],
+        [MIB + 100 * (4 * KIB - 1) * n for n in range(10)],
     ],
-    ids=["constant", "grows-at-first", "up-and-down", "a-little"],
+    ids=["constant", "grows-at-first", "up-and-down", "a-byte-less-than-a-leak"],
 )
-def test_growth_that_is_small_or_stops_for_100_dispatches_is_no_leak(sizes: list[int]) -> None:
+def test_growth_that_is_small_or_ever_stops_for_100_dispatches_is_no_leak(sizes: list[int]) -> None:
     assert leak(sizes) == ()
 
 
-def test_a_leak_is_reported_with_its_slope() -> None:
-    [fault] = leak([(7 + hundred) * 25 * MIB // 4 for hundred in range(10)])
+@pytest.mark.parametrize("slope", [4, 64])
+def test_a_leak_is_reported_with_its_slope(slope: int) -> None:
+    [fault] = leak([MIB + 100 * slope * KIB * n for n in range(10)])
     assert fault.message == (
-        "the process's memory grows by 64.0 KiB per dispatch over 1,000 dispatches"
+        f"the process's memory grows by {slope}.0 KiB per dispatch over 1,000 dispatches"
     )
+
+
+def test_growth_in_the_first_400_dispatches_does_not_count_toward_the_slope() -> None:
+    [fault] = leak([MIB, 30 * MIB, 20 * MIB, *(40 * MIB + 400 * KIB * n for n in range(7))])
+    assert "grows by 4.0 KiB per dispatch" in fault.message

@@ -20,13 +20,14 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the messages are 
 
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let neither a package nor an environment variable name a DirectML."""
     for name in (library.PATH_VARIABLE, library.LIBRARY_FOLDER_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(library, "_LINUX_PACKAGES", ("no-such-package",))
 
 
 @on_linux
-def test_error_without_a_library_says_what_was_tried_and_what_to_install() -> None:
+def test_an_error_without_a_library_says_what_was_tried_and_what_to_install() -> None:
     with pytest.raises(BackendError) as caught:
         find()
     message = str(caught.value)
@@ -45,7 +46,7 @@ def test_no_other_path_is_tried_if_the_option_gives_a_path(
         find(str(tmp_path / "missing.dll"))
 
 
-def test_path_of_the_environment_variable_comes_before_packages(
+def test_the_path_in_the_environment_variable_comes_before_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "DirectML.dll"
@@ -54,7 +55,7 @@ def test_path_of_the_environment_variable_comes_before_packages(
     assert find() == (file, f"the variable {library.PATH_VARIABLE}")
 
 
-def test_missing_file_named_by_the_environment_variable_is_an_error(
+def test_a_missing_file_named_by_the_environment_variable_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(library.PATH_VARIABLE, "nowhere.dll")
@@ -63,7 +64,7 @@ def test_missing_file_named_by_the_environment_variable_is_an_error(
 
 
 @on_linux
-def test_library_with_a_hash_in_its_file_name_is_found_in_a_package(
+def test_a_library_with_a_hash_in_its_file_name_is_found_in_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = tmp_path / "tensorflow_directml_plugin-0.4.0.dist-info"
@@ -90,7 +91,7 @@ def test_missing_wsl_libraries_are_named(
     assert library.LIBRARY_FOLDER_VARIABLE in str(caught.value)
 
 
-def test_file_that_is_no_library_is_refused(
+def test_a_file_that_is_no_library_is_refused(
     wsl_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
@@ -100,7 +101,7 @@ def test_file_that_is_no_library_is_refused(
         load(str(file))
 
 
-def test_library_that_is_not_directml_is_refused(
+def test_a_library_that_is_not_directml_is_refused(
     wsl_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))

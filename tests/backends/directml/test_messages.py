@@ -6,7 +6,9 @@ and `dmlconf/reports/runs/remarks.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_messages_are_added_to_the_diagnostics_of_a_breakdown() -> None:
     assert outcome.diagnostics == "before\nERROR #7: a state is wrong"
 
 
-def test_an_outcome_without_messages_stays_unchanged() -> None:
+def test_an_outcome_without_messages_is_unchanged() -> None:
     for outcome in (
         Outputs({}, faults=(STRAY,)),
         Rejection("a", "b"),
@@ -116,4 +118,26 @@ def test_reports_count_the_cases_with_each_warning() -> None:
         "3 cases, such as tile/a/0: WARNING #9: x",
         "1 case, such as tile/a/other: w",
     ]
-    assert debug_layer_note(log) is None
+
+
+@pytest.mark.parametrize(
+    ("details", "note"),
+    [
+        ({}, None),
+        ({"debug": True, "missing_debug_layers": []}, None),
+        (
+            {"debug": True, "missing_debug_layers": ["DirectML", "D3D12"], "messages": []},
+            "debug layers that are not there, so no message was read: DirectML; D3D12",
+        ),
+        (
+            {"debug": True, "missing_debug_layers": ["DirectML"], "messages": ["D3D12"]},
+            "debug layers that are not there: DirectML",
+        ),
+    ],
+)
+def test_reports_name_the_debug_layers_that_were_asked_for_and_are_missing(
+    details: dict[str, Any], note: str | None
+) -> None:
+    environment = {**HEADER.environment, "details": details}
+    log = RunLog(replace(HEADER, environment=environment), (), None)
+    assert debug_layer_note(log) == note

@@ -6,7 +6,7 @@ The tested code is in `dmlconf/backends/directml/dispatch/placement.py` and
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -28,8 +28,12 @@ from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS, minimum_buffer_bytes
 from tests.backends.directml.cases import case, gather, tile
 
+FILL: Final = 0xCD
+"""The byte with which tests fill memory before they write to it."""
+
 
 def tensors_by_name(case: Case) -> dict[str, PlacedTensor]:
+    """Return where the tensors of a case lie, without those that are absent."""
     result = placement_of(plan(case))
     return {found.name: found for found in (*result.inputs, *result.outputs) if found}
 
@@ -61,19 +65,19 @@ def test_bindings_are_in_the_operators_order_with_none_for_absent_tensors() -> N
     ]
 
 
-def test_graph_has_no_bindings_for_absent_tensors() -> None:
+def test_a_graph_has_no_bindings_for_absent_tensors() -> None:
     actual = placement_of(plan(gather(IndicesTensor=None), as_graph=True))
     assert [found and found.name for found in actual.inputs] == ["InputTensor"]
 
 
-def test_output_in_place_has_the_memory_of_its_input() -> None:
+def test_an_output_in_place_has_the_memory_of_its_input() -> None:
     shared = tile(in_place={"OutputTensor": "InputTensor"})
     tensors = tensors_by_name(shared)
     assert tensors["OutputTensor"].offset == tensors["InputTensor"].offset
     assert [found.name for found in placement_of(plan(shared)).ordered()] == ["OutputTensor"]
 
 
-def test_output_of_a_graph_is_in_place_only_if_all_tensors_are_packed() -> None:
+def test_the_output_of_a_graph_is_in_place_only_if_all_tensors_are_packed() -> None:
     def tensors(strides: tuple[int, ...]) -> list[str]:
         desc = TensorDesc(DataType.FLOAT32, (2, 2), strides)
         shared = tile(
@@ -88,7 +92,7 @@ def test_output_of_a_graph_is_in_place_only_if_all_tensors_are_packed() -> None:
     assert tensors((1, 2)) == ["InputTensor", "OutputTensor"]
 
 
-def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
+def test_the_image_holds_the_inputs_and_poison_everywhere_else() -> None:
     actual = placement_of(plan(tile()))
     (source,) = actual.inputs
     assert source is not None
@@ -105,12 +109,12 @@ def test_data_owned_by_directml_is_in_memory_only_for_the_initialisation() -> No
     actual = placement_of(plan(tile(InputTensor=owned)))
     data = {"InputTensor": np.array([1, 2], np.float32)}
     assert actual.any_owned()
-    assert (actual.image(data, 0xCD) == 0xCD).all()
+    assert (actual.image(data, FILL) == FILL).all()
     offset = actual.ordered()[0].offset
     assert actual.initial(data)[offset : offset + 8].view(np.float32).tolist() == [1, 2]
 
 
-def test_end_of_a_tensor_is_rounded_up_to_a_multiple_of_four_bytes() -> None:
+def test_the_end_of_a_tensor_is_rounded_up_to_a_multiple_of_four_bytes() -> None:
     desc = TensorDesc(DataType.UINT8, (3,), DeclaredTensorSizeInBytes=13)
     actual = PlacedTensor("InputTensor", desc, 256, False)
     assert (actual.size, actual.end) == (13, 256 + 16)
@@ -118,9 +122,9 @@ def test_end_of_a_tensor_is_rounded_up_to_a_multiple_of_four_bytes() -> None:
 
 def test_four_bit_elements_are_packed_low_half_first() -> None:
     desc = TensorDesc(DataType.INT4, (3,))
-    content = np.full(4, 0xCD, np.uint8)
+    content = np.full(4, FILL, np.uint8)
     encode(np.array([1, -2, 7], np.int8), desc, content)
-    assert content.tolist() == [0xE1, 0xC7, 0xCD, 0xCD]
+    assert content.tolist() == [0xE1, 0xC7, FILL, FILL]
     assert decode(desc, content).tolist() == [1, -2, 7]
 
 
@@ -131,7 +135,7 @@ def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:
     sizes = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
     strides = LAYOUTS[layout](sizes)
     desc = TensorDesc(data_type, sizes, strides)
-    content = np.full(minimum_buffer_bytes(data_type, sizes, strides), 0xCD, np.uint8)
+    content = np.full(minimum_buffer_bytes(data_type, sizes, strides), FILL, np.uint8)
     count = int(np.prod(sizes))
     values = (np.arange(count) % 7).astype(data_type.dtype).reshape(sizes)
     encode(values, desc, content)
@@ -140,9 +144,9 @@ def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:
 
 def test_encoding_writes_no_bytes_between_the_elements() -> None:
     desc = TensorDesc(DataType.UINT8, (2, 2), (4, 1))
-    content = np.full(8, 0xCD, np.uint8)
+    content = np.full(8, FILL, np.uint8)
     encode(np.array([[1, 2], [3, 4]], np.uint8), desc, content)
-    assert content.tolist() == [1, 2, 0xCD, 0xCD, 3, 4, 0xCD, 0xCD]
+    assert content.tolist() == [1, 2, FILL, FILL, 3, 4, FILL, FILL]
 
 
 def test_encoding_and_decoding_keep_the_bits_of_nan() -> None:

@@ -33,6 +33,7 @@ FLOATS = TensorDesc(DataType.FLOAT32, (2, 3))
 
 
 def attribute(name: str, c_type: str, **more: Any) -> Field:
+    """Return a field that is an attribute of a C type."""
     return Field(name, FieldKind.ATTRIBUTE, c_type, **more)
 
 
@@ -49,12 +50,14 @@ def structure_in_memory(native: NativeDesc, entry: Operator) -> Any:
 
 
 def tensor_at(address: int) -> Any:
+    """Return the DML_BUFFER_TENSOR_DESC to which a DML_TENSOR_DESC in memory points."""
     tensor = DML_TENSOR_DESC.from_address(address)
-    assert tensor.Type == 1
+    assert tensor.Type == 1  # DML_TENSOR_TYPE_BUFFER, the only one.
     return DML_BUFFER_TENSOR_DESC.from_address(tensor.Desc)
 
 
 def numbers(address: int, count: int, kind: Any = ctypes.c_uint32) -> list[Any]:
+    """Return the numbers of an array in memory."""
     return list((kind * count).from_address(address))
 
 
@@ -71,7 +74,7 @@ def test_a_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None
     ("name", "size"),
     [("GATHER", 32), ("SCATTER_ELEMENTS", 40), ("TILE", 32), ("ARGMIN", 40), ("JOIN", 32)],
 )
-def test_structure_has_the_size_of_the_64_bit_header(name: str, size: int) -> None:
+def test_a_structure_has_the_size_that_it_has_in_c_on_64_bits(name: str, size: int) -> None:
     assert ctypes.sizeof(operator_structure(operator(name))) == size
 
 
@@ -113,7 +116,7 @@ def test_absent_tensors_and_arrays_are_null() -> None:
     assert (tile.InputTensor, tile.Repeats, tile.RepeatsCount) == (None, None, 3)
 
 
-def test_empty_array_is_not_null() -> None:
+def test_an_empty_array_is_not_null() -> None:
     entry = operator("TILE")
     assert structure_in_memory(NativeDesc(entry, {"Repeats": ()}), entry).Repeats
 
@@ -197,7 +200,7 @@ def test_nested_operators_are_written() -> None:
     assert actual.structure.Desc
 
 
-def test_sizes_of_common_structures_are_those_of_the_64_bit_header() -> None:
+def test_common_structures_have_the_sizes_that_they_have_in_c_on_64_bits() -> None:
     sizes = {
         DML_TENSOR_DESC: 16,
         DML_BUFFER_TENSOR_DESC: 48,

@@ -58,6 +58,7 @@ RETURNS: Final = Interface(
 
 @pytest.fixture(scope="module")
 def library(wsl_folder: Path) -> ctypes.CDLL:
+    """The stand-in library: it makes objects of `RETURNS`, and counts those that are alive."""
     loaded = ctypes.CDLL(str(wsl_folder / "libother.so"))
     loaded.standin_returns.restype = ctypes.c_void_p
     return loaded
@@ -65,29 +66,30 @@ def library(wsl_folder: Path) -> ctypes.CDLL:
 
 @pytest.fixture
 def returns(library: ctypes.CDLL) -> Iterator[ComObject]:
+    """An object with the number 7; after the test, no more objects are alive than before."""
     before = library.standin_alive()
     with ComObject(RETURNS, library.standin_returns(7)) as result:
         yield result
     assert library.standin_alive() == before
 
 
-def test_structure_of_8_bytes_is_returned(returns: ComObject) -> None:
+def test_a_structure_of_8_bytes_is_returned(returns: ComObject) -> None:
     luid = returns.call("Eight")
     assert (luid.LowPart, luid.HighPart) == (7, -2)
 
 
-def test_structure_of_16_bytes_is_returned(returns: ComObject) -> None:
+def test_a_structure_of_16_bytes_is_returned(returns: ComObject) -> None:
     pair = returns.call("Sixteen", 1 << 50)
     assert (pair.first, pair.second) == (1 << 50, 7)
 
 
-def test_structure_of_24_bytes_is_returned(returns: ComObject) -> None:
+def test_a_structure_of_24_bytes_is_returned(returns: ComObject) -> None:
     needs = returns.call("TwentyFour")
     assert needs.RequiredDescriptorCount == 7
     assert (needs.TemporaryResourceSize, needs.PersistentResourceSize) == (1 << 40, 3)
 
 
-def test_structure_of_56_bytes_is_returned(returns: ComObject) -> None:
+def test_a_structure_of_56_bytes_is_returned(returns: ComObject) -> None:
     assert list(returns.call("FiftySix", 1, 7).words) == [1, 2, 3, 4, 5, 6, 7]
 
 

@@ -1,6 +1,7 @@
 """The backend `onnxruntime` runs cases on the CPU provider, and says what it cannot express.
 
-The tested code is in `dmlconf/backends/onnxruntime/`, `dmlconf/translation/`,
+The tested code is in `dmlconf/backends/onnxruntime/backend.py`,
+`dmlconf/backends/onnxruntime/models.py`, `dmlconf/translation/translate.py`,
 `dmlconf/excuses/deviations.py` and `dmlconf/cli/pages/show_outcome.py`.
 """
 
@@ -63,14 +64,14 @@ def test_more_than_half_of_the_chains_of_operators_pass(tmp_path: Path) -> None:
     assert code in (0, 1)
 
 
-def test_no_case_of_resample_grad_is_expressible(tmp_path: Path) -> None:
+def test_every_case_of_resample_grad_is_unsupported_as_not_expressible(tmp_path: Path) -> None:
     _, judged = verdicts(tmp_path, "-o", "RESAMPLE_GRAD", "-b", "onnxruntime")
     assert {v.status for v in judged} == {Status.UNSUPPORTED}
     kinds = {v.reason.kind for v in judged if v.reason}
     assert kinds == {ReasonKind.NOT_EXPRESSIBLE}
 
 
-def test_a_model_that_only_the_optimiser_spoils_fails_unless_it_is_off(
+def test_a_model_that_the_optimiser_spoils_fails_unless_the_optimiser_is_off(
     tmp_path: Path,
 ) -> None:
     # ONNX Runtime's optimiser makes a QLinearAveragePool of this model, which it then refuses.
@@ -108,7 +109,9 @@ def test_the_reason_quotes_the_line_of_the_message_that_names_the_limit() -> Non
     assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == refusal_message
 
 
-def test_optimization_both_runs_each_case_with_and_without_the_optimiser(tmp_path: Path) -> None:
+def test_with_optimization_both_each_case_runs_with_and_without_the_optimiser(
+    tmp_path: Path,
+) -> None:
     _, judged = verdicts(
         tmp_path, "-o", "TILE", "--tag", "documented", "-b", "onnxruntime:optimization=both"
     )
@@ -182,14 +185,14 @@ def test_a_case_that_disturbs_the_others_of_its_batch_runs_alone(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("provider=CUDAExecutionProvider", "CUDAExecutionProvider"),
-        ("optimization=most", "optimization"),
-        ("opset=new", "opset=new"),
-        ("batches=some", "some"),
-        ("fast", "fast"),
+        ("provider=CUDAExecutionProvider", "no execution provider of ONNX Runtime 'CUDAEx"),
+        ("optimization=most", "there is no optimization 'most': use one of off, "),
+        ("opset=new", "opset=new: expected a number such as 21"),
+        ("batches=some", "there is no batches 'some': use one of off, on"),
+        ("fast", "takes NAME=VALUE, but got 'fast'"),
     ],
 )
-def test_an_unknown_provider_or_option_is_an_error(options: str, message: str) -> None:
+def test_an_unknown_provider_option_or_value_is_an_error(options: str, message: str) -> None:
     with pytest.raises(BackendError, match=message):
         create(options)
 
@@ -200,14 +203,14 @@ def test_a_provider_that_falls_back_to_the_cpu_is_an_error() -> None:
         create("provider=AzureExecutionProvider")
 
 
-def test_no_case_is_broken_but_the_one_that_crashes_some_releases(tmp_path: Path) -> None:
+def test_no_division_breaks_down_but_the_one_that_crashes_some_releases(tmp_path: Path) -> None:
     _, judged = verdicts(
         tmp_path, "-o", "ELEMENT_WISE_DIVIDE", "--tag", "boundary", "-b", "onnxruntime"
     )
     crashed = [v.case for v in judged if v.status is Status.BROKEN]
     # The lowest integer divided by -1 ends the process in some releases (docs/findings.md).
     assert set(crashed) <= {"element_wise_divide/boundary/int32-smallest-by-minus-one"}
-    assert sum(v.status is Status.PASSED for v in judged) > 10
+    assert sum(v.status is Status.PASSED for v in judged) > 10, "cases ran at all"
 
 
 def test_a_result_that_onnx_leaves_open_is_waived_on_a_bench_and_by_show(tmp_path: Path) -> None:
@@ -222,7 +225,7 @@ def test_a_result_that_onnx_leaves_open_is_waived_on_a_bench_and_by_show(tmp_pat
     assert shown.stdout.splitlines()[-1] == f"waived: {verdict.reason.message}"
 
 
-def test_show_says_why_onnx_runtime_runs_no_case(tmp_path: Path) -> None:
+def test_show_says_why_onnx_runtime_does_not_run_a_case(tmp_path: Path) -> None:
     name = "max_pooling2/boundary/int32-limits"
     shown = dmlconf_here(tmp_path, "show", name, "-b", "onnxruntime")
     assert (shown.returncode, shown.stderr) == (0, "")

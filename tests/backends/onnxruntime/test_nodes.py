@@ -1,9 +1,9 @@
 """ONNX's own node tests pass as cases on ONNX Runtime, or `node_results.yaml` says why not.
 
-These tests compare the translation, the reference and the precision rules with what ONNX expects.
-
-The tested code is in `dmlconf/translation/`, `dmlconf/backends/onnxruntime/`, `dmlconf/reference/`
-and `dmlconf/precision/`.
+The outputs that ONNX expects of hundreds of nodes check all that a case passes through, so that the
+tested code is whole packages: `dmlconf/translation/` (with `schemas/translation/onnx.yaml`),
+`dmlconf/backends/onnxruntime/`, `dmlconf/reference/` and `dmlconf/precision/`. What makes cases of
+the nodes is in `tests/backends/onnxruntime/node_cases/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The OpenVINO provider makes the mistakes that its findings describe, and they explain no other.
+"""ONNX Runtime's OpenVINO provider makes the mistakes that its findings describe.
+
+Each finding explains the failure of its example, and none that a further mistake causes.
 
 The tested code is in `schemas/findings/openvino.yaml`, `dmlconf/faults/runtimes/` and
 `dmlconf/excuses/findings.py`.
@@ -22,6 +24,7 @@ FINDINGS: Final = findings_in("onnxruntime", provider=PROVIDER)
 
 
 def has_provider() -> bool:
+    """Return whether the installed ONNX Runtime has OpenVINO's provider."""
     if find_spec("onnxruntime") is None:
         return False
     from onnxruntime import get_available_providers
@@ -48,12 +51,10 @@ NOT_HANGING: Final = [each for each in FINDINGS.findings if each.fails is not Re
 
 
 @pytest.mark.parametrize("finding", NOT_HANGING, ids=lambda each: each.name)
-def test_the_example_of_a_finding_fails_as_described(finding: Finding) -> None:
+def test_the_example_of_a_finding_fails_as_the_finding_describes(finding: Finding) -> None:
     checks().check_example(finding)
 
 
 @pytest.mark.parametrize("finding", of_values(FINDINGS), ids=lambda each: each.name)
-def test_a_finding_does_not_explain_a_further_defect(
-    finding: Finding,
-) -> None:
+def test_a_finding_does_not_explain_a_further_defect_in_its_example(finding: Finding) -> None:
     checks().check_defects(finding)

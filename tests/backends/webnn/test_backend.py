@@ -1,7 +1,7 @@
 """The backend `webnn` runs cases in Chromium (`lab/chromium.py`), also after a crash or a hang.
 
 The tested code is in `dmlconf/backends/webnn/backend.py`, `dmlconf/backends/webnn/devtools.py` and
-`dmlconf/translation/`.
+`dmlconf/translation/translate.py`.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def test_programs_sent_in_parts_give_the_same_outputs_as_programs_sent_whole(
     backend = create("")
     try:
         whole = list(backend.run(cases))
-        monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)
-        monkeypatch.setattr(webnn, "_PART", 8)
+        monkeypatch.setattr(webnn, "LONGEST_SCRIPT", 100)  # A longer program is sent in parts
+        monkeypatch.setattr(webnn, "_PART", 8)  # of this many characters.
         parts = list(backend.run(cases)) + list(backend.run(cases))
     finally:
         backend.close()
@@ -105,18 +105,22 @@ def test_integers_beyond_the_numbers_of_javascript_reach_the_page_whole() -> Non
         outcomes = list(backend.run(cases))
     finally:
         backend.close()
+    assert cases
     for case, outcome in zip(cases, outcomes, strict=True):
         assert isinstance(outcome, Outputs)
         assert outcome.arrays["OutputTensor"].tolist() == [case.desc["PaddingValue"], 1, 2]
 
 
 @pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
-def test_a_crash_of_the_browser_breaks_down_at_most_one_case(kind: str) -> None:
+def test_a_crash_of_the_page_or_the_browser_breaks_no_batch_and_only_a_single_case(
+    kind: str,
+) -> None:
     cases = three_tiles()
     backend = create("")
     try:
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
         kill(kind)
+        # The cases of a batch run again, one at a time.
         assert all(isinstance(each, Outputs) for each in backend.run(cases))
         kill(kind)
         [outcome] = backend.run(cases[:1])
@@ -127,7 +131,7 @@ def test_a_crash_of_the_browser_breaks_down_at_most_one_case(kind: str) -> None:
         backend.close()
 
 
-def test_a_hang_breaks_down_one_case_and_a_batch_waits_no_longer_than_one_case(
+def test_a_hang_breaks_a_single_case_and_a_batch_waits_no_longer_than_one_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = three_tiles()
@@ -156,6 +160,7 @@ def test_a_hang_breaks_down_one_case_and_a_batch_waits_no_longer_than_one_case(
             BreakdownKind.HANG,
             "the browser gave no answer within 3 s",
         )
+        # After the same wait, the cases of a batch run again, one at a time.
         suspend_pages()
         backend.limit_waits(3)
         assert all(isinstance(each, Outputs) for each in backend.run(cases))

@@ -1,4 +1,6 @@
-"""WebNN makes the mistakes that its findings describe, and these explain no other failure.
+"""WebNN makes the mistakes that its findings describe.
+
+Each finding explains the failure of its example, and none that a further mistake causes.
 
 The tested code is in `schemas/findings/webnn.yaml`, `dmlconf/faults/runtimes/` and
 `dmlconf/excuses/findings.py`.
@@ -28,12 +30,14 @@ def checks() -> Iterator[FindingChecks]:
 
 
 @pytest.mark.parametrize("finding", FINDINGS.findings, ids=lambda each: each.name)
-def test_the_example_fails_as_the_finding_says(checks: FindingChecks, finding: Finding) -> None:
+def test_the_example_of_a_finding_fails_as_the_finding_describes(
+    checks: FindingChecks, finding: Finding
+) -> None:
     checks.check_example(finding)
 
 
 @pytest.mark.parametrize("finding", of_values(FINDINGS), ids=lambda each: each.name)
-def test_a_finding_does_not_explain_a_further_defect(
+def test_a_finding_does_not_explain_a_further_defect_in_its_example(
     checks: FindingChecks, finding: Finding
 ) -> None:
     checks.check_defects(finding)

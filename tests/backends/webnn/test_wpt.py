@@ -100,10 +100,12 @@ def wpt_test(operation: str, arguments: Mapping[str, Any], **tensors: Tensor) ->
 
 
 def ones(*sizes: int) -> Tensor:
+    """Return a FLOAT32 tensor of ones."""
     return Tensor("float32", sizes, "1")
 
 
 def numbers(*sizes: int) -> Tensor:
+    """Return a FLOAT32 tensor with the elements 0, 1, 2 and so on."""
     return Tensor("float32", sizes, [str(n) for n in range(int(np.prod(sizes)))])
 
 
@@ -149,7 +151,9 @@ def test_sizes_of_an_output_become_output_padding() -> None:
 @pytest.mark.parametrize(
     ("units", "accepted"), [(0, False), (1, False), (2, True)], ids=["none", "one", "two"]
 )
-def test_units_in_the_last_place_are_counted_across_zero(units: float, accepted: bool) -> None:
+def test_two_units_in_the_last_place_lie_between_the_numbers_next_to_zero(
+    units: float, accepted: bool
+) -> None:
     least = np.finfo(np.float16).smallest_subnormal
     tolerance = Tolerance("ULP", units)
     actual, expected = np.array([least, -0.0, np.nan]), np.array([-least, 0.0, np.nan])
@@ -166,4 +170,7 @@ def test_a_tolerance_accepts_nan_only_for_nan() -> None:
 
 def test_one_given_element_fills_the_whole_tensor() -> None:
     np.testing.assert_array_equal(Tensor("int64", (2, 1), "-5").array(), [[-5], [-5]])
+
+
+def test_an_element_keeps_the_sign_of_zero() -> None:
     assert np.signbit(Tensor("float32", (), ["-0"]).array())
