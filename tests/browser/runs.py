@@ -33,14 +33,19 @@ __all__ = [
     "verdict",
 ]
 
-# Text in a run log that a browser would execute if a page did not escape it.
 HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
+"""Text in a run log that a browser would execute if a page did not escape it."""
 
 
 def verdict(
     case: str, operator: str, status: Status, message: str = "wrong", level: str = "1_0"
 ) -> Verdict:
-    """Return a verdict; unless it passed, its reason is wrong values, with a difference."""
+    """Return a verdict; unless it passed, its reason is wrong values, with a difference.
+
+    Args:
+        message: the message of the reason, and the process's diagnostics.
+        level: the feature level that the case needs.
+    """
     reason = None
     if status is not Status.PASSED:
         difference = {
@@ -96,6 +101,7 @@ VERDICTS: Final = [
     verdict("tile/documented/a", "TILE", Status.PASSED, level="6_4"),
     verdict(f"tile/{HOSTILE}", "TILE", Status.BROKEN, HOSTILE),
 ]
+"""Four verdicts on two operators: for each, one that passed and one that did not."""
 
 
 def open_and_wait(page: Page, address: str) -> Page:

@@ -1,7 +1,8 @@
 """Pages are accessible, which the checker axe decides, and are no wider than their window.
 
-The tested code is in `dmlconf/reports/pages.py`, `dmlconf/reports/runs/html.py`,
-`dmlconf/reports/comparisons/` and `dmlconf/reports/history/`.
+The tested code is in `dmlconf/reports/templates/` and in what fills these templates:
+`dmlconf/reports/pages.py`, `dmlconf/reports/runs/html.py`, `dmlconf/reports/comparisons/html.py`,
+`dmlconf/reports/comparisons/scoreboard.py` and `dmlconf/reports/history/site.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from dmlconf.cases.handles import longest_handle
+from dmlconf.catalogue.loader import operator_names
 from dmlconf.comparison.compare import compare
 from dmlconf.reports.comparisons import html as comparison_html
 from dmlconf.reports.comparisons.scoreboard import render_html, scoreboard
@@ -43,7 +45,7 @@ PAGES = {
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Page]:
-    """Open a page whose content security policy is switched off, since axe is a further script."""
+    """A page whose content security policy is switched off, since axe is a further script."""
     page = browser.new_page(bypass_csp=True)
     yield page
     page.close()
@@ -85,7 +87,7 @@ def test_axe_finds_no_problem_on_a_page(
 
 def longest_names(*statuses: Status) -> list[RunLog]:
     """Return a run for each status; in it a case of the longest-named operator has that status."""
-    name = "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"
+    name = max(operator_names(), key=len)
     return [
         run_log([*VERDICTS, verdict(f"{name.lower()}/boundary/halves", name, status)])
         for status in statuses
@@ -93,6 +95,7 @@ def longest_names(*statuses: Status) -> list[RunLog]:
 
 
 def longest_names_page(kind: str) -> str:
+    """Return a page of a kind in `PAGES` that shows the longest-named operator."""
     if kind == "report":
         return html.render(*longest_names(Status.FAILED))
     if kind == "comparison":
@@ -116,7 +119,7 @@ def test_pages_with_the_longest_names_fit_their_window(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1366])
-def test_pages_of_a_history_fit_their_window_and_are_accessible_in_light_and_dark(
+def test_pages_of_a_history_fit_their_window_and_are_accessible_in_the_systems_colours(
     open_page: Page, tmp_path: Path, width: int, scheme: str
 ) -> None:
     site = Site(overview(tmp_path, nights()))

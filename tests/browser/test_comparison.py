@@ -1,6 +1,8 @@
 """Comparisons and scoreboards work in a real browser: links, filters, colours, narrow windows.
 
-The tested code is in `dmlconf/reports/comparisons/` and `dmlconf/reports/templates/`.
+The tested code is in `dmlconf/reports/comparisons/html.py`,
+`dmlconf/reports/comparisons/scoreboard.py`, and the templates `comparison.html`, `scoreboard.html`,
+`lists.js` and `page.css` in `dmlconf/reports/templates/`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ PAGES = {"comparison": comparison_page, "scoreboard": scoreboard_page}
 
 @pytest.fixture(params=PAGES)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a comparison, and in a second run of the test that of a scoreboard."""
     file = tmp_path / f"{request.param}.html"
     file.write_text(PAGES[request.param](), encoding="utf-8")
     return file.as_uri()
@@ -89,7 +92,7 @@ def test_a_narrow_scoreboard_shows_at_least_the_first_run(page: Page, tmp_path: 
     assert box["x"] + box["width"] <= 400
 
 
-def test_operators_with_failures_come_first(page: Page, tmp_path: Path) -> None:
+def test_operators_with_failures_come_first_in_a_scoreboard(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "scoreboard.html"
     file.write_text(scoreboard_page("ABS"), encoding="utf-8")
     page.goto(file.as_uri())
@@ -118,10 +121,10 @@ def test_the_operator_column_of_a_scoreboard_leaves_room_for_runs(
     page.goto(file.as_uri())
     box = page.locator("table.scores tbody th").first.bounding_box()
     assert box is not None
-    assert box["width"] <= 320
+    assert box["width"] <= 320  # Less than a quarter of the window.
 
 
-def test_the_filter_of_lists_is_kept_in_the_address(page: Page, address: str) -> None:
+def test_the_filter_hides_other_cases_and_is_kept_in_the_address(page: Page, address: str) -> None:
     open_and_wait(page, address)
     items = page.locator("ul.cases > li:visible")
     every = items.count()
@@ -133,7 +136,7 @@ def test_the_filter_of_lists_is_kept_in_the_address(page: Page, address: str) ->
     page.goto("about:blank")
     open_and_wait(page, again)
     expect(items).to_have_count(1)
-    assert "1 of" in page.locator("#count").inner_text()
+    assert f"1 of {every}" in page.locator("#count").inner_text()
 
 
 def test_lists_show_the_short_handles_of_cases(page: Page, address: str) -> None:
@@ -143,7 +146,7 @@ def test_lists_show_the_short_handles_of_cases(page: Page, address: str) -> None
     expect(item.locator(".handle")).to_have_text(handle)
 
 
-def test_a_comparison_shows_dates_and_colours_new_failures_unlike_fixed_cases(
+def test_a_comparison_shows_dates_and_gives_new_failures_another_colour_than_fixed_cases(
     page: Page, tmp_path: Path
 ) -> None:
     file = tmp_path / "comparison.html"

@@ -1,6 +1,7 @@
 """Filters, links, groups and keys of the HTML report work in a real browser.
 
-The tested code is in `dmlconf/reports/runs/html.py` and `dmlconf/reports/templates/`.
+The tested code is in `dmlconf/reports/runs/html.py`, and the templates `report.html`, `report.js`,
+`copy.js` and `page.css` in `dmlconf/reports/templates/`.
 """
 
 from __future__ import annotations
@@ -21,15 +22,20 @@ from tests.reports import logs
 
 pytestmark = pytest.mark.browser
 
+THREE_LINES = 3 * 18
+"""The least height of three lines of an identifier, in pixels."""
+
 
 @pytest.fixture
 def report(tmp_path: Path) -> str:
+    """The address of a report on `VERDICTS`."""
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(VERDICTS)), encoding="utf-8")
     return file.as_uri()
 
 
 def shown(page: Page) -> list[str]:
+    """Return the identifiers of the cases that the list shows."""
     return page.locator("#cases summary code").all_inner_texts()
 
 
@@ -83,8 +89,8 @@ def test_a_link_opens_its_case_with_its_tensors_differences_and_command(
     text = case.inner_text()
     for part in ("FLOAT16 2x2", "First elements that differ", "Run this case again", "--case"):
         assert part in text
-    shown = case.get_by_role("region").locator("tr").all_inner_texts()
-    assert [row.split("\t") for row in shown] == [
+    rows = case.get_by_role("region").locator("tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [
         ["tensor", "at", "expected", "allowed", "actual", "off by"],
         ["OutputTensor", "[0]", "1", "0.75 to 1.25 or 3", "2", "8 ULP"],
     ]
@@ -163,7 +169,7 @@ def test_the_link_of_a_group_shows_its_failures(page: Page, tmp_path: Path) -> N
     expect(page.locator("#cases details[open] code").first).to_have_text("gather/g0")
 
 
-def test_a_count_of_cases_links_to_these_cases(page: Page, report: str) -> None:
+def test_the_number_of_passed_cases_links_to_these_cases(page: Page, report: str) -> None:
     open_and_wait(page, report)
     page.locator(".tiles").get_by_role("link", name="2 passed").click()
     expect(page.locator("#cases > li")).to_have_count(2)
@@ -219,9 +225,10 @@ def test_one_failure_among_10000_cases_is_visible_and_comes_first(
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
     open_and_wait(page, file.as_uri())
     assert page.locator("#operators tbody th").all_inner_texts() == ["TILE", "ABS"]
+    assert shown(page) == ["tile/wrong"]
     red = page.locator("#operators svg .failed").bounding_box()
     assert red is not None
-    assert red["width"] >= 3
+    assert red["width"] >= 3  # Its share, one in 5,001, would be less than a pixel.
     failed, passed = (page.locator(f"#operators td.{name}").first for name in ("failed", "passed"))
     colours = {cell.evaluate("e => getComputedStyle(e).color") for cell in (failed, passed)}
     assert len(colours) == 2
@@ -248,25 +255,27 @@ def test_a_narrow_screen_shows_each_status_and_two_lines_of_a_closed_cases_ident
     cases = [verdict(name, "BATCH_NORMALIZATION_TRAINING_GRAD", Status.FAILED), *VERDICTS]
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(cases)), encoding="utf-8")
-    page.set_viewport_size({"width": 390, "height": 844})
+    width = 390
+    page.set_viewport_size({"width": width, "height": 844})
     open_and_wait(page, file.as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     cells = page.locator("#operators tbody tr").first.locator("td:visible").all()
     boxes = [cell.bounding_box() for cell in cells]
     assert len(boxes) == 4
-    assert all(box is not None and box["x"] + box["width"] <= 390 for box in boxes)
+    assert all(box is not None and box["x"] + box["width"] <= width for box in boxes)
+    expect(page.locator("#cases .status")).to_have_count(3)
     for status in page.locator("#cases .status").all():
         box = status.bounding_box()
         assert box is not None
-        assert box["x"] + box["width"] <= 390
+        assert box["x"] + box["width"] <= width
     code = page.locator("#cases summary code").first
     box = code.bounding_box()
     assert box is not None
-    assert box["height"] < 3 * 18
+    assert box["height"] < THREE_LINES
     page.locator("#cases summary").first.click()
     whole = code.bounding_box()
     assert whole is not None
-    assert whole["height"] > 3 * 18
+    assert whole["height"] > THREE_LINES
 
 
 def test_the_first_screen_names_device_and_date_and_hides_digests(
@@ -360,13 +369,15 @@ def test_without_a_script_the_page_shows_operators_and_failures(
     context.close()
 
 
-def test_print_leaves_out_filters_and_navigation(page: Page, report: str) -> None:
+def test_a_printed_report_has_results_but_neither_filters_nor_navigation(
+    page: Page, report: str
+) -> None:
     open_and_wait(page, report)
     page.emulate_media(media="print")
     expect(page.locator("#filters")).to_be_hidden()
     expect(page.locator("nav.skip")).to_be_hidden()
-    for shown in ("#result", "#operators", "#operators th >> nth=0", "#cases > li >> nth=0"):
-        expect(page.locator(shown)).to_be_visible()
+    for part in ("#result", "#operators", "#operators th >> nth=0", "#cases > li >> nth=0"):
+        expect(page.locator(part)).to_be_visible()
     heading = page.locator("#operators th button").first
     expect(heading).to_be_visible()
     expect(heading).to_have_text("Operator")
