@@ -32,6 +32,7 @@ from dmlconf.workers.memory import (
     MUCH,
     judged_bytes,
     machine_memory,
+    parts_that_fit,
     shortage,
     tensor_bytes,
 )
@@ -193,6 +194,12 @@ def test_validate_refuses_a_case_of_much_memory_without_the_tag_large(tmp_path: 
     tagged = text.replace("  - desc:", "  - tags: [large]\n    desc:")
     (tmp_path / "relu.yaml").write_text(tagged, encoding="utf-8")
     assert dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings").returncode == 0
+
+
+def test_consecutive_items_share_a_part_up_to_a_number_of_items_and_of_bytes() -> None:
+    sizes = [5, 1, 1, 1, 9, 2]
+    parts = list(parts_that_fit(sizes, lambda size: size, most_items=2, most_bytes=6))
+    assert parts == [[5, 1], [1, 1], [9], [2]]
 
 
 @pytest.mark.whole

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.workers import processors
 from dmlconf.workers.control_groups import memory_limit, processor_quota
 from tests.cli.process import environment
 
@@ -40,7 +41,7 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize(
-    ("quota", "processors"),
+    ("quota", "number"),
     [
         ("max 100000", None),
         ("100000 100000", 1),
@@ -52,9 +53,9 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
     ],
 )
 def test_a_quota_of_control_groups_version_2_is_rounded_up_and_other_text_is_no_quota(
-    tmp_path: Path, quota: str, processors: int | None
+    tmp_path: Path, quota: str, number: int | None
 ) -> None:
-    assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == processors
+    assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == number
 
 
 def test_the_lowest_limit_on_the_way_to_the_root_counts(tmp_path: Path) -> None:
@@ -98,6 +99,17 @@ def test_a_container_sees_its_own_group_at_the_root(tmp_path: Path) -> None:
 def test_without_control_groups_there_is_no_limit(tmp_path: Path) -> None:
     assert processor_quota(tmp_path, tmp_path / "none") is None
     assert memory_limit(tmp_path, tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(("quota", "usable"), [(None, 4), (3, 3), (9, 4)])
+def test_a_process_counts_at_most_as_many_processors_as_its_quota(
+    monkeypatch: pytest.MonkeyPatch, quota: int | None, usable: int
+) -> None:
+    for name in ("cpu_count", "process_cpu_count"):
+        monkeypatch.setattr(os, name, lambda: 4, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
+    monkeypatch.setattr(processors, "processor_quota", lambda: quota)
+    assert processors.usable_processors() == usable
 
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="needs taskset")

@@ -1,9 +1,10 @@
 """ONNX's own node tests pass as cases on ONNX Runtime, or `node_results.yaml` says why not.
 
-The outputs that ONNX expects of hundreds of nodes check all that a case passes through, so that the
-tested code is whole packages: `dmlconf/translation/` (with `schemas/translation/onnx.yaml`),
-`dmlconf/backends/onnxruntime/`, `dmlconf/reference/` and `dmlconf/precision/`. What makes cases of
-the nodes is in `tests/backends/onnxruntime/node_cases/`.
+They compare the translation, the reference and the precision rules with what ONNX expects of
+hundreds of nodes. `tests/backends/onnxruntime/node_cases/` makes cases of the nodes.
+
+The tested code is in `schemas/translation/onnx.yaml`, and in all modules of `dmlconf/translation/`,
+`dmlconf/backends/onnxruntime/`, `dmlconf/reference/` and `dmlconf/precision/`.
 """
 
 from __future__ import annotations
