@@ -1,4 +1,4 @@
-"""Run logs with every status, and hostile text that tries to break out of each report format."""
+"""Make run logs with every status, and with text that contains the markup of every format."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HEADER: Final = Header(
 
 
 def figures(worst_ulp: float | None, differing: int = 0) -> dict[str, Figures]:
-    """Return the figures of one output."""
+    """Return the figures of one output of 12 elements, under the rule of at most 1 ULP."""
     return {"OutputTensor": Figures(12, differing, worst_ulp, "ulp", 1)}
 
 
@@ -241,7 +241,7 @@ def everything() -> RunLog:
 
 
 def plain() -> RunLog:
-    """Return the log of the reference's run over the bundled suite, which passed."""
+    """Return the log of a passing run of two cases on the reference."""
     return run_log(
         PASSED,
         PASSED_INTEGERS,
@@ -261,6 +261,6 @@ def plain() -> RunLog:
 
 
 def hostile() -> RunLog:
-    """Return a log of hostile texts."""
+    """Return the log of one failing case, with `NASTY` in each of its texts."""
     environment = {**HEADER.environment, "adapter": NASTY, "driver": NASTY}
     return run_log(HOSTILE, backend=f"plugin:{NASTY}", paths=(NASTY,), environment=environment)

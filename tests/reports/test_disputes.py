@@ -1,6 +1,7 @@
 """Reports count the cases that say that the reference is wrong.
 
-The tested code is in `dmlconf/reports/runs/`.
+The tested code is in `dmlconf/reports/runs/remarks.py`, `dmlconf/reports/runs/junit.py` and
+`dmlconf/reports/runs/json_report.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The report `github` has annotations, which GitHub shows beside lines of case files.
 
-The tested code is in `dmlconf/reports/runs/github.py` and `dmlconf/reports/runs/summary.py`.
+The tested code is in `dmlconf/reports/runs/github.py`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ def test_the_annotation_of_a_failure_points_at_the_line_of_its_case() -> None:
 def test_at_most_ten_annotations_are_spread_over_operators() -> None:
     many = [logs.FAILED.of_case(case=f"gather/matrix[Axis={n}]") for n in range(30)]
     lines = github.render(logs.run_log(*many, logs.BROKEN)).splitlines()
-    assert len(lines) == github.MOST_ANNOTATIONS
+    assert len(lines) == github.MOST_ANNOTATIONS == 10
+    assert "gather/" in lines[1]
     assert "join/boundary/many-inputs" in lines[2]
 
 
-def test_hostile_text_makes_no_other_command() -> None:
-    for line in github.render(logs.hostile()).splitlines():
+def test_hostile_text_cannot_begin_another_command() -> None:
+    lines = github.render(logs.hostile()).splitlines()
+    assert len(lines) == 2  # One annotation of the run, and one of its only failure.
+    for line in lines:
         assert line.startswith("::error ")
         assert line.isprintable()
 

@@ -1,4 +1,4 @@
-"""The histogram of ULP has every element under a heading; a higher mark means more elements.
+"""The histogram of errors in ULP has a column for every element, with higher marks for more.
 
 The tested code is in `dmlconf/reports/runs/histogram.py`.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 from dmlconf.reports.runs.histogram import bars, columns
 
 MARKS = "12345678"
+"""The marks of a column, from the lowest to the highest; a column without elements is blank."""
 
 
-def test_headings_reach_as_far_as_the_values() -> None:
+def test_headings_reach_from_0_to_the_greatest_value() -> None:
     assert columns([{"0": 5, "1": 2}]) == ["0", "1"]
     assert columns([{"0": 5}, {"8": 1}]) == ["0", "1", "2", "4", "8"]
     assert columns([{"4096": 1, "NaN": 2}])[-2:] == ["1k+", "NaN"]

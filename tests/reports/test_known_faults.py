@@ -1,6 +1,7 @@
-"""Faults that DirectML is known to have are named wherever a run is reported, and fail no run.
+"""Each report on a run names known faults of DirectML, and they fail no run.
 
-The tested code is in `dmlconf/reports/runs/`.
+The tested code is in `dmlconf/reports/runs/remarks.py`, `dmlconf/reports/runs/summary.py`,
+`dmlconf/reports/runs/junit.py` and `dmlconf/reports/runs/json_report.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports name a case's file and line so that the path can be opened.
+"""Reports name the file of a case by a path that can be opened, and its line.
 
 The tested code is in `dmlconf/reports/runs/location.py`.
 """
@@ -13,12 +13,15 @@ from dmlconf.reports.runs.location import file_and_line
 from dmlconf.resources import cases_directory
 
 
-def test_files_below_the_working_directory_are_named_relative_to_it(
+def test_files_in_the_working_directory_are_named_relative_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert file_and_line(f"{tmp_path / 'mine' / 'tile.yaml'}:12") == ("mine/tile.yaml", 12)
     assert file_and_line("mine/tile.yaml:3") == ("mine/tile.yaml", 3)
+
+
+def test_a_case_without_a_location_has_no_file_and_no_line() -> None:
     assert file_and_line("") == ("", None)
 
 

@@ -1,7 +1,8 @@
 """Reports say under which rule a case failed, and how much of its limit a passing case uses.
 
-The tested code is in `dmlconf/reports/runs/failure_details.py`, `dmlconf/reports/runs/remarks.py`
-and `dmlconf/reports/runs/junit.py`.
+The tested code is in `dmlconf/reports/runs/failure_details.py`, `dmlconf/reports/runs/summary.py`,
+`dmlconf/reports/runs/terminal.py`, `dmlconf/reports/runs/markdown.py` and
+`dmlconf/reports/runs/junit.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from tests.reports import logs
 
 
 def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
-    """Return the verdict with a margin and further figures."""
+    """Return the verdict with one output, whose margin is the share of its limit that it uses."""
     plain = logs.figures(1.0)["OutputTensor"]
     figures = replace(plain, margin=margin, source="its page", **more)
     return verdict.judged(figures={"OutputTensor": figures})
 
 
-def test_junit_gives_rule_and_margin_of_failures_only() -> None:
+def test_junit_gives_the_rule_of_failures_only() -> None:
     passed, failed = with_margin(logs.PASSED, 0.5), with_margin(logs.FAILED, 1.5)
     actual = junit.render(logs.run_log(failed, passed))
     assert "OutputTensor: rule: at most 1 ULP (its page)</system-out>" in actual
@@ -41,7 +42,7 @@ def test_a_failure_under_the_exact_rule_shows_no_used_limit() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="exact", limit=0)
     actual = picture.render_text(logs.run_log(failed))
     assert "OutputTensor: rule: exact (its page)" in actual
-    assert "limit used" not in actual
+    assert "of the limit used" not in actual
 
 
 def test_a_failure_under_the_rule_one_of_shows_no_limit_in_percent() -> None:
@@ -63,7 +64,8 @@ def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
         assert named == [f"{n}0.0% OP{n}: op{n}/case" for n in (7, 6, 5, 4, 3)]
 
 
-def test_reports_of_logs_without_margins_mention_no_used_limit() -> None:
+def test_reports_of_logs_without_margins_show_no_rule_and_no_nearest_operator() -> None:
     log = logs.everything()
     for message in (picture.render_text(log), markdown.render(log), junit.render(log)):
-        assert "limit used" not in message.replace("| Limit used |", "")
+        assert "rule: " not in message
+        assert "Nearest to their limit" not in message

@@ -1,4 +1,4 @@
-"""The report `markdown` has a heading, a table, and failures that can be unfolded.
+"""The report `markdown` has a heading, a table, and failures that a reader can unfold.
 
 The tested code is in `dmlconf/reports/runs/markdown.py`, `dmlconf/reports/runs/failure_details.py`
 and `dmlconf/reports/markdown_text.py`.
@@ -18,11 +18,11 @@ from dmlconf.verdicts.verdict import Reason, ReasonKind
 from tests.reports import logs
 
 SHOWN = "[red]a|b[/] `c` ```d``` <e>&\\x1b[31m\\x07\\u202e\\ufffe\\ud800 # f"
-"""The nasty text as a reader must see it, on one line."""
+"""The text `logs.NASTY` as a reader must see it, on one line."""
 
 
 def as_html(log: RunLog) -> str:
-    """Return what a page shows of the report."""
+    """Return the report as HTML, as a site that shows Markdown makes it."""
     page: str = MarkdownIt("commonmark").enable("table").render(markdown.render(log))
     return page
 
@@ -65,7 +65,7 @@ def test_the_meaning_of_unchecked_is_reported_where_a_case_is_unchecked() -> Non
     assert note not in markdown.render(logs.plain())
 
 
-def test_each_of_a_few_failures_can_be_unfolded() -> None:
+def test_each_failure_and_the_environment_can_be_unfolded() -> None:
     page = as_html(logs.everything())
     summaries = re.findall("<details><summary>(.*?)</summary>", page)
     assert summaries[0] == (
@@ -105,7 +105,7 @@ def test_hostile_text_of_the_log_is_shown_as_text() -> None:
     assert f"at cases/{SHOWN}.yaml:3" in plain
     for forbidden in ("\x1b", "\x07", "\u202e", "\r", "\ud800"):
         assert forbidden not in page, ascii(forbidden)
-    assert page.count("<table>") == 2
+    assert page.count("<table>") == 2  # Of operators and of differing elements.
     assert "<h1>" not in page
     assert page.count("<h2>") == 1
 
