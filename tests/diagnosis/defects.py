@@ -14,7 +14,7 @@ __all__ = ["DEFECTS", "Defect"]
 
 @dataclass(frozen=True)
 class Defect:
-    """A planted defect; `defects.yaml` says what its members mean."""
+    """A planted defect; the head of `defects.yaml` says what its members mean."""
 
     name: str
     operators: tuple[str, ...]

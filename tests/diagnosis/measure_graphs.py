@@ -1,4 +1,4 @@
-"""Measure how small the suite's graphs are reduced if no node may be removed."""
+"""Measure how few elements the suite's graphs have once they are reduced and keep their nodes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ __all__ = ["DEFECTS", "Defect", "PlantedBackend"]
 
 @dataclass(frozen=True)
 class Defect:
-    """A planted defect; `planted.yaml` says what `when` and `named` mean."""
+    """A planted defect; the head of `planted.yaml` says what its members mean."""
 
     name: str
     operators: tuple[str, ...]
@@ -56,6 +56,7 @@ class PlantedBackend:
         self._when = compile(defect.when, defect.name, "eval")
 
     def meets(self, case: Case) -> bool:
+        """Return whether the defect's condition holds for the case."""
         tensors = [t for _, _, t in tensors_of(case.entry, case.desc)]
         outputs = [t for _, _, t in tensors_of(case.entry, case.desc, FieldKind.OUTPUT)]
         names: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """Reports name the condition of a planted defect (`defects.yaml`); `diagnose` finds the culprit.
 
-The tested code is in `dmlconf/diagnosis/` and `dmlconf/reports/runs/shared_properties.py`.
+The tested code is in `dmlconf/diagnosis/diagnose.py`, `dmlconf/diagnosis/shared_properties.py`,
+`dmlconf/diagnosis/reduction/reduce.py` and `dmlconf/reports/runs/shared_properties.py`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ SAMPLE = (
 """Eight of the sixty defects; `python -m tests.diagnosis defects` measures all of them."""
 
 
-def test_defects_yaml_has_sixty_defects() -> None:
+def test_defects_yaml_has_sixty_defects_with_different_names() -> None:
     assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) == 60
+
+
+def test_the_sample_names_defects_of_defects_yaml() -> None:
+    assert set(SAMPLE) - {defect.name for defect in DEFECTS} == set()
 
 
 @pytest.mark.diagnosis

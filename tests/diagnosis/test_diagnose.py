@@ -1,6 +1,8 @@
 """A diagnosis reproduces a failure, names its cause (the culprit), and writes a folder of files.
 
-The tested code is in `dmlconf/diagnosis/` and `dmlconf/reports/diagnoses/`.
+The tested code is in `dmlconf/diagnosis/diagnose.py`, `dmlconf/diagnosis/factors.py`,
+`dmlconf/diagnosis/export/dxdispatch.py`, `dmlconf/diagnosis/export/cpp.py`,
+`dmlconf/reports/diagnoses/folder.py` and `dmlconf/reports/diagnoses/report.py`.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ def case_of(identifier: str) -> Case:
 
 
 def diagnosed(identifier: str, backend: str) -> Diagnosis:
+    """Return the diagnosis of a case of `case_of` on a backend, reduced for at most 30 seconds."""
     return diagnose(case_of(identifier), InProcessBench(backend), 30)
 
 
@@ -64,10 +67,10 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
     assert "passes: in each of 10 runs alone" in diagnosis.notes[0]
 
 
-def test_trials_in_half_precision_or_with_other_data_name_no_culprit() -> None:
+def test_only_trials_in_half_precision_or_with_other_data_cannot_tell_a_culprit() -> None:
     diagnosis = diagnosed("gemm/matrix", "faulty:negated")
-    silent = [trial for trial in diagnosis.trials if not trial.experiment.tells]
-    assert {trial.experiment.change for trial in silent} == {
+    telling_nothing = [trial for trial in diagnosis.trials if not trial.experiment.tells]
+    assert {trial.experiment.change for trial in telling_nothing} == {
         "half=on",
         "other data of the same sizes",
     }
@@ -90,7 +93,9 @@ def test_the_folder_holds_a_case_file_a_report_and_a_program(tmp_path: Path) -> 
     assert "compile_graph = true" in program
 
 
-def test_a_model_of_dxdispatch_binds_each_tensor_once(tmp_path: Path) -> None:
+def test_a_model_of_dxdispatch_binds_owned_tensors_at_initialization_and_others_at_dispatch(
+    tmp_path: Path,
+) -> None:
     backend = "faulty:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
     bench = InProcessBench(backend)
     diagnosis = diagnose(case_of("gemm/sizes/weights[Flags=OWNED_BY_DML"), bench, 30)
@@ -126,7 +131,7 @@ def test_compilation_of_a_graph_is_the_culprit_if_its_nodes_alone_are_right(
     assert culprit_found == culprit, culprit_sentence(diagnosis)
 
 
-def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path) -> None:
+def test_the_folder_of_a_graph_has_its_nodes_all_failures_and_programs(tmp_path: Path) -> None:
     backend = "faulty:negated,where=NodeCount > 1"
     bench = InProcessBench(backend)
     case = graph_of("wiring/negated-twice")

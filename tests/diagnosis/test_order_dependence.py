@@ -1,4 +1,4 @@
-"""`diagnose --order` finds the earlier cases after which a case fails.
+"""`diagnose --order` finds the earlier cases without which a case would pass.
 
 Most tests start real processes, with a plugin that keeps state from one case to the next.
 
@@ -58,6 +58,7 @@ CASE = """  - name: {name}
     expect: {{OutputTensor: [1, 2, 1, 2]}}
 """
 
+# Names of cases. Those that the plugin does not name pass.
 EARLIER = [*(f"case-{n}" for n in range(20)), "first", "mid", "second"]
 
 NAMES = ["alone", *(f"case-{n}" for n in range(9)), "first", "mid", "second", "last", "victim"]
@@ -209,10 +210,10 @@ def test_minimal_finds_exactly_the_cases_that_a_failure_needs() -> None:
         items = [str(n) for n in range(count)]
         for needed in (source.sample(items, min(count, size)) for size in (1, 2, 5)):
             tried: list[Sequence[str]] = []
-
             found, whole = minimal(items, partial(fails_with, needed, tried), math.inf)
             assert (sorted(found), whole) == (sorted(needed), True)
             assert list(found) == [item for item in items if item in found]
+            # Halving finds each needed case in about log2(count) steps.
             assert len(tried) <= 12 * len(needed) * (count.bit_length() + 1)
 
 

@@ -1,6 +1,6 @@
-"""A graph compiler may rewrite a graph wrongly; the diagnosis names the wrong rewrite.
+"""The diagnosis names the rewrite with which a graph compiler made a graph's outputs wrong.
 
-A rewrite is named if it gives exactly the wrong outputs of the device.
+It names a rewrite whose graph has exactly the wrong outputs of the device.
 
 The tested code is in `dmlconf/diagnosis/rewritten.py`, `dmlconf/diagnosis/graph_mutants.py` and
 `dmlconf/reports/diagnoses/report.py`.
@@ -72,6 +72,7 @@ cases:
 
 
 def planned(folder: Path, name: str) -> PlannedCase:
+    """Return the graph of `GRAPHS` with this name."""
     path = folder / "two.yaml"
     path.write_text(GRAPHS)
     [case] = [each for each in load_suite([path]).plan() if each.identifier.endswith(name)]
@@ -106,6 +107,7 @@ def diagnosed(
 def outputs_of_changed_graph(
     change: Callable[[Graph], Graph],
 ) -> Callable[[GraphCase], dict[str, np.ndarray]]:
+    """Return a function that evaluates a case with its graph changed."""
     return lambda case: dict(evaluate(replace(case, graph=change(case.graph))))
 
 

@@ -1,12 +1,13 @@
 """Reports name the condition that failing cases meet and passing cases do not.
 
-The tested code is in `dmlconf/diagnosis/` and `dmlconf/reports/runs/shared_properties.py`.
+The tested code is in `dmlconf/diagnosis/shared_properties.py`, `dmlconf/diagnosis/groups.py`,
+`dmlconf/diagnosis/common_conditions.py`, `dmlconf/diagnosis/search.py`,
+`dmlconf/diagnosis/atoms.py` and `dmlconf/reports/runs/shared_properties.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import process_time
 from typing import Any
 
 import pytest
@@ -46,11 +47,11 @@ def only(*verdicts: Verdict) -> SharedProperty:
     return shared
 
 
-def biased(facts: Mapping[str, Any]) -> bool:
+def has_bias(facts: Mapping[str, Any]) -> bool:
     return bool(facts["Bias"])
 
 
-def half(facts: Mapping[str, Any]) -> bool:
+def is_float16(facts: Mapping[str, Any]) -> bool:
     return str(facts["InputTensor"]).startswith("FLOAT16")
 
 
@@ -58,8 +59,8 @@ def half(facts: Mapping[str, Any]) -> bool:
     ("fails", "text"),
     [
         (lambda f: f["GroupCount"] > 1, "GroupCount > 1"),
-        (half, "DataType == FLOAT16"),
-        (biased, "Bias"),
+        (is_float16, "DataType == FLOAT16"),
+        (has_bias, "Bias"),
         (lambda f: not f["Bias"], "not Bias"),
         (lambda f: max(f["Strides"]) > 2, "max(Strides) > 2"),
         (
@@ -99,9 +100,10 @@ def test_a_group_of_two_failures_gets_no_condition() -> None:
 def test_failures_of_two_causes_are_two_groups() -> None:
     verdicts = convolutions(lambda f: f["Bias"] or f["GroupCount"] == 4)
     parts = [s for s in shared_properties(logs.run_log(*verdicts)) if s.condition]
-    texts = {s.condition.text for s in parts if s.condition}
-    assert any("Bias" in text for text in texts)
-    assert any("GroupCount" in text for text in texts)
+    texts = sorted(s.condition.text for s in parts if s.condition)
+    assert len(texts) == 2
+    assert "Bias" in texts[0]
+    assert "GroupCount" in texts[1]
     # Each group counts its own failures, without those of the other cause.
     assert [s.condition.of for s in parts if s.condition] == [len(s.failures) for s in parts]
 
@@ -116,16 +118,20 @@ def test_if_nearly_all_cases_fail_no_condition_is_named() -> None:
 
 
 def test_several_operators_share_a_condition() -> None:
-    shared = only(*convolutions(half), *convolutions(half, "GEMM"), *convolutions(half, "REDUCE"))
+    shared = only(
+        *convolutions(is_float16),
+        *convolutions(is_float16, "GEMM"),
+        *convolutions(is_float16, "REDUCE"),
+    )
     assert shared.operators == ("CONVOLUTION", "GEMM", "REDUCE")
     assert shared.condition is not None
     assert shared.condition.text == "DataType == FLOAT16"
 
 
 def test_passes_of_an_operator_count_once_for_all_its_groups() -> None:
-    def nearly_half(facts: Mapping[str, Any]) -> bool:
+    def nearly_all_of_float16(facts: Mapping[str, Any]) -> bool:
         rare = facts["Bias"] and facts["GroupCount"] == 4 and facts["Direction"] == "BACKWARD"
-        return half(facts) and not (rare and facts["Strides"] == [1, 2])
+        return is_float16(facts) and not (rare and facts["Strides"] == [1, 2])
 
     zeros = Reason(ReasonKind.ALL_ZEROS, "OutputTensor is all zeros")
     products = [
@@ -133,11 +139,11 @@ def test_passes_of_an_operator_count_once_for_all_its_groups() -> None:
         if each.reason
         and sum(map(int, each.case.partition("/")[2])) % 2  # No fact tells these failures apart.
         else each
-        for each in convolutions(nearly_half, "GEMM")
+        for each in convolutions(nearly_all_of_float16, "GEMM")
     ]
-    passes = sum(half(each.facts) and each.reason is None for each in products)
+    passes = sum(is_float16(each.facts) and each.reason is None for each in products)
     assert passes == 1
-    shared = only(*products, *convolutions(half))
+    shared = only(*products, *convolutions(is_float16))
     assert shared.condition is not None
     assert (shared.condition.text, shared.condition.passes) == ("DataType == FLOAT16", passes)
     assert shared.compared == 48 + 48 + passes
@@ -147,9 +153,9 @@ def test_crashes_and_wrong_values_are_two_groups() -> None:
     crash = Reason(ReasonKind.CRASH, "the process died")
     crashes = [
         each.judged(status=Status.BROKEN, reason=crash, figures={}) if each.reason else each
-        for each in convolutions(biased, "GEMM")
+        for each in convolutions(has_bias, "GEMM")
     ]
-    groups = shared_properties(logs.run_log(*convolutions(biased), *crashes))
+    groups = shared_properties(logs.run_log(*convolutions(has_bias), *crashes))
     assert {group.operators for group in groups} == {("CONVOLUTION",), ("GEMM",)}
 
 
@@ -158,15 +164,15 @@ def test_rejections_that_passed_do_not_count_against_a_condition() -> None:
         each.judged(figures={}, status=Status.PASSED, reason=None).of_case(
             case=f"{each.case}/rejected"
         )
-        for each in convolutions(biased)
+        for each in convolutions(has_bias)
     ]
-    shared = only(*convolutions(biased), *rejected)
+    shared = only(*convolutions(has_bias), *rejected)
     assert shared.condition is not None
     assert (shared.condition.text, shared.condition.passes) == ("Bias", 0)
 
 
 def test_logs_without_facts_give_groups_without_conditions() -> None:
-    verdicts = [each.of_case(facts={}) for each in convolutions(biased)]
+    verdicts = [each.of_case(facts={}) for each in convolutions(has_bias)]
     assert only(*verdicts).condition is None
 
 
@@ -178,15 +184,17 @@ def test_every_failure_is_in_exactly_one_group() -> None:
 
 
 def test_shown_failures_alternate_between_operators() -> None:
-    verdicts = [*convolutions(biased), *convolutions(biased, "GEMM")]
+    verdicts = [*convolutions(has_bias), *convolutions(has_bias, "GEMM")]
     shown = shown_failures(logs.run_log(*verdicts), 4)
-    assert sorted(each.verdict.operator for each in shown) == ["CONVOLUTION"] * 2 + ["GEMM"] * 2
+    operators = [each.verdict.operator for each in shown]
+    assert operators[:2] == operators[2:]
+    assert set(operators[:2]) == {"CONVOLUTION", "GEMM"}
 
 
 def test_cases_that_broke_alike_are_listed_as_one() -> None:
     verdicts = [
         each.judged(status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))
-        for at, each in enumerate(convolutions(biased))
+        for at, each in enumerate(convolutions(has_bias))
     ]
     (shown,) = shown_failures(logs.run_log(*verdicts), 20)
     assert shown.others == len(verdicts) - 1
@@ -200,7 +208,8 @@ def test_a_bound_is_the_roundest_number_that_fits(low: float, high: float, numbe
     assert round_number(low, high, whole=True) == number
 
 
-def test_a_condition_that_no_failure_meets_is_never_named() -> None:
+def test_a_condition_that_no_failure_meets_is_not_named() -> None:
+    """Of 1,004 cases, two fail: one with only `X` and one with only `Y`."""
     both = [(True, True)] * 1_000
     verdicts = []
     for at, (x, y) in enumerate([(True, False), (False, True)] * 2 + both):
@@ -214,7 +223,7 @@ def test_a_condition_that_no_failure_meets_is_never_named() -> None:
 
 
 def failures(*cases: tuple[str, str, list[str]]) -> SharedProperty:
-    """Return the group of failures of GEMM, each of which has a name, a tag and tensors."""
+    """Return the group of failures of GEMM with these names, tags and tensors."""
     verdicts = [
         logs.verdict(
             f"gemm/{name}", Status.FAILED, WRONG, "GEMM", facts={"T": tensors}, tags=(tag,)
@@ -237,15 +246,13 @@ def test_a_case_that_must_be_refused_is_not_the_simplest_if_another_failed() -> 
 
 
 @pytest.mark.whole
-def test_44000_verdicts_are_grouped_within_8_seconds() -> None:
+def test_failures_of_88_operators_with_one_condition_are_one_group() -> None:
     verdicts = []
     for at in range(176):
-        for each in convolutions(biased if at % 2 else lambda f: False, f"OPERATOR_{at}"):
+        for each in convolutions(has_bias if at % 2 else lambda f: False, f"OPERATOR_{at}"):
             verdicts += [each.of_case(case=f"{each.case}/{copy}") for copy in range(3)]
-    log = logs.run_log(*verdicts)
-    began = process_time()
-    (shared,) = shared_properties(log)
-    # This takes two seconds on a quiet machine; the machine of a test may be busy.
-    assert process_time() - began < 8
-    assert len(verdicts) > 44_000
-    assert len(shared.failures) > 10_000
+    shared = only(*verdicts)
+    assert len(shared.operators) == 88
+    assert len(shared.failures) == sum(each.status is Status.FAILED for each in verdicts) > 10_000
+    assert shared.condition is not None
+    assert shared.condition.text == "Bias"

@@ -1,4 +1,7 @@
-"""Measure how many cases `dmlconf fuzz` needs to find a defect of `tests.diagnosis.defects`."""
+"""Measure how many cases `dmlconf fuzz` makes until one shows a planted defect.
+
+A planted defect is one of `tests/diagnosis/defects.py`: a backend that is wrong on purpose.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Finding:
 
     Attributes:
         defect: the defect.
-        cases: how many cases of an operator were made until one failed; None if none failed.
+        cases: the number of the first failing case of an operator, from 1; None if none failed.
     """
 
     defect: Defect

@@ -1,4 +1,4 @@
-"""Random numbers of `fuzz` are the same on every machine and Python.
+"""Random choices of `fuzz` are within their limits, and the same on every machine and Python.
 
 The tested code is in `dmlconf/fuzzing/chance.py`.
 """
@@ -14,7 +14,7 @@ def test_random_numbers_are_the_same_on_every_machine_and_python() -> None:
     assert numbers == [10828589446410094986, 9814474732793435676, 3693166996152835229]
 
 
-def test_different_names_give_different_random_numbers() -> None:
+def test_different_keys_give_different_random_numbers() -> None:
     assert Chance(1, "GATHER").bits() != Chance(1, "TILE").bits()
     assert Chance("1", 2).bits() != Chance("12").bits()
 

@@ -1,6 +1,6 @@
 """Generated graphs are valid and differ, and a seed gives the same ones on every machine.
 
-The tested code is in `dmlconf/fuzzing/`.
+The tested code is in `dmlconf/fuzzing/graphs.py`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ OPERATORS = (
 
 
 def graphs(count: int, nodes: int = 5, operators: Sequence[str] = OPERATORS) -> list[GraphCase]:
+    """Return the first random graphs of seed 1, of at most this many nodes each."""
     cases = [valid_case(graph_case(operators, 1, number, nodes)) for number in range(count)]
     return [case for case in cases if isinstance(case, GraphCase)]
 
 
-def test_graphs_are_valid_and_their_nodes_feed_each_other() -> None:
+def test_graphs_are_valid_and_differ_and_in_nearly_all_a_node_feeds_another() -> None:
     actual = graphs(30)
     assert len(actual) == 30
     assert not any(case.violations() for case in actual)
@@ -64,7 +65,7 @@ def test_seed_and_number_make_the_same_graph_on_every_machine_and_python() -> No
     assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "c289b75279d9bd3f"
 
 
-def test_no_node_writes_two_elements_to_one_address() -> None:
+def test_no_max_unpooling_that_a_node_feeds_writes_twice_to_one_address() -> None:
     """Which of several elements is written to an address is undefined."""
     fed = 0
     for case in graphs(60, 3, ("ACTIVATION_RELU", "MAX_UNPOOLING")):

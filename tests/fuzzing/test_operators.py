@@ -1,4 +1,4 @@
-"""Generated descs are valid and differ, and a seed gives the same ones on every machine.
+"""Generated cases are valid and differ, and a seed gives the same ones on every machine.
 
 The tested code is in `dmlconf/fuzzing/operators.py`, `dmlconf/fuzzing/data.py`,
 `dmlconf/fuzzing/goals.py` and `dmlconf/fuzzing/layouts.py`.
@@ -31,10 +31,11 @@ REFUSED = {
     "MULTIHEAD_ATTENTION1": {"layout PastSequenceLengthsTensor broadcast"},
     "SCATTER_ND": {"layout IndicesTensor broadcast"},
 }
-"""Layouts that a constraint forbids."""
+"""Goals that no case of these operators reaches, since a constraint forbids the layout."""
 
 
 def digest(name: str, seed: int, number: int) -> str:
+    """Return a digest of the entry of a generated case."""
     entry = operator_case(name, seed, number).template.data
     return sha256(json.dumps(entry).encode()).hexdigest()[:16]
 
@@ -92,6 +93,7 @@ def test_data_has_special_numbers_in_some_cases_and_none_in_most() -> None:
 
 
 def layouts_of(tensor: TensorDesc) -> list[str]:
+    """Return the names of the layouts that give a tensor of these sizes its strides."""
     return [name for name, strides in LAYOUTS.items() if strides(tensor.Sizes) == tensor.Strides]
 
 
@@ -138,7 +140,8 @@ def test_no_two_outputs_in_place_share_a_buffer() -> None:
     assert all(len(set(each.values())) == len(each) for each in pairs)
 
 
-def test_numbers_up_to_the_length_of_an_axis_fit_float16() -> None:
+def test_numbers_up_to_the_length_of_an_axis_are_at_most_the_largest_float16() -> None:
+    """The largest number of FLOAT16 is 65,504, and the axis is longer."""
     tensor = TensorDesc(DataType.FLOAT16, (65537, 1))
     desc = {"InputTensor": tensor, "OutputTensor": tensor, "ScaleBias": None}
     identity = operator("ELEMENT_WISE_IDENTITY")

@@ -1,6 +1,6 @@
 """`dmlconf fuzz` finds a sample of planted defects; `python -m tests.fuzzing` tries all of them.
 
-The tested code is in `dmlconf/fuzzing/`.
+The tested code is in `dmlconf/fuzzing/operators.py` and `dmlconf/cli/commands/running/fuzz.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from tests.diagnosis.defects import DEFECTS, Defect
 from tests.fuzzing.planted import find
 
 SAMPLE = [defect for defect in DEFECTS if len(defect.operators) == 1][::6]
+"""Every sixth defect of a single operator."""
 
 
 @pytest.mark.fuzz

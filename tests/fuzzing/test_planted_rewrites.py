@@ -1,8 +1,10 @@
-"""`dmlconf fuzz --graphs` plants patterns in random graphs that a compiler might rewrite wrongly.
+"""`dmlconf fuzz --graphs` inserts patterns into random graphs.
 
-The wrongly rewritten graph is the mutant: a good case tells it from the right graph.
+A pattern is a small graph that a compiler might rewrite wrongly. The graph after the wrong rewrite
+is the mutant: its outputs should differ from those of the right graph.
 
-The tested code is in `dmlconf/fuzzing/` and `dmlconf/cases/loading/rewrites.py`.
+The tested code is in `dmlconf/fuzzing/planted_rewrites.py`, `dmlconf/fuzzing/graphs.py`,
+`dmlconf/fuzzing/plan.py`, `dmlconf/fuzzing/saving.py` and `dmlconf/cases/loading/rewrites.py`.
 """
 
 from __future__ import annotations
@@ -49,16 +51,18 @@ cases:
 
 @pytest.fixture
 def pattern(tmp_path: Path) -> CaseTemplate:
+    """The pattern of `PATTERN`, with a maximum of 6 or 7."""
     (tmp_path / "pattern.yaml").write_text(PATTERN)
     [template] = load_suite([tmp_path / "pattern.yaml"]).templates
     return template
 
 
 def planted_cases(pattern: CaseTemplate, count: int) -> list[PlannedCase]:
+    """Return random graphs, each with the pattern and up to three other nodes."""
     return [planted_case(OPERATORS, 1, number, 3, [pattern]) for number in range(count)]
 
 
-def test_a_planted_graph_has_the_pattern_other_nodes_and_the_rewrite(
+def test_planted_graphs_differ_and_each_has_the_pattern_and_the_rewrite(
     pattern: CaseTemplate,
 ) -> None:
     counts, copied, maxima = set(), set(), set()
@@ -87,7 +91,7 @@ def test_most_planted_graphs_compute_other_values_than_their_mutants(pattern: Ca
         with np.errstate(all="ignore"):
             right, wrong = evaluate(valid_case(case)), evaluate(rewritten(case))
         different += any(right[name].tobytes() != wrong[name].tobytes() for name in right)
-    assert 20 <= different <= 30
+    assert different >= 20
 
 
 def test_saved_graphs_keep_the_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
@@ -105,7 +109,7 @@ def test_about_every_third_graph_has_a_rewrite_and_the_others_are_unchanged(
     plain = list(Fuzz(OPERATORS[:2], 5, Kind.GRAPHS, 2).cases(numbers))
     mixed = list(Fuzz(OPERATORS[:2], 5, Kind.GRAPHS, 2, (pattern,)).cases(numbers))
     have = [case_rewrite(case.template) is not None for case in mixed]
-    assert 5 <= sum(have) <= 15
+    assert 5 <= sum(have) <= 15  # 10 of 30 is every third.
     assert [a.template.data for a, has in zip(plain, have, strict=True) if not has] == [
         b.template.data for b, has in zip(mixed, have, strict=True) if not has
     ]
@@ -131,7 +135,7 @@ def test_patterns_of_large_tensors_are_not_planted(tmp_path: Path) -> None:
     assert plantable([template], ("ACTIVATION_RELU", "ELEMENT_WISE_CLIP")) == ()
 
 
-def test_rewrite_files_finds_files_of_the_suite() -> None:
+def test_rewrite_files_are_files_of_the_bundled_suite() -> None:
     assert {"rewrites-fusion.yaml", "rewrites-quantization.yaml"} <= {
         path.name for path in rewrite_files()
     }

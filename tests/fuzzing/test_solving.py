@@ -1,4 +1,4 @@
-"""The solver of `fuzz` changes a desc so that a condition holds, or no longer holds.
+"""The solver of `fuzz` changes a desc until a condition holds, or until it no longer holds.
 
 The tested code is in `dmlconf/fuzzing/solving.py`, `dmlconf/fuzzing/terms.py`,
 `dmlconf/fuzzing/conditions.py` and `dmlconf/fuzzing/drafts.py`.
@@ -71,7 +71,7 @@ FALSE = [
     "BiasTensor.Sizes[1] == 4",
     "InputTensor.Sizes[GroupCount + 2] == 1",
 ]
-"""Conditions that the desc does not meet, and that one change or a few can mend."""
+"""Conditions that `DESC` does not meet, and meets after one or a few changes."""
 
 TRUE = [
     "InputTensor.Sizes[1] == FilterTensor.Sizes[1] * GroupCount",
@@ -84,10 +84,11 @@ TRUE = [
     "same(t.DataType for t in (InputTensor, FilterTensor))",
     "OutputTensor.Sizes[:1] == (1,)",
 ]
+"""Conditions that `DESC` meets, and does not meet after one change."""
 
 
 def solved(text: str, target: bool) -> bool:
-    """Return whether some of the changes that the solver proposes give the condition the value."""
+    """Return whether changes that the solver proposes make the condition's value the target."""
     chance = Chance(3, text)
     drafts = Drafts(CONVOLUTION, CONVOLUTION.support[0], chance)
     condition = condition_over(CONVOLUTION, "tested", Expression(text))

@@ -1,4 +1,4 @@
-"""Databases for the tests of histories: a file of SQLite, and a PostgreSQL of the tests' own."""
+"""Databases for the tests of histories: files of SQLite, and a PostgreSQL server for the tests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _numbers = count()
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A PostgreSQL of the tests' own."""
+    """A PostgreSQL server that runs until the last test has ended."""
     with running_server(NOT_DURABLE) as server:
         yield server
 
 
 @pytest.fixture(params=BACKENDS)
 def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Names of new databases, as many as a test takes, as `--database` takes them."""
+    """The addresses of any number of new databases, as `--database` takes them."""
     names = (f"history{number}" for number in _numbers)
     if request.param == "sqlite":
         return (str(tmp_path / f"{name}.sqlite") for name in names)
@@ -41,5 +41,5 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def database(databases: Iterator[str]) -> str:
-    """The name of a new database, as `--database` takes it."""
+    """The address of a new database, as `--database` takes it."""
     return next(databases)

@@ -1,6 +1,8 @@
-"""A history (a database of runs) says when verdicts changed and why; it is pruned and merged.
+"""A history (a database of runs) says when verdicts changed and why, also once runs are removed.
 
-The tested code is in `dmlconf/history/`, `dmlconf/reports/history/` and
+The tested code is in `dmlconf/history/adding.py`, `dmlconf/history/stored_verdicts.py`,
+`dmlconf/history/timeline.py`, `dmlconf/history/questions.py`, `dmlconf/history/causes.py`,
+`dmlconf/history/maintenance.py`, `dmlconf/reports/history/answers.py` and
 `dmlconf/cli/commands/results/history.py`.
 """
 
@@ -8,6 +10,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -41,7 +45,7 @@ from tests.reports import logs
 
 
 def fill(database: str, logs: Iterable[RunLog]) -> list[int]:
-    """Add runs; return how many verdicts each one stored."""
+    """Add the runs of logs to a history; return how many verdicts were stored for each run."""
     with opened(database, create=True) as history:
         stored = []
         for log in logs:
@@ -51,7 +55,7 @@ def fill(database: str, logs: Iterable[RunLog]) -> list[int]:
 
 
 def history_of(database: str, case: str) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """Return the changes of a case: adapter, date, verdict since then, causes."""
+    """Return adapter, date, new verdict and causes of each change of a case."""
     with opened(database) as history, history.reading() as connection:
         timeline = Timeline(connection)
         chosen, _ = named_cases(timeline, [case])
@@ -63,7 +67,7 @@ def history_of(database: str, case: str) -> list[tuple[str, str, str, tuple[str,
 
 
 def rows(database: str) -> list[tuple[int, ...]]:
-    """Return all stored verdicts, by run, case and content."""
+    """Return all stored verdicts: the numbers of run, case, outcome and outputs of each."""
     with opened(database) as history, history.reading() as connection:
         columns = change.c.run_id, change.c.case_id, change.c.outcome_id, change.c.outputs
         return sorted(tuple(row) for row in connection.execute(select(*columns)))
@@ -71,8 +75,8 @@ def rows(database: str) -> list[tuple[int, ...]]:
 
 A, B = "tile/matrix/a", "gemm/documented/b"
 FAILED = "failed (wrong values)"
-HIDDEN = "postgresql://127.0.0.1:1/x?password=secret"
-EARLY = "0001-01-01T00:00+05:00"
+WITH_PASSWORD = "postgresql://127.0.0.1:1/x?password=secret"
+BEFORE_YEAR_1_IN_UTC = "0001-01-01T00:00+05:00"
 
 
 def test_only_differences_from_the_run_before_are_stored(database: str) -> None:
@@ -90,7 +94,7 @@ def test_a_verdict_that_differs_only_in_its_message_is_no_change(database: str) 
         assert connection.execute(select(outcome.c.message)).scalars().all() == ["took 31 s"]
 
 
-def test_each_change_of_a_status_names_what_else_changed_in_that_run(database: str) -> None:
+def test_each_change_of_a_status_names_what_changed_since_the_run_before(database: str) -> None:
     bad = [verdict(A, fails=True), verdict(B)]
     good = [verdict(A), verdict(B)]
     second = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
@@ -288,7 +292,7 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
 ) -> None:
     source = random.Random(40)
     cases = [f"{op}/matrix/{n}" for op in ("tile", "gemm", "top_k") for n in range(40)]
-    span = nights // 8
+    span = nights // 8  # Eight drivers, one after the other.
     drivers = [f"{at // span}.0" for at in range(nights)]
     regressed = {case: span * source.randrange(1, 5) for case in cases[:10]}
     mended = {case: span * source.randrange(5, 8) for case in cases[5:15]}
@@ -312,7 +316,10 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
         failures, left_out = regressions(timeline, Choice(), "2026-01-01")
         certain = {each.case: (each.first.started, still) for each, still in failures}
         doubtful = {each.story.transitions[0].case: each for each in flaky(timeline, Choice())}
-        first = regressions(timeline, Choice(operators=frozenset(["GEMM"])), "2026-01-01")
+        of_tile, of_gemm = (
+            regressions(timeline, Choice(operators=frozenset([name])), "2026-01-01")[0]
+            for name in ("TILE", "GEMM")
+        )
     expected = {case: (runs[at], case not in mended) for case, at in regressed.items()}
     assert {case: each for case, each in certain.items() if case not in shaky} == expected
     assert all(each.causes for each, _ in failures)
@@ -323,18 +330,15 @@ def test_exactly_the_planted_regressions_and_flaky_cases_are_found(
     )
     for case, each in doubtful.items():
         assert (each.story.failed, each.story.runs) == (len(flips[case]), nights)
-    assert not [each for each, _ in first[0] if each.operator != "GEMM"]
+    assert {each.case for each, _ in of_tile} == set(regressed)  # These are all cases of TILE.
+    assert of_gemm == []
     for case, at in mended.items():
-        assert (runs[at], "passed") in {
-            each[1:3]
-            for each in [
-                (line, next(r for r in runs if r[:10] == day), text, causes)
-                for line, day, text, causes in history_of(database, case)
-            ]
-        }
+        assert (runs[at][:10], "passed") in {each[1:3] for each in history_of(database, case)}
 
 
-def test_operators_are_shown_by_driver(database: str) -> None:
+def test_driver_states_count_the_cases_of_each_operator_that_fail_with_each_driver(
+    database: str,
+) -> None:
     fill(
         database,
         [
@@ -355,7 +359,7 @@ def test_operators_are_shown_by_driver(database: str) -> None:
     }
 
 
-def test_pages_are_the_same_from_each_database(database: str, tmp_path: Path) -> None:
+def test_pages_are_the_same_from_sqlite_and_postgresql(database: str, tmp_path: Path) -> None:
     nights = [
         night(n, [verdict(A, fails=n % 2 == 1), verdict(B, fails=n == 5)], driver=f"{n // 3}")
         for n in range(6)
@@ -371,6 +375,7 @@ def test_pages_are_the_same_from_each_database(database: str, tmp_path: Path) ->
 
 
 def log_file(folder: Path, log: RunLog, name: str) -> Path:
+    """Write a log to a file of this name in a folder, and return the file's path."""
     return logs.write(folder / name, log)
 
 
@@ -418,7 +423,7 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
         (["runs", "--database", "absent.sqlite"], 2, "there is no history absent.sqlite"),
         (["runs", "--database", "mysql://x/y"], 2, "neither a file nor an address"),
         (["runs", "--database", "n" * 300], 2, "File name too long"),
-        (["runs", "--database", HIDDEN], 2, r"//127.0.0.1:1/x: |needs the package"),
+        (["runs", "--database", WITH_PASSWORD], 2, r"//127.0.0.1:1/x: |needs the package"),
         (["runs", "--database", "text"], 2, "file is not a database"),
         (["runs", "--database", "foreign.sqlite"], 2, "a database of something else"),
         (["runs", "--database", "newer.sqlite"], 2, "made by a newer dmlconf"),
@@ -430,7 +435,11 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
         (["regressions", "--since", "May", "--database", "h.sqlite"], 2, "is not a date such as"),
         (["regressions", "--since", "#9", "--database", "h.sqlite"], 2, "there is no run #9"),
         (["regressions", "--since", "²", "--database", "h.sqlite"], 2, "--since.* is not a date"),
-        (["regressions", "--since", EARLY, "--database", "h.sqlite"], 2, "is not a date such as"),
+        (
+            ["regressions", "--since", BEFORE_YEAR_1_IN_UTC, "--database", "h.sqlite"],
+            2,
+            "is not a date such as",
+        ),
         (["merge", "h.sqlite", "--database", "./h.sqlite"], 2, "cannot be merged with itself"),
         (["flaky", "--database", "damaged.sqlite"], 2, "the history is damaged"),
         (["add", "undated.jsonl", "--database", "h.sqlite"], 2, "not a date with a time"),
@@ -442,9 +451,6 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
 def test_commands_refuse_unusable_databases_dates_and_names(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    import re
-    import sqlite3
-
     (tmp_path / "text").write_text("some text\n" * 100)
     for name, table in (("foreign", "songs"), ("newer", "alembic_version")):
         with sqlite3.connect(tmp_path / f"{name}.sqlite") as connection:

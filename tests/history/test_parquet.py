@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dmlconf.history.database import opened
 from dmlconf.history.tables import METADATA
 from tests.cli.process import dmlconf_here
 from tests.history.runs import night, verdict
@@ -52,12 +51,17 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
         ("run", b"text", r"run.parquet cannot be read: "),
         ("suite", pa.table({"id": [1]}), r"suite.parquet is not a table of a history"),
         ("suite", {"id": [1]}, r"suite.parquet has other columns than the table has"),
-        ("suite", {"id": [1], "digest": ["x"], "newer": [1]}, r"has other columns"),
+        (
+            "suite",
+            {"id": [1], "digest": ["x"], "newer": [1]},
+            r"suite.parquet has other columns than the table has",
+        ),
     ],
 )
-def test_files_that_are_no_tables_of_a_history_are_refused_by_name(
+def test_the_error_for_a_file_that_is_no_table_of_a_history_names_the_file(
     tmp_path: Path, name: str, content: object, message: str
 ) -> None:
+    """A dictionary as content keeps the file's note of the table; a table of Arrow has none."""
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
     fill(database, [night(0, [verdict(A)])])
     dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
@@ -74,15 +78,14 @@ def test_files_that_are_no_tables_of_a_history_are_refused_by_name(
     done = dmlconf_here(tmp_path, "history", "import", tables, "--database", copy)
     assert done.returncode == 2
     assert re.search(message, done.stderr), done.stderr
-    with opened(copy):
-        assert rows(copy) == []
+    assert rows(copy) == []
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [("change", "run #1 lacks verdicts"), ("suite", "run.parquet names a row that suite.parquet")],
 )
-def test_rows_that_contradict_each_other_are_refused(
+def test_tables_that_lack_rows_which_others_need_are_refused(
     tmp_path: Path, name: str, message: str
 ) -> None:
     database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"

@@ -1,6 +1,8 @@
 """A history stays consistent if writers compete, die or fail; older databases are migrated.
 
-The tested code is in `dmlconf/history/` and `dmlconf/cli/runs/history.py`.
+The tested code is in `dmlconf/history/adding.py`, `dmlconf/history/inserting.py`,
+`dmlconf/history/database.py`, `dmlconf/history/tables.py`, `dmlconf/history/migrations/` and
+`dmlconf/cli/runs/history.py`.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ CASES = [f"tile/matrix/{number}" for number in range(1_500)]
 
 
 def logs(folder: Path, nights: int) -> list[Path]:
+    """Write the logs of nights in which all cases pass and fail by turns; return their paths."""
     return [
         log_file(folder, night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]), f"{n}.jsonl")
         for n in range(nights)
@@ -37,6 +40,7 @@ def logs(folder: Path, nights: int) -> list[Path]:
 
 
 def start_adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[bytes]:
+    """Start `dmlconf history add`, and return its process without waiting."""
     command = [*DMLCONF, "history", "add", "-q", "--database", database, *map(str, files)]
     return subprocess.Popen(command, cwd=folder, env=environment(folder))
 
@@ -54,22 +58,23 @@ def test_two_writers_at_the_same_time_lose_and_duplicate_no_run(
     assert len(rows(database)) == len(rows(whole)) == 6 * len(CASES)
 
 
+def stored_runs(database: str) -> int:
+    with opened(database) as history, history.reading() as connection:
+        return len(connection.execute(select(run.c.id)).all())
+
+
 @pytest.mark.breakdown
 def test_killing_a_writer_loses_and_duplicates_no_run(database: str, tmp_path: Path) -> None:
     files = logs(tmp_path, 8)
     with opened(database, create=True):
         pass
-    killed = 0
-    for delay in (0.9, 1.2, 1.5, 1.8):
+    for attempt in range(1, 5):
         writer = start_adding(tmp_path, database, *files)
-        time.sleep(delay)
-        killed += writer.poll() is None
-        writer.kill()
-        assert writer.wait() in (-signal.SIGKILL, 0)
-        with opened(database) as history, history.reading() as connection:
-            count = len(connection.execute(select(run.c.id)).all())
-        assert len(rows(database)) == count * len(CASES)
-    assert killed
+        while writer.poll() is None and stored_runs(database) < attempt:
+            time.sleep(0.01)
+        writer.kill()  # While it adds another run.
+        assert writer.wait() == -signal.SIGKILL
+        assert len(rows(database)) == stored_runs(database) * len(CASES)
     assert start_adding(tmp_path, database, *files).wait() == 0
     assert len(rows(database)) == len(files) * len(CASES)
 
@@ -88,7 +93,9 @@ def test_a_case_among_300_is_stored_as_it_is_stored_alone(database: str, tmp_pat
     "databases", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
 @pytest.mark.parametrize("count", [1, 300])
-def test_a_case_name_that_postgresql_cannot_store_is_refused(database: str, count: int) -> None:
+def test_a_case_name_that_postgresql_cannot_store_is_refused_and_the_next_run_is_added(
+    database: str, count: int
+) -> None:
     names = [f"tile/matrix/\0{number}" for number in range(count)]
     with pytest.raises(HistoryError, match="NUL"):
         fill(database, [night(0, [verdict(name) for name in names])])
@@ -127,7 +134,7 @@ def test_the_name_of_a_database_file_may_have_special_characters(tmp_path: Path)
 
 
 def index_names(engine: Engine) -> set[str | None]:
-    """Return the indexes of the table of runs; PostgreSQL also has one for unique columns."""
+    """Return the names of the indexes of the table of runs."""
     return {index["name"] for index in inspect(engine).get_indexes("run")}
 
 
@@ -173,10 +180,14 @@ def test_option_history_adds_the_run_to_the_database(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "history", "case", "tile/tile/stated", **variables)
     assert "failed in 0 of 1 runs" in done.stdout
     assert "failed in 1 of 1 runs" in done.stdout
+
+
+def test_option_history_is_refused_if_the_database_cannot_be_created(tmp_path: Path) -> None:
+    write(tmp_path)
     absent = {"DMLCONF_HISTORY": str(tmp_path / "tile.yaml" / "x")}
-    refused = dmlconf_here(tmp_path, *run_with_history, "numpy", **absent)
+    refused = dmlconf_here(tmp_path, "run", "tile.yaml", "--history", "-q", **absent)
     assert refused.returncode == 2
-    assert "tile.yaml" in refused.stderr
+    assert str(tmp_path / "tile.yaml" / "x") in refused.stderr
 
 
 def test_a_run_without_a_history_imports_no_sqlalchemy(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""C++ programs of graphs have all nodes and edges; `tests/lab/test_programs.py` runs them.
+"""C++ programs of graphs have all nodes and edges; `tests/lab/test_programs.py` runs programs.
 
 The tested code is in `dmlconf/diagnosis/export/cpp.py`.
 """

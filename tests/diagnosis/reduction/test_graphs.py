@@ -36,6 +36,7 @@ CONDITIONS = [
     ("constants/constant-node", "ConstantCount > 0", 8),
     ("quantization/", "NodeCount > 1", 8),
 ]
+"""Beginning of a graph's identifier, condition of its failure, most elements once it is reduced."""
 
 
 def reduce_graph(beginning: str, condition: str, tried: list[Case]) -> Reduced:
@@ -52,12 +53,13 @@ def reduce_graph(beginning: str, condition: str, tried: list[Case]) -> Reduced:
 
 
 @pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
-def test_the_smallest_graph_meets_the_condition_with_few_elements(
+def test_the_reduced_graph_meets_the_condition_with_few_elements_and_candidates_are_valid(
     beginning: str, condition: str, elements: int
 ) -> None:
     tried: list[Case] = []
     result = reduce_graph(beginning, condition, tried)
     assert result.complete
+    assert result.trials == len(tried) > 0
     assert Expression(condition).evaluate(names_of(result.case))
     assert element_count(result.case) <= elements
     for candidate in tried:

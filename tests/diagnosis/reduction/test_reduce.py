@@ -1,6 +1,8 @@
-"""A failing case is reduced to few elements, and each smaller case on the way is valid.
+"""A failing case is reduced to few elements, and each case that is tried on the way is valid.
 
-The tested code is in `dmlconf/diagnosis/reduction/` and `dmlconf/cases/writing/export.py`.
+The tested code is in `dmlconf/diagnosis/reduction/reduce.py`,
+`dmlconf/diagnosis/reduction/passes.py`, `dmlconf/diagnosis/reduction/data.py`,
+`dmlconf/diagnosis/reduction/repair.py` and `dmlconf/cases/writing/export.py`.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ CONDITIONS = [
     ("element_wise_exp/", "OutputElements % 4 == 0", 8),
     ("reduce/", "len(Axes) > 1", 4),
 ]
+"""Beginning of a case's identifier, condition of its failure, most elements once it is reduced."""
 
 
 def case_that_meets(beginning: str, condition: str) -> Case:
@@ -49,6 +52,7 @@ def case_that_meets(beginning: str, condition: str) -> Case:
 
 
 def meets(case: Case, condition: Expression) -> bool:
+    """Return whether a case meets a condition; it does not if the condition has no value for it."""
     try:
         return bool(condition.evaluate(names_of(case)))
     except ExpressionError:
@@ -56,7 +60,7 @@ def meets(case: Case, condition: Expression) -> bool:
 
 
 @pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
-def test_the_reduced_case_meets_the_condition_with_few_elements(
+def test_the_reduced_case_meets_the_condition_with_few_elements_and_candidates_are_valid(
     beginning: str, condition: str, elements: int
 ) -> None:
     case, expression = case_that_meets(beginning, condition), Expression(condition)
@@ -68,7 +72,7 @@ def test_the_reduced_case_meets_the_condition_with_few_elements(
 
     reduced = reduce_case(case, fails)
     assert reduced.complete
-    assert reduced.trials == len(tried)
+    assert reduced.trials == len(tried) > 0
     assert meets(reduced.case, expression)
     assert element_count(reduced.case) <= elements
     for candidate in tried:
