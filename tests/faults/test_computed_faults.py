@@ -3,8 +3,9 @@
 The waived outputs are those of DirectML 1.15.4, or of the release that a test names, in the Wine
 lab.
 
-The tested code is in `dmlconf/faults/`, `dmlconf/excuses/known_faults.py` and
-`schemas/known-faults.yaml`.
+The tested code is in the modules of `dmlconf/faults/`, one for each kind of fault, and in
+`dmlconf/faults/prediction.py`, `dmlconf/excuses/known_faults.py` and `schemas/known-faults.yaml`.
+The function of a fault is that of its entry's `computed_by`, as `dmlconf/faults/formulas.py` says.
 """
 
 from __future__ import annotations
@@ -38,7 +39,14 @@ LOW_WORDS = "int64-low-words-compared-as-signed"
 
 @dataclass(frozen=True)
 class Observed:
-    """A case of a user, and the wrong outputs that DirectML gives."""
+    """A case that is not in the suite, and the wrong outputs that DirectML gives.
+
+    Attributes:
+        fault: the name of the known fault.
+        desc: the entry `desc` of the case.
+        wrong: the elements of each output.
+        version: the release of DirectML that gave them.
+    """
 
     fault: str
     operator: str
@@ -48,12 +56,14 @@ class Observed:
 
 
 def case_of(folder: Path, operator: str, desc: str) -> Case:
+    """Return the case of a file with one entry, whose `desc` this is."""
     path = folder / "of-a-user.yaml"
     path.write_text(f"operator: {operator}\ncases:\n  - name: mine\n    desc: {desc}\n", "utf-8")
     return build(next(load_suite([path]).plan()))
 
 
 def outputs_of(case: Case, values: Mapping[str, list[Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the elements of each output as an array of its sizes and data type."""
     return {
         name: np.array(values[name], tensor.DataType.dtype).reshape(tensor.Sizes)
         for name, tensor in case.outputs().items()
@@ -427,18 +437,18 @@ OBSERVED = [
 
 
 @pytest.mark.parametrize("observed", OBSERVED, ids=lambda each: f"{each.operator}-{each.fault}")
-def test_a_fault_is_named_in_a_users_case_for_its_releases_and_not_for_a_newer_one(
+def test_a_fault_is_named_for_the_release_that_has_it_and_not_for_a_newer_one(
     observed: Observed, tmp_path: Path
 ) -> None:
     case = case_of(tmp_path, observed.operator, observed.desc)
     wrong = outputs_of(case, observed.wrong)
     assert status_and_fault(case, wrong, observed.version) == (Status.WAIVED, observed.fault)
-    newer = "1.16.0"
-    assert status_and_fault(case, wrong, newer) == (Status.FAILED, "")
+    newer_than_any_fault = "1.16.0"
+    assert status_and_fault(case, wrong, newer_than_any_fault) == (Status.FAILED, "")
 
 
 @pytest.mark.parametrize("observed", OBSERVED, ids=lambda each: f"{each.operator}-{each.fault}")
-def test_a_further_wrong_element_in_the_same_case_still_fails(
+def test_another_wrong_last_element_of_any_output_fails_the_case(
     observed: Observed, tmp_path: Path
 ) -> None:
     case = case_of(tmp_path, observed.operator, observed.desc)
@@ -466,20 +476,6 @@ def test_right_outputs_pass_although_a_fault_is_known(tmp_path: Path) -> None:
     case = case_of(tmp_path, observed.operator, observed.desc)
     right = outputs_of(case, {"OutputTensor": [6442450944, 8589934591]})
     assert status_and_fault(case, right, "1.15.4") == (Status.PASSED, "")
-
-
-GRAPH = """
-inputs:
-  a: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [2147483648, 5, 4294967295]}
-  b: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [7, 2147483649, 1]}
-nodes:
-  first: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: a, OutputTensor: {}}}
-  least:
-    operator: ELEMENT_WISE_MIN
-    desc: {ATensor: first, BTensor: b, OutputTensor: {}}
-  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: least, BTensor: b, OutputTensor: {}}}
-outputs: {y: sum}
-"""
 
 
 PARAMETERS = "Sizes: [1, 1, 1, 1, 2], DataType: FLOAT32"
@@ -553,6 +549,20 @@ def test_wrong_parameters_under_a_circumstance_are_waived_only_if_a_moment_is_in
     under = {"aliased": "waived"} if named else {"aliased": "failed"}
     assert verdict.judgement.circumstances == under
     assert verdict.status is (Status.PASSED if named else Status.FAILED)
+
+
+GRAPH = """
+inputs:
+  a: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [2147483648, 5, 4294967295]}
+  b: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [7, 2147483649, 1]}
+nodes:
+  first: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: a, OutputTensor: {}}}
+  least:
+    operator: ELEMENT_WISE_MIN
+    desc: {ATensor: first, BTensor: b, OutputTensor: {}}
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: least, BTensor: b, OutputTensor: {}}}
+outputs: {y: sum}
+"""
 
 
 def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
@@ -631,26 +641,15 @@ def test_two_faults_in_one_graph_are_both_named(tmp_path: Path) -> None:
     assert status_and_fault(case, outputs_of(case, {"y": [1]}), "1.15.4") == (Status.FAILED, "")
 
 
-SCATTERED = """
-inputs:
-  x: {Sizes: [5, 3, 2], DataType: INT32, values: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}
-  i: {Sizes: SIZES, DataType: INT64, values: [3, 1]}
-  u: {Sizes: [1, 1, 1, 2, 3, 2], DataType: INT32, fill: {sequence: {start: 1}}}
-nodes:
-  n: {operator: SCATTER_ND,
-      desc: {InputTensor: x, IndicesTensor: i, UpdatesTensor: u, InputDimensionCount: 3,
-             IndicesDimensionCount: 5, OutputTensor: {Sizes: [5, 3, 2], DataType: INT32}}}
-outputs: {y: n}
-"""
-
-
 BETWEEN = (
     "{IndicesTensor: {Sizes: [1, 2], DataType: UINT32, values: [0, 2]}, ValuesTensor: "
     "{Sizes: [2, 1], Strides: [STEP, AT], DataType: INT8, values: [5, 6]}, "
     "OutputTensor: {Sizes: [3, 2], DataType: INT8}, Axis: 0}"
 )
-"""With strides [2, 1] the buffer is the bytes 5, any, 6, any."""
+"""With strides [2, 1] the buffer is the bytes 5, any, 6, any.
+
+DirectML reads the second of the two values at the byte `AT`, and not at `STEP`.
+"""
 
 
 @pytest.mark.parametrize(
@@ -677,8 +676,22 @@ def test_bytes_that_one_hot_reads_between_elements_may_be_anything_and_behind_th
     assert status_and_fault(case, {"OutputTensor": arrays["OutputTensor"] + 1}, "1.15.4")[1] == ""
 
 
+SCATTERED = """
+inputs:
+  x: {Sizes: [5, 3, 2], DataType: INT32, values: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}
+  i: {Sizes: [1, 1, 1, 2, 1], DataType: INT64, values: [3, 1]}
+  u: {Sizes: [1, 1, 1, 2, 3, 2], DataType: INT32, fill: {sequence: {start: 1}}}
+nodes:
+  n: {operator: SCATTER_ND,
+      desc: {InputTensor: x, IndicesTensor: i, UpdatesTensor: u, InputDimensionCount: 3,
+             IndicesDimensionCount: 5, OutputTensor: {Sizes: [5, 3, 2], DataType: INT32}}}
+outputs: {y: n}
+"""
+
+
 def test_in_a_graph_all_updates_go_to_the_first_of_two_tuples(tmp_path: Path) -> None:
-    case = graph_case(tmp_path, SCATTERED.replace("SIZES", "[1, 1, 1, 2, 1]"))
+    case = graph_case(tmp_path, SCATTERED)
     wrong = np.zeros((5, 3, 2), np.int32)
     wrong[3] = np.arange(7, 13).reshape(3, 2)
     fault = "scattered-by-strides-of-0-in-a-graph"
@@ -756,18 +769,6 @@ def test_memory_behind_the_updates_may_be_written_as_0_and_within_the_buffer_as_
     )
 
 
-def test_in_a_graph_packed_updates_are_read_with_strides_of_0(tmp_path: Path) -> None:
-    """All of three updates go to one element, and the first one is read three times."""
-    indices = "i: {Sizes: [3, 1, 1, 1, 2], DataType: UINT32, values: [0, 1, 0, 1, 0, 1]}"
-    updates = "u: {Sizes: [3, 1, 1, 1], DataType: FLOAT32, values: [10, 20, 30]}"
-    first, second = STRIDED.splitlines()[3:5]
-    text = STRIDED.replace(first, "  " + indices).replace(second, "  " + updates)
-    case = graph_case(tmp_path, text.replace("Count: 6", "Count: 5"))
-    wrong = np.array([[1, 10], [3, 4]], np.float32)
-    fault = "scattered-by-strides-of-0-in-a-graph"
-    assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
-
-
 STRIDED = """
 inputs:
   x: {Sizes: [2, 2], DataType: FLOAT32, values: [1, 2, 3, 4]}
@@ -790,6 +791,18 @@ def test_in_a_graph_updates_with_strides_are_read_at_the_first_address(tmp_path:
     assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.FAILED, "")
 
 
+def test_in_a_graph_packed_updates_are_read_with_strides_of_0(tmp_path: Path) -> None:
+    """All of three updates go to one element, and the first one is read three times."""
+    indices = "i: {Sizes: [3, 1, 1, 1, 2], DataType: UINT32, values: [0, 1, 0, 1, 0, 1]}"
+    updates = "u: {Sizes: [3, 1, 1, 1], DataType: FLOAT32, values: [10, 20, 30]}"
+    first, second = STRIDED.splitlines()[3:5]
+    text = STRIDED.replace(first, "  " + indices).replace(second, "  " + updates)
+    case = graph_case(tmp_path, text.replace("Count: 6", "Count: 5"))
+    wrong = np.array([[1, 10], [3, 4]], np.float32)
+    fault = "scattered-by-strides-of-0-in-a-graph"
+    assert status_and_fault(case, {"y": wrong}, "1.15.4") == (Status.WAIVED, fault)
+
+
 PACKED_OR_NOT = """
 inputs:
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT64, values: [5, 6]}
@@ -806,8 +819,13 @@ outputs: {y: n}
 
 
 @pytest.mark.parametrize("last", [0, 26])
-def test_a_graph_has_what_any_kernel_with_the_fault_gives(last: int, tmp_path: Path) -> None:
-    """All go to the first element. The last is read behind the memory, or after it was packed."""
+def test_a_graph_may_have_the_outputs_of_either_of_two_kernels_with_the_fault(
+    last: int, tmp_path: Path
+) -> None:
+    """All updates go to the first element, and the last of them stays.
+
+    One kernel reads it behind the memory, where there is a 0; one after it has packed the updates.
+    """
     case = graph_case(tmp_path, PACKED_OR_NOT)
     wrong = np.array([last, 6], np.float64).reshape(1, 1, 1, 2)
     assert status_and_fault(case, {"y": wrong}, "1.13.1")[0] is Status.WAIVED

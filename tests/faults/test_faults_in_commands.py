@@ -1,7 +1,9 @@
 """`run`, `diagnose`, `fuzz` and fleets name known faults, and excuse no other failure.
 
 The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/judging/conclusion.py`,
-`dmlconf/diagnosis/diagnose.py`, `dmlconf/fleet/service.py` and `dmlconf/cli/commands/running/`.
+`dmlconf/diagnosis/diagnose.py`, `dmlconf/fleet/service.py`,
+`dmlconf/cli/commands/running/run.py`, `dmlconf/cli/commands/running/fuzz.py` and
+`dmlconf/cli/commands/results/diagnose.py`.
 """
 
 from __future__ import annotations
@@ -46,7 +48,14 @@ WRONG = {"of-a-user": [1, 7, 4294967295], "of-another": [2]}
 
 
 def suite_in(folder: Path, defect: int = 0) -> tuple[Path, str]:
-    """Write a suite and a recording of it; a defect is added to the last element of each output."""
+    """Write a suite and a recording of it.
+
+    Args:
+        defect: a number that is added to the last element of each output.
+
+    Returns:
+        The path of the suite, and the name of the backend that replays the recording.
+    """
     path = folder / "suite.yaml"
     path.write_text(SUITE, "utf-8")
     outcomes: dict[str, tuple[Case, Outcome]] = {}
@@ -78,7 +87,9 @@ def test_a_defect_in_addition_to_the_known_fault_fails_the_run(tmp_path: Path) -
 def test_the_option_no_known_faults_makes_the_run_fail(tmp_path: Path) -> None:
     path, backend = suite_in(tmp_path)
     done = dmlconf_here(tmp_path, "run", path, "-b", backend, "--no-known-faults")
-    assert done.returncode == 1
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "2 failed" in done.stdout
+    assert LOW_WORDS not in done.stdout
 
 
 def test_a_diagnosis_names_the_known_fault_and_does_not_reduce_the_case(tmp_path: Path) -> None:
@@ -89,8 +100,15 @@ def test_a_diagnosis_names_the_known_fault_and_does_not_reduce_the_case(tmp_path
     assert f"A known fault of DirectML: {LOW_WORDS}, in DirectML 1.15.4" in done.stdout
     assert "Not reduced" in done.stdout
     assert "passes alone" not in done.stdout  # The case ran once.
+
+
+def test_a_diagnosis_without_known_faults_proposes_a_folder_unless_there_is_one(
+    tmp_path: Path,
+) -> None:
+    path, backend = suite_in(tmp_path)
+    case = "element_wise_max/suite/of-a-user"
     plain = dmlconf_here(tmp_path, "diagnose", case, path, "-b", backend, "--no-known-faults")
-    assert plain.returncode == 0
+    assert plain.returncode == 0, plain.stdout + plain.stderr
     assert "known fault" not in plain.stdout
     assert "With -o FOLDER" in plain.stderr
     assert "With -o" not in dmlconf_here(tmp_path, *plain.args, "-o", "folder").stderr
@@ -136,7 +154,7 @@ def wrong_maximum(a: int, b: int) -> int:
 def test_fuzzing_names_the_known_fault_and_fails_for_a_further_defect(
     tmp_path: Path, defect: int, code: int
 ) -> None:
-    seed, number = 44, 922
+    seed, number = 44, 922  # A generated case of INT64 with numbers beyond 32 bits.
     case = valid_case(operator_case("ELEMENT_WISE_MAX", seed, number))
     inputs = np.broadcast_arrays(*(case.inputs()[name] for name in ("ATensor", "BTensor")))
     pairs = zip(*(array.ravel().tolist() for array in inputs), strict=True)

@@ -1,7 +1,7 @@
 """Known faults in graphs are recognised by a node's desc and its connections.
 
-The tested code is in `dmlconf/faults/`, `dmlconf/excuses/known_faults.py` and
-`schemas/known-faults.yaml`.
+The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/faults/fused_sums.py`,
+`dmlconf/faults/prediction.py` and `schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def waiving_fault(folder: Path, graph: str, outcome: Outcome, version: str = "1.
         ),
     ],
 )
-def test_the_known_fault_of_a_sequence_that_is_an_output_is_named(
+def test_breakdowns_by_a_sequence_that_is_an_output_are_waived_but_hangs_are_not(
     tmp_path: Path, graph: str, kind: BreakdownKind, name: str
 ) -> None:
     gone = Breakdown(kind, "it is gone")
@@ -93,7 +93,7 @@ def test_the_known_fault_of_a_sequence_that_is_an_output_is_named(
     assert waiving_fault(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
 
 
-def test_the_known_fault_that_refuses_a_sequence_beside_a_split_is_named(tmp_path: Path) -> None:
+def test_the_refusal_of_a_sequence_beside_a_split_is_waived(tmp_path: Path) -> None:
     refused = Rejection("CompileGraph", "E_INVALIDARG")
     parts = "[{Sizes: [2], DataType: FLOAT32}, {Sizes: [3], DataType: FLOAT32}]"
     split = f"{{operator: SPLIT, desc: {{InputTensor: x, OutputTensors: {parts}, Axis: 0}}}}"
@@ -114,7 +114,7 @@ def test_the_known_fault_that_refuses_a_sequence_beside_a_split_is_named(tmp_pat
         f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, w: m}}\n",
     ],
 )
-def test_breakdowns_of_other_graphs_with_sequences_meet_no_known_fault(
+def test_breakdowns_of_other_graphs_with_sequences_are_not_waived(
     tmp_path: Path, graph: str
 ) -> None:
     for kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.CRASH):
@@ -142,7 +142,7 @@ outputs: {y: n}
 @pytest.mark.parametrize(
     ("count", "size", "name"), [(5, 1, "gather-that-writes-a-part-of-its-output"), (1, 4, "")]
 )
-def test_elements_that_a_gather_leaves_unwritten_are_explained_after_the_next_node(
+def test_wrong_outputs_computed_from_a_gather_that_leaves_elements_unwritten_are_waived(
     tmp_path: Path, count: int, size: int, name: str
 ) -> None:
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
@@ -180,7 +180,7 @@ outputs: {y: last}
         ([-8, -22], ""),
     ],
 )
-def test_a_sum_before_the_activation_of_a_product_is_recognised(
+def test_only_the_sum_that_is_added_before_the_activation_of_a_product_is_waived(
     tmp_path: Path, values: list[float], name: str
 ) -> None:
     # The product is [-2, 1], its RELU [0, 1], and the right sum [10, 21].
@@ -209,7 +209,7 @@ outputs: {count: last.OutputCountTensor, places: last.OutputCoordinatesTensor}""
         ([3, 4, 5, 6, 7], ""),
     ],
 )
-def test_rows_that_a_fault_leaves_unwritten_are_explained_by_the_fault(
+def test_only_rows_that_no_element_fills_with_the_fault_may_be_unwritten(
     tmp_path: Path, unwritten: list[int], name: str
 ) -> None:
     """The sum is [-1, 21], but [0, 21] with the fault, so that one row is left out."""
@@ -235,6 +235,7 @@ outputs: {{y: a}}
 
 
 def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1]") -> str:
+    """Return a graph that slices a tensor of 80 rows and 2 columns between two other nodes."""
     values = ", ".join(str(number % 7) for number in range(160))
     return SLICED.format(
         type=data_type, values=values, offsets=offsets, sizes=sizes, strides=strides
@@ -254,7 +255,7 @@ def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1
         ("FLOAT32", "[0, 0, 4, 0]", "[1, 1, 2, 1]", False),  # not next to each other
     ],
 )
-def test_the_known_fault_that_refuses_slices_at_a_multiple_of_16_bytes_is_named(
+def test_the_refusal_of_adjacent_elements_that_begin_at_a_multiple_of_16_bytes_is_waived(
     tmp_path: Path, data_type: str, offsets: str, sizes: str, refused: bool
 ) -> None:
     graph = sliced(data_type, offsets, sizes)
@@ -279,7 +280,7 @@ WINDOWS = {"[1, 1, 1, 2]": "[1, 1, 1, 2]", "[1, 1, 2, 2]": "[1, 1, 3, 2]"}
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])
-def test_a_stride_of_a_slice_of_one_row_does_not_matter(
+def test_the_refusal_of_a_slice_with_a_row_stride_is_waived_only_for_one_row(
     tmp_path: Path, sizes: str, refused: bool
 ) -> None:
     graph = sliced("FLOAT32", "[0, 0, 2, 0]", sizes, "[1, 1, 2, 1]")

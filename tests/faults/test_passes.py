@@ -1,6 +1,9 @@
-"""FLOAT16 sums and means of DirectML 1.8.0 to 1.9.1, whose first pass is truncated.
+"""The known fault of FLOAT16 sums and means in DirectML 1.8.0 to 1.9.1 is recognised.
 
-All outputs but those called wrong are what DirectML 1.8.0 and 1.9.1 gave.
+These versions compute sums and means in two passes, and truncate what the first pass gives. All
+outputs but those called wrong or right are what DirectML 1.8.0 and 1.9.1 gave.
+
+The tested code is in `dmlconf/faults/passes.py` and `schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations
@@ -21,11 +24,13 @@ SUM = (
     "-16384, -16384, -16384, -16384, -16384, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]}, "
     "OutputTensor: {Sizes: [1, 5], DataType: FLOAT16}, Axes: [0], Function: FUNCTION}"
 )
-"""Rows 0 and 2 are added first, where FLOAT16 loses the 1."""
+"""The first pass adds rows 0 and 2, and FLOAT16 loses the 1 of 16384 + 1."""
 
 
 @pytest.mark.parametrize(("function", "right"), [("SUM", 1), ("AVERAGE", 0.25)])
-def test_rows_are_combined_in_two_passes(function: str, right: float, tmp_path: Path) -> None:
+def test_a_1_that_the_first_pass_loses_is_waived_in_a_sum_and_in_a_mean(
+    function: str, right: float, tmp_path: Path
+) -> None:
     case = case_of(tmp_path, "REDUCE", SUM.replace("FUNCTION", function))
     given = outputs_of(case, {"OutputTensor": [0] * 5})
     assert status_and_fault(case, given, "1.9.1") == (Status.WAIVED, FAULT)
@@ -33,9 +38,8 @@ def test_rows_are_combined_in_two_passes(function: str, right: float, tmp_path: 
     for wrong in (2 * right, -right):
         other = outputs_of(case, {"OutputTensor": [0, 0, 0, 0, wrong]})
         assert status_and_fault(case, other, "1.9.1") == (Status.FAILED, ""), wrong
-    assert status_and_fault(case, outputs_of(case, {"OutputTensor": [right] * 5}), "1.9.1")[0] is (
-        Status.PASSED
-    )
+    all_right = outputs_of(case, {"OutputTensor": [right] * 5})
+    assert status_and_fault(case, all_right, "1.9.1")[0] is Status.PASSED
 
 
 NORMALIZED = (
@@ -47,7 +51,7 @@ NORMALIZED = (
     "Epsilon: 0.5}"
 )
 
-GIVEN = [
+GIVEN_BY_DIRECTML = [
     *(141.75, -93.5, 159.5, -57.21875),
     *(-141.0, 153.0, -59.0, -57.21875),
     *(1.443359375, -75.0, 2.150390625, 58.21875),
@@ -55,14 +59,16 @@ GIVEN = [
 ]
 
 
-def test_mean_and_variance_are_averaged_so(tmp_path: Path) -> None:
+def test_a_normalization_by_a_mean_and_a_variance_of_two_passes_is_waived(tmp_path: Path) -> None:
     case = case_of(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", NORMALIZED)
-    assert status_and_fault(case, outputs_of(case, {"OutputTensor": GIVEN}), "1.8.0") == (
+    assert status_and_fault(
+        case, outputs_of(case, {"OutputTensor": GIVEN_BY_DIRECTML}), "1.8.0"
+    ) == (
         Status.WAIVED,
         FAULT,
     )
     for at, wrong in ((8, 1.47), (12, -0.13), (0, 142.5)):
-        other = [*GIVEN]
+        other = [*GIVEN_BY_DIRECTML]
         other[at] = wrong
         arrays = outputs_of(case, {"OutputTensor": other})
         assert status_and_fault(case, arrays, "1.8.0") == (Status.FAILED, ""), wrong
@@ -81,10 +87,10 @@ outputs: {y: n}
 
 
 @pytest.mark.parametrize(("strides", "status"), [("1, 5", Status.WAIVED), ("4, 1", Status.FAILED)])
-def test_the_axes_are_those_in_memory_in_nodes_too(
+def test_a_node_is_waived_only_if_the_numbers_of_a_mean_do_not_lie_side_by_side(
     strides: str, status: Status, tmp_path: Path
 ) -> None:
-    """Numbers that lie side by side are added at once: no 1 is lost, and the last is -0.25."""
+    """Numbers that lie side by side are added in one pass: no 1 is lost, and the mean is 0.25."""
     case = graph_case(tmp_path, SIDE_BY_SIDE.replace("STRIDES", strides))
     rows = np.tile(np.array([16384, -16384, 1, 0], np.float16), (5, 1))
     assert status_and_fault(case, {"y": rows}, "1.9.1")[0] is status
