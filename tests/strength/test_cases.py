@@ -37,6 +37,7 @@ cases:
 
 
 def measure_suite(directory: Path) -> Strength:
+    """Return which injected defects the cases of `TILES` catch."""
     file = directory / "suite.yaml"
     file.write_text(TILES, encoding="utf-8")
     method = Method(perturbations=False)

@@ -1,7 +1,7 @@
 """The figure "by deviation" of `strength` counts failing perturbations that targets excuse.
 
-The tested code is in `dmlconf/strength/deviation_figure.py` and
-`dmlconf/cli/commands/writing/strength.py`.
+The tested code is in `dmlconf/strength/deviation_figure.py`,
+`dmlconf/reports/strength/deviations.py` and `dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ cases:
 
 
 def _figure(folder: Path, operator: str, threshold: float, code: int, rest: str = "") -> Any:
+    """Measure the figure on one case of an operator; return its part of the JSON report.
+
+    Args:
+        threshold: the share in percent below which the command fails.
+        code: the expected exit code.
+        rest: further lines of the case.
+    """
     (folder / "three.yaml").write_text(SUITE.format(operator=operator) + rest, encoding="utf-8")
     options = ("--figure", "deviations", "-q", "--report", "json:s.json")
     fail_under = ("--fail-under", f"deviations={threshold}")

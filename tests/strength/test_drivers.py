@@ -1,9 +1,11 @@
-"""The figure "by driver defect" counts which defects of drivers the cases catch.
+"""The figure "by driver defect" counts the defects of drivers that cases catch.
 
-For a defect that no case catches, the figure says why.
+For a defect that no case catches, a survivor, the figure says why.
 
-The tested code is in `dmlconf/strength/drivers/`, `dmlconf/reports/strength/drivers.py` and
-`dmlconf/cli/commands/writing/strength.py`.
+The tested code is in `dmlconf/strength/drivers/figure.py`,
+`dmlconf/strength/drivers/catalogue.py`, `dmlconf/strength/drivers/conditions.py`,
+`dmlconf/strength/drivers/measure.py`, `dmlconf/strength/drivers/window_formulas.py`,
+`dmlconf/reports/strength/drivers.py` and `dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -164,7 +166,7 @@ cases:
 
 
 def wrong_outputs(directory: Path, text: str, defect: str) -> Mapping[str, list[float]]:
-    """Return the outputs that a defect changes in the one case of a suite."""
+    """Return the elements of the outputs that a defect changes in the one case of a suite."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -177,19 +179,21 @@ def wrong_outputs(directory: Path, text: str, defect: str) -> Mapping[str, list[
 
 
 def results_by_defect(directory: Path, text: str) -> dict[str, DefectResult]:
+    """Return the result of each driver defect in a suite of one file, by the defect's name."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     figure = figure_of(file)
     return {pair.defect.name: pair for pair in figure.pairs}
 
 
-def figure_of(file: Path, sample: int | None = None) -> DriverFigure:
+def figure_of(file: Path) -> DriverFigure:
     plan = list(load_suite([file]).plan())
-    applicability, strength = measure_drivers(plan, [file], 1, sample)
+    applicability, strength = measure_drivers(plan, [file], 1)
     return DriverFigure.of(driver_defects(), applicability, strength)
 
 
 def pooling(directory: Path) -> Computation:
+    """Return the case of `POOLING` with its right outputs."""
     file = directory / "suite.yaml"
     file.write_text(POOLING, encoding="utf-8")
     [planned] = load_suite([file]).plan()
@@ -197,7 +201,7 @@ def pooling(directory: Path) -> Computation:
     return Computation(case, case.inputs(), evaluate(case, case.inputs()))
 
 
-def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
+def test_each_of_150_defects_has_operators_and_either_a_bug_report_or_a_plausible_cause() -> None:
     defects = driver_defects()
     assert len(defects) >= 150
     assert len({defect.name for defect in defects}) == len(defects)
@@ -330,6 +334,11 @@ def test_data_that_hides_a_defect_is_distinguished_from_a_rule_that_permits_it(
     survivor = actual["cumulative sum beyond 256 elements starts anew"]
     assert survivor.fate is Fate.HIDDEN
     assert survivor.missing.startswith("the data of the one case that runs it hide it")
+    tolerant = "    tolerance: {OutputTensor: {absolute: 1000000, reason: a test}}\n"
+    actual = results_by_defect(tmp_path, CUMULATION.replace("LENGTH", "300") + tolerant)
+    survivor = actual["cumulative sum beyond 256 elements starts anew"]
+    assert survivor.fate is Fate.UNNOTICED
+    assert survivor.missing.startswith("1 of its cases show it and none fails")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -354,7 +363,9 @@ def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
     assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT
 
 
-def test_a_suite_of_one_case_catches_not_every_defect_in_every_operator(tmp_path: Path) -> None:
+def test_a_suite_of_one_case_catches_some_defects_and_has_a_line_for_each_survivor(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     figure = figure_of(file)
@@ -365,7 +376,9 @@ def test_a_suite_of_one_case_catches_not_every_defect_in_every_operator(tmp_path
 
 
 def test_explanations_of_survivors_name_operators_of_their_defect() -> None:
-    for defect in driver_defects():
+    explained = [defect for defect in driver_defects() if defect.survives]
+    assert len(explained) > 0
+    for defect in explained:
         assert set(defect.survives) <= set(defect.operators), defect.name
 
 

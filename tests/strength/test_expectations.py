@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Outcome
+from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
@@ -28,6 +28,7 @@ from dmlconf.reports.strength.expectations import (
 from dmlconf.reports.strength.figure import Setting
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.perturbations import KINDS
+from dmlconf.tensors.sample import sample_of
 from tests.cases.suites import PRODUCT
 from tests.cli.process import dmlconf_here
 from tests.strength.test_perturbations import ABSOLUTE_LIMIT, EXACT
@@ -36,10 +37,16 @@ STATED = PRODUCT + "    expect: {OutputTensor: [19.25, 15.4, 38.5, 32]}\n"
 
 
 def recorded_outputs(case: Case) -> Outcome | Recorded:
+    """Return the outputs of the reference as if a device had been recorded."""
     return Recorded(run_case(case))
 
 
 def measured(directory: Path, text: str, against: object = recorded_outputs) -> ExpectationFigure:
+    """Return the figure of a suite of one file.
+
+    Args:
+        against: returns what is expected of a case that states nothing.
+    """
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     plan = load_suite([file]).plan()
@@ -54,7 +61,7 @@ def test_an_exact_rule_notices_every_kind_of_change(tmp_path: Path) -> None:
     assert list(unnoticed_lines(figure)) == []
 
 
-def test_outputs_of_the_reference_are_no_expectation_of_the_case(tmp_path: Path) -> None:
+def test_a_case_that_only_the_reference_judges_is_not_counted(tmp_path: Path) -> None:
     figure = measured(tmp_path, EXACT, run_case)
     assert (figure.cases, figure.tallies) == (0, {})
 
@@ -62,8 +69,8 @@ def test_outputs_of_the_reference_are_no_expectation_of_the_case(tmp_path: Path)
 def test_the_rule_of_a_matrix_product_notices_changes_of_stated_values(tmp_path: Path) -> None:
     figure = measured(tmp_path, STATED, run_case)
     tallies = {kind: (tally.tried, tally.noticed) for (_, kind), tally in figure.tallies.items()}
-    assert tallies == dict.fromkeys(tallies, (1, 1))
     assert "largest zeroed" in tallies
+    assert tallies == dict.fromkeys(tallies, (1, 1))
 
 
 def test_changes_that_the_source_of_a_rule_permits_are_counted_separately(tmp_path: Path) -> None:
@@ -115,10 +122,10 @@ cases:
 """
 
 
-def test_an_angle_that_the_page_leaves_undefined_is_not_changed(tmp_path: Path) -> None:
+def test_all_changes_of_defined_angles_are_noticed_beside_an_undefined_one(tmp_path: Path) -> None:
     figure = measured(tmp_path, ORIGIN)
     assert {kind for _, kind in figure.tallies} >= {"largest zeroed", "sign flipped"}
-    assert all(tally.noticed == tally.counted for tally in figure.tallies.values())
+    assert all(tally.noticed == tally.counted > 0 for tally in figure.tallies.values())
 
 
 def test_changes_under_a_rule_without_a_source_must_be_noticed(
@@ -142,9 +149,6 @@ def test_changes_of_a_sampled_recording_are_noticed(tmp_path: Path) -> None:
     file.write_text(large, encoding="utf-8")
 
     def sampled(case: Case) -> Recorded:
-        from dmlconf.backends.protocol import Outputs
-        from dmlconf.tensors.sample import sample_of
-
         outcome = run_case(case)
         assert isinstance(outcome, Outputs)
         samples = {name: sample_of(array, "s", 64) for name, array in outcome.arrays.items()}
@@ -152,10 +156,11 @@ def test_changes_of_a_sampled_recording_are_noticed(tmp_path: Path) -> None:
 
     figure = measure_expectations(map(build, load_suite([file]).plan()), sampled)
     assert figure.cases == 3
+    assert {kind for _, kind in figure.tallies} == set(KINDS)
     assert all(tally.noticed == tally.tried > 0 for tally in figure.tallies.values())
 
 
-def test_the_command_fails_below_a_threshold(tmp_path: Path) -> None:
+def test_the_command_fails_for_a_case_with_a_wrong_expectation(tmp_path: Path) -> None:
     (tmp_path / "gemm.yaml").write_text(STATED, encoding="utf-8")
     arguments = ["strength", "gemm.yaml", "-q", "--figure", "expectations"]
     done = dmlconf_here(

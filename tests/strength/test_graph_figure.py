@@ -1,4 +1,4 @@
-"""The figure "by graph" counts defects that are noticed, and legitimate differences that fail.
+"""The figure "by graph" counts the defects that verdicts notice, and right outputs that fail.
 
 The tested code is in `dmlconf/strength/graph_figure.py`, `dmlconf/strength/graph_defects.py`,
 `dmlconf/reports/strength/graphs.py` and `dmlconf/cli/commands/writing/strength.py`.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.engine.session import no_expectation
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.strength.graphs import Graphs
@@ -67,7 +68,9 @@ outputs: {y: best}
     case = graph_case(tmp_path, text)
     right = evaluate(case)
     site = GraphSite(case, right)
-    for note, other in LEGITIMATE_GRAPH_DIFFERENCES["sums in other orders"](site):
+    others = list(LEGITIMATE_GRAPH_DIFFERENCES["sums in other orders"](site))
+    assert len(others) > 0
+    for note, other in others:
         np.testing.assert_array_equal(other["y"], right["y"], note)
 
 
@@ -99,14 +102,30 @@ def test_a_defect_that_passes_and_a_legitimate_difference_that_fails_are_reporte
 
 def test_the_command_measures_graphs_alike_with_one_and_two_processes(tmp_path: Path) -> None:
     graph_file(tmp_path, GATED)
-    options = "--figure", "graphs", "-q", "--report", "json:s.json", "--fail-under", "graphs=101"
-    assert dmlconf_here(tmp_path, "strength", "graphs.yaml", *options).returncode == 2
-    options = *options[:-1], "graphs=100"
+    options = "--figure", "graphs", "-q", "--report", "json:s.json", "--fail-under", "graphs=100"
     done = dmlconf_here(tmp_path, "strength", "graphs.yaml", *options)
     data = json.loads((tmp_path / "s.json").read_text())["graphs"]
     assert data["cases"] == 1
     assert done.returncode == (0 if data["share"] == 100 else 1)
     assert "by graph: " in done.stdout
-    both = dmlconf_here(tmp_path, "strength", "graphs.yaml", *options[:-2], "-j", "2")
+    without_threshold = options[:-2]
+    both = dmlconf_here(tmp_path, "strength", "graphs.yaml", *without_threshold, "-j", "2")
     assert both.returncode == 0
     assert json.loads((tmp_path / "s.json").read_text())["graphs"] == data
+
+
+def test_a_threshold_above_100_is_refused(tmp_path: Path) -> None:
+    graph_file(tmp_path, GATED)
+    options = "--figure", "graphs", "--fail-under", "graphs=101"
+    assert dmlconf_here(tmp_path, "strength", "graphs.yaml", *options).returncode == 2
+
+
+def test_the_figure_graphs_is_refused_for_a_suite_without_graphs(tmp_path: Path) -> None:
+    (tmp_path / "relu.yaml").write_text(
+        "operator: ACTIVATION_RELU\ncases:\n  - desc:\n"
+        "      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -1]}\n"
+        "      OutputTensor: {Sizes: [2], DataType: FLOAT32}\n"
+    )
+    result = dmlconf_here(tmp_path, "strength", "relu.yaml", "--figure", "graphs")
+    assert result.returncode == ExitCode.NOTHING_SELECTED
+    assert "--figure graphs measures graphs, and none is among the cases" in result.stderr

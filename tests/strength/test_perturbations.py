@@ -1,4 +1,4 @@
-"""Verdicts notice all perturbed elements under exact rules, and miss some under absolute limits.
+"""Verdicts notice every perturbation under exact rules, and miss some under absolute limits.
 
 The tested code is in `dmlconf/strength/perturbations.py`, `dmlconf/strength/measure.py` and
 `dmlconf/reports/strength/perturbations.py`.
@@ -13,9 +13,12 @@ import pytest
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.strength.perturbations import Perturbations, kind_shares, weak_kinds
+from dmlconf.strength.injection import Site
 from dmlconf.strength.measure import Method, Strength, measure
-from dmlconf.strength.perturbations import KINDS
+from dmlconf.strength.perturbations import KINDS, perturbations
 
 EXACT = """
 operator: ELEMENT_WISE_IDENTITY
@@ -58,6 +61,7 @@ cases:
 
 
 def perturbed(directory: Path, text: str, seed: int = 0) -> Strength:
+    """Return which perturbations the cases of a suite of one file notice."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     method = Method(defects=False, seed=seed)
@@ -90,6 +94,16 @@ def test_undefined_elements_are_not_perturbed(tmp_path: Path, seed: int) -> None
     assert (off_by_one.tried, off_by_one.caught) == (2, 2)
 
 
-def test_a_seed_gives_the_same_elements_again(tmp_path: Path) -> None:
-    first = perturbed(tmp_path, ABSOLUTE_LIMIT, seed=3)
-    assert perturbed(tmp_path, ABSOLUTE_LIMIT, seed=3) == first
+def test_a_seed_decides_which_elements_are_perturbed(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(ABSOLUTE_LIMIT, encoding="utf-8")
+    [case] = map(build, load_suite([file]).plan())
+    site = Site(case, evaluate(case), "OutputTensor")
+
+    def outputs(seed: int) -> dict[str, list[float]]:
+        allowances = CaseAllowances(case)
+        return {kind: array.tolist() for kind, array in perturbations(site, allowances, seed)}
+
+    first, again, other = outputs(3), outputs(3), outputs(4)
+    assert first == again
+    assert {kind for kind in first if first[kind] == other[kind]} == {"largest zeroed"}

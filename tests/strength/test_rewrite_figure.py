@@ -1,6 +1,7 @@
-"""The figure "by rewrite" counts which rewrites and conditions the cases prove.
+"""The figure "by rewrite" counts the rewrites and conditions that cases prove.
 
-A near miss is a graph that breaks one condition of a rewrite, so the rewritten graph must fail.
+A near miss is a graph that breaks one condition of a rewrite. It proves the condition if the
+rewritten graph fails.
 
 The tested code is in `dmlconf/strength/rewrite_figure.py`, `dmlconf/reports/strength/rewrites.py`,
 `dmlconf/cases/loading/rewrites.py` and `schemas/rewrites.yaml`.
@@ -14,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from dmlconf.cases.loading.rewrites import lint_rewrites, rewrites
-from dmlconf.cli.common.exit_codes import ExitCode
 from tests.cli.process import dmlconf_here
 
 NEAR_MISS = """\
@@ -36,7 +36,12 @@ cases:
 
 
 def _figure(folder: Path, text: str, code: int = 0) -> dict[str, object]:
-    """Measure the figure; return its part on the condition that the near miss breaks."""
+    """Measure the figure of a suite; return its part on the condition that the near miss breaks.
+
+    Args:
+        text: the content of the only case file.
+        code: the expected exit code.
+    """
     (folder / "near.yaml").write_text(text)
     options = "--figure", "rewrites", "-q", "--report", "json:s.json"
     result = dmlconf_here(folder, "strength", "near.yaml", *options)
@@ -57,7 +62,9 @@ def test_a_near_miss_whose_data_hides_the_difference_proves_nothing(tmp_path: Pa
     assert part["unproven"] == ["graphs/near/near-miss: the rewritten graph passes"]
 
 
-def test_a_rewrite_that_is_said_to_be_right_must_pass(tmp_path: Path) -> None:
+def test_a_rewritten_graph_that_fails_although_no_condition_is_broken_is_reported(
+    tmp_path: Path,
+) -> None:
     text = NEAR_MISS.replace("      breaks: minimum-is-not-negative\n", "")
     (tmp_path / "near.yaml").write_text(text)
     options = "--figure", "rewrites", "-q", "-v", "--fail-under", "rewrites=100"
@@ -75,17 +82,6 @@ def test_rewrites_are_measured_on_all_their_cases_whatever_the_sample(tmp_path: 
     assert "a sample" not in alone
     beside = dmlconf_here(tmp_path, *options, "--figure", "rewrites", "--figure", "graphs")
     assert "a sample: at most 1 case of" in beside.stdout
-
-
-def test_the_figure_graphs_is_refused_for_a_suite_without_graphs(tmp_path: Path) -> None:
-    (tmp_path / "relu.yaml").write_text(
-        "operator: ACTIVATION_RELU\ncases:\n  - desc:\n"
-        "      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -1]}\n"
-        "      OutputTensor: {Sizes: [2], DataType: FLOAT32}\n"
-    )
-    result = dmlconf_here(tmp_path, "strength", "relu.yaml", "--figure", "graphs")
-    assert result.returncode == ExitCode.NOTHING_SELECTED
-    assert "--figure graphs measures graphs, and none is among the cases" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -110,8 +106,8 @@ def test_a_mistake_in_a_rewrite_of_a_case_is_reported(
 
 
 def test_the_list_of_rewrites_is_valid() -> None:
+    assert len(rewrites()) > 0
     assert lint_rewrites() == []
-    assert all(rewrite.conditions for rewrite in rewrites().values())
 
 
 def test_each_rewrite_has_a_source_with_an_address() -> None:

@@ -1,7 +1,8 @@
 """Cases notice defects of size, such as a lost last tile, if their sizes and data show them.
 
-The tested code is in `dmlconf/strength/drivers/`, `dmlconf/reports/strength/sizes.py` and
-`dmlconf/cli/commands/writing/strength.py`.
+The tested code is in `dmlconf/strength/drivers/catalogue.py`,
+`dmlconf/strength/drivers/sizes/layers.yaml`, `dmlconf/strength/drivers/figure.py`,
+`dmlconf/reports/strength/sizes.py` and `dmlconf/cli/commands/writing/strength.py`.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ VARIED = "{sequence: {start: 1}}"
 
 
 def figure_of(directory: Path, text: str) -> DriverFigure:
+    """Return what the cases of a file `model.yaml` notice of the defects of size."""
     file = directory / "model.yaml"
     file.write_text(text, encoding="utf-8")
     plan = list(load_suite([file]).plan())
@@ -57,20 +59,20 @@ def figure_of(directory: Path, text: str) -> DriverFigure:
 
 
 def measured(directory: Path, text: str) -> dict[str, DefectResult]:
+    """Return the result of each defect of size, by its name."""
     figure = figure_of(directory, text)
     return {pair.defect.name: pair for pair in figure.pairs}
 
 
 def negation(columns: int, fill: str = VARIED) -> str:
+    """Return a suite of one negation of 27 rows."""
     return NEGATION.replace("COLUMNS", str(columns)).replace("FILL", fill)
 
 
 def test_each_defect_of_size_has_a_unique_name_and_a_plausible_cause() -> None:
-    names = [defect.name for defect in size_defects()]
-    assert len(names) >= 80
-    assert len({*names, *(defect.name for defect in driver_defects())}) == len(names) + len(
-        driver_defects()
-    )
+    names = [defect.name for defect in (*size_defects(), *driver_defects())]
+    assert len(set(names)) == len(names)
+    assert len(size_defects()) >= 80
     assert all(defect.plausible for defect in size_defects())
 
 

@@ -1,6 +1,8 @@
 """A suite of different values catches every injected defect; one of equal values does not.
 
-The tested code is in `dmlconf/strength/`, `dmlconf/reports/strength/` and
+The tested code is in `dmlconf/strength/measure.py`, `dmlconf/strength/value_defects.py`,
+`dmlconf/strength/computed_defects.py`, `dmlconf/strength/legitimate.py`,
+`dmlconf/strength/parallel.py`, `dmlconf/reports/strength/defects.py` and
 `dmlconf/cli/commands/writing/strength.py`.
 """
 
@@ -97,6 +99,7 @@ cases:
 
 
 def strength_of(directory: Path, text: str) -> Strength:
+    """Return the strength of a suite of one file with this text."""
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     return measure(map(build, load_suite([file]).plan()), run_case)
@@ -111,6 +114,7 @@ def test_a_simulated_device_that_flushes_subnormals_keeps_negative_zeros_and_pas
 def test_defects_of_sums_are_not_injected_where_nothing_is_added_up(tmp_path: Path) -> None:
     strength = strength_of(tmp_path, NOTHING_ADDED_UP)
     assert strength.refused == []
+    assert len(strength.mutants) > 0
     assert not any(mutant.defect.startswith("accumulated") for mutant in strength.mutants)
 
 
@@ -179,14 +183,17 @@ def test_dmlconf_strength_succeeds_without_a_threshold(tmp_path: Path) -> None:
     assert json.loads(process.stdout)["summary"]["cases"] == 1
 
 
-@pytest.mark.parametrize("arguments", [("--report", "svg"), ("--fail-under", "101")])
-def test_dmlconf_strength_refuses_wrong_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    process = dmlconf_here(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
+@pytest.mark.parametrize(("option", "value"), [("--report", "svg"), ("--fail-under", "101")])
+def test_dmlconf_strength_refuses_an_unknown_format_and_a_share_above_100(
+    tmp_path: Path, option: str, value: str
+) -> None:
+    process = dmlconf_here(tmp_path, "strength", str(cases_directory() / "tile"), option, value)
     assert process.returncode == 2
-    assert "Traceback" not in process.stderr
+    assert f"Invalid value for {option}" in process.stderr.replace("'", "")
+    assert value in process.stderr
 
 
-def test_two_processes_find_the_same_as_one_process(tmp_path: Path) -> None:
+def test_two_processes_find_the_same_as_one_process() -> None:
     plan = [p for p in bundled("tile").plan() if "invalid" not in p.template.tags][:40]
     steps: list[int] = []
 
@@ -199,11 +206,10 @@ def test_two_processes_find_the_same_as_one_process(tmp_path: Path) -> None:
         return Setting(plan, [], [cases_directory()], jobs, None, 0, chosen, progress).injected
 
     actual = injected(2)
-    assert steps == [40] * 40
-    alone = injected(1)
-    assert actual == alone
+    assert steps == [40] * 40  # One step for each case, of a progress of 40 steps.
+    assert injected(1) == actual
+    assert steps == [40] * 80
     assert actual.cases > 30
-    assert len(steps) == 2 * len(plan) == 80
 
 
 def test_graphs_get_perturbations_but_no_injected_defects(tmp_path: Path) -> None:
