@@ -34,14 +34,17 @@ def main(kind: str, folder: Path, first: int, count: int) -> None:
     tempfile.tempdir = str(folder)
     for seed in range(first, first + count):
         _tell({"seed": seed})
-        problem = _meet(kind, seed, folder / f"{kind}-{seed}")
+        problem = _problem_with(kind, seed, folder / f"{kind}-{seed}")
         if problem:
             _tell({"seed": seed, "problem": problem})
     _tell({"seed": first + count})
 
 
-def _meet(kind: str, seed: int, folder: Path) -> str:
-    """Make a mutant and feed it; return what is wrong, if anything, and then keep its file."""
+def _problem_with(kind: str, seed: int, folder: Path) -> str:
+    """Make a mutant and feed it; return what dmlconf did wrong, or an empty text.
+
+    The mutant's folder stays if dmlconf did something wrong.
+    """
     subject, random = {**SUBJECTS, **CANARIES}[kind], Random(f"{kind}:{seed}")
     mutant = subject.mutant(random)
     folder.mkdir(exist_ok=True)

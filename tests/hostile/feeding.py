@@ -38,7 +38,11 @@ class Subject:
 
 
 def complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]) -> str:
-    """Run dmlconf, and return what it did wrong, or an empty text."""
+    """Run dmlconf, and return what it did wrong, or an empty text.
+
+    Args:
+        reports: by format, the files of the reports to ask for.
+    """
     options = [part for name, path in reports.items() for part in ("--report", f"{name}:{path}")]
     done = dmlconf_here(folder, *arguments, *options)
     if done.returncode not in _CODES:
@@ -66,7 +70,7 @@ def tree_of(path: Path) -> Any:
 
 @cache
 def small_files(pattern: str) -> tuple[Path, ...]:
-    """Return the short files of the suite whose paths match."""
+    """Return the files of the suite, of at most 8,000 bytes, whose paths match."""
     files = sorted(cases_directory().glob(pattern))
     return tuple(path for path in files if path.stat().st_size <= _LARGEST_BASE_BYTES)
 

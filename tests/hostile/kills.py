@@ -134,7 +134,7 @@ def kill(seed: int, folder: Path) -> Kill:
     if len(lost) > (_MOST_LOST if code == -signal.SIGKILL else 0):
         problems.append(f"{len(lost)} outcomes have no verdict: {sorted(lost)[:3]}")
     name = f"{victim_kind} by {number.name}" if victim is not None else "nobody"
-    since = "the start" if early else "the log's"
+    since = "the start" if early else "the first line of the log"
     heading = f"seed {seed}, {name} at {since} + {moment:.3f} s, exit {code}"
     when = "" if before else " before its log"
     return Kill(f"{name}{when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
@@ -169,7 +169,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
         try:
             verdicts = read_log(log).verdicts
         except InvalidLogError as error:
-            yield f"the log does not read: {error}"
+            yield f"the log cannot be read: {error}"
         else:
             if len(verdicts) != len(cases):
                 yield f"the log has {len(cases)} verdicts, of which {len(verdicts)} are read"
@@ -231,6 +231,7 @@ def _start_again(folder: Path) -> None:
 
 
 def _record(line: bytes) -> dict[str, str]:
+    """Return a line of a log as JSON."""
     record: dict[str, str] = json.loads(line)
     return record
 

@@ -203,7 +203,7 @@ def _odd_text(random: Random, container: Any, key: Any) -> None:
 
 
 def _scale(random: Random, container: Any, key: Any) -> None:
-    """Multiply a number, or one in a list, and perhaps add or subtract 1; change other values."""
+    """Multiply a number, or one in a list, and perhaps add or subtract 1; else change the text."""
     value = container[key]
     if isinstance(value, list) and value:
         places = [i for i, item in enumerate(value) if type(item) in (int, float)]

@@ -31,6 +31,7 @@ __all__ = [
 METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 _MARK: Final = "\ue000"
+"""Stands for a value in JSON text, until the value's own text replaces it."""
 _DEPTHS: Final = (5, 39, 41, 99, 101, 300, 500, 900, 5000, 100_000)
 """Below, around and far beyond limits of `dmlconf.limits`: 40 levels of YAML, 100 of JSON."""
 _DIGITS: Final = (18, 20, 39, 309, 400, 401, 4300, 4301, 5000, 50_000)

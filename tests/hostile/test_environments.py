@@ -1,6 +1,8 @@
 """In unusual environments dmlconf ends with a documented exit code and without a traceback.
 
-The tested code is in `dmlconf/cli/`, `dmlconf/run_log/` and `dmlconf/workers/`.
+The tested code is in `dmlconf/cli/entry_point.py`, `dmlconf/cli/common/logs.py`,
+`dmlconf/cli/output/console.py`, `dmlconf/cli/output/files.py`, `dmlconf/run_log/log.py`,
+`dmlconf/workers/scratch.py` and `dmlconf/workers/pool.py`.
 """
 
 from __future__ import annotations
@@ -23,14 +25,15 @@ pytestmark = [
 
 RUN = "run case.yaml --log run.jsonl"
 
+# By name, a command of a shell, in which `$D` is dmlconf, and the exit codes that it may have.
 SITUATIONS: dict[str, tuple[str, set[int]]] = {
     "no environment at all": (f"env -i $D {RUN}", {0}),
     "no home": (f"env -u HOME $D {RUN}", {0}),
-    "a home that is none": ("env HOME=/nowhere/at/all $D run case.yaml", {0}),
+    "a home that does not exist": ("env HOME=/nowhere/at/all $D run case.yaml", {0}),
     "the language C in ASCII": (f"env LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii $D {RUN}", {0}),
     "an unknown language": (f"env LC_ALL=xx_YY.nothing $D {RUN}", {0}),
     "no columns": (f"env COLUMNS=0 $D {RUN}", {0}),
-    "columns that are none": (f"env COLUMNS=wide LINES=-1 $D {RUN}", {0}),
+    "columns that are no numbers": (f"env COLUMNS=wide LINES=-1 $D {RUN}", {0}),
     "a million columns": (f"env COLUMNS=1000000 $D {RUN}", {0}),
     "an unknown terminal": (f"env TERM=none FORCE_COLOR=1 $D {RUN}", {0}),
     "an unknown time zone": (f"env TZ=Nowhere/Land $D {RUN}", {0}),
@@ -39,11 +42,20 @@ SITUATIONS: dict[str, tuple[str, set[int]]] = {
     "a pipe that nobody reads": (f"$D {RUN} | true; exit ${{PIPESTATUS[0]}}", {0}),
     "few open files": (f"ulimit -n 12; $D {RUN}", {0}),
     "few open files and workers": (f"ulimit -n 16; $D {RUN} -b faulty:no-output -j 4", {1, 4}),
-    "no files": (f"ulimit -f 0; $D {RUN}", {2, 6}),
-    "no files and workers": (f"ulimit -f 0; $D {RUN} -b faulty:no-output", {1, 2, 4, 6}),
-    "no temporary folder": (f"env TMPDIR=/proc $D {RUN} -b faulty:no-output", {1}),
+    "files of at most 0 bytes": (f"ulimit -f 0; $D {RUN}", {2, 6}),
+    "files of at most 0 bytes and workers": (
+        f"ulimit -f 0; $D {RUN} -b faulty:no-output",
+        {1, 2, 4, 6},
+    ),
+    "a temporary folder that cannot be written": (
+        f"env TMPDIR=/proc $D {RUN} -b faulty:no-output",
+        {1},
+    ),
     "a log folder that is a file": ("env DMLCONF_LOG_DIRECTORY=case.yaml $D run case.yaml", {0, 2}),
-    "a log folder that cannot be": ("env DMLCONF_LOG_DIRECTORY=/proc/x $D run case.yaml", {0, 2}),
+    "a log folder that cannot be created": (
+        "env DMLCONF_LOG_DIRECTORY=/proc/x $D run case.yaml",
+        {0, 2},
+    ),
     "a log in a folder that is a file": ("$D run case.yaml --log case.yaml/run.jsonl", {2}),
     "a log in a new folder": ("$D run case.yaml --log no/such/run.jsonl", {0}),
     "a log that is the case": ("$D run case.yaml --log case.yaml", {0, 2, 3}),
@@ -81,11 +93,11 @@ def test_an_unusual_environment_gives_a_documented_exit_code(tmp_path: Path, nam
         assert read_log(tmp_path / "run.jsonl").complete
 
 
-def test_a_slow_reader_gets_all_of_a_large_report(tmp_path: Path) -> None:
+def test_a_reader_of_a_small_pipe_gets_all_of_a_large_report(tmp_path: Path) -> None:
     import fcntl
 
     reading, writing = os.pipe()
-    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)  # The report has hundreds of times as many.
     process = subprocess.Popen(
         [*DMLCONF, "run", "-o", "TILE", "--report", "json", "-q"],
         cwd=tmp_path,

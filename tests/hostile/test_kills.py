@@ -2,7 +2,8 @@
 
 `python -m tests.hostile kills --count N` tries more kills than this sample.
 
-The tested code is in `dmlconf/workers/scratch.py` and `dmlconf/run_log/log.py`.
+The tested code is in `dmlconf/workers/scratch.py`, `dmlconf/workers/pool.py` and
+`dmlconf/run_log/log.py`; `tests/hostile/kills.py` says what must hold.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
 """Mutants, which are files with random changes, make dmlconf neither crash nor hang.
 
-Trials notice a mutant that does, and campaigns of trials continue after a stop. `python -m
-tests.hostile mutants --count N` tries more mutants than the sample of these tests.
+A trial feeds mutants to dmlconf, and notices those that make it crash or hang. A campaign is a
+series of trials that continues after a stop. `python -m tests.hostile mutants --count N` tries more
+mutants than the samples of these tests.
 
-The tested code is in `dmlconf/` and `tests/hostile/`.
+The tested code is in `dmlconf/documents/reader.py`, `dmlconf/cases/loading/loader.py`,
+`dmlconf/run_log/log.py`, `dmlconf/backends/recording/file.py`,
+`dmlconf/certification/verification.py` and wherever else `SUBJECTS` leads, and in
+`tests/hostile/trial.py` and `tests/hostile/campaign.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ pytestmark = [
 
 SAMPLE = 400
 SLOW_SAMPLES = {"plugin": 60, "graph": 60, "matrix": 150, "log-kinds": 200}
-"""Smaller samples of what takes longer: plugins start workers, graphs may have 2,000 nodes."""
+"""Sizes of samples of slow kinds of file: plugins start workers, graphs may have 2,000 nodes."""
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)
@@ -53,12 +57,15 @@ def test_a_hang_or_crash_is_noticed_and_the_next_seed_is_tried(
 
 
 def test_a_seed_makes_the_same_mutant_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = set()
     for kind, subject in SUBJECTS.items():
         for seed in range(9):
             first = subject.mutant(Random(f"{kind}:{seed}")).content
             with monkeypatch.context() as later:
                 later.setattr(time, "time", lambda: 2e9)
                 assert subject.mutant(Random(f"{kind}:{seed}")).content == first
+            contents.add(first)
+    assert len(contents) > 8 * len(SUBJECTS)
 
 
 def test_a_campaign_continues_where_it_was_stopped(tmp_path: Path) -> None:
@@ -72,6 +79,7 @@ def test_a_campaign_continues_where_it_was_stopped(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    # A trial of a campaign has 250 mutants, and one more is begun while fewer than COUNT are done.
     first = campaign("--count", "250")
     seed = first.partition(",")[0]
     assert "| all | 250 |" in first

@@ -2,7 +2,9 @@
 
 During a run it breaks one case: all other cases pass, and the log is complete.
 
-The tested code is in `dmlconf/workers/` and `dmlconf/backends/directml/`.
+The tested code is in `dmlconf/workers/pool.py`, `dmlconf/workers/worker.py`,
+`dmlconf/backends/directml/devices/device.py`, `dmlconf/backends/directml/devices/fence.py` and
+`dmlconf/backends/directml/api/library.py`.
 """
 
 from __future__ import annotations
@@ -125,6 +127,7 @@ def run_sabotaged(directory: Path, sabotage: str, *arguments: str) -> Verdict:
 
 
 def run_suite(directory: Path, trouble: str, exit_code: int = 1) -> Verdict:
+    """Run five cases, one of which is `trouble`; return the verdict on it."""
     write_suite(directory, trouble)
     arguments = ("tile.yaml", "-b", "directml", "--log", "run.jsonl")
     done = lab("run", "--", "run", *arguments, cwd=directory)
@@ -212,6 +215,7 @@ def test_every_invalid_desc_is_refused_as_its_case_says_or_waived(tmp_path: Path
 
 
 def has_a_fault(directml: KnownFaults, case: Case) -> bool:
+    """Return whether a case has a known fault of operators that shows without a circumstance."""
     faults = (fault for fault in directml.faults if fault.circumstance is None and not fault.graph)
     return any(fault.concerns(case) for fault in faults)
 

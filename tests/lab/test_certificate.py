@@ -1,7 +1,7 @@
-"""A certificate of real DirectML, made in the lab and verified outside of it.
+"""A certificate of real DirectML that was made in the lab holds outside of it.
 
-The tested code is in `dmlconf/certification/`, `dmlconf/excuses/substrate.py` and
-`lab/substrate.yaml`.
+The tested code is in `dmlconf/certification/making.py`, `dmlconf/certification/verification.py`,
+`dmlconf/certification/replay.py`, `dmlconf/excuses/substrate.py` and `lab/substrate.yaml`.
 """
 
 from __future__ import annotations

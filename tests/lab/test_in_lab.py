@@ -2,7 +2,8 @@
 
 Build the lab first: python3 lab/lab.py build.
 
-The tested code is in `lab/lab.py`, `lab/winelab/`, `dmlconf/workers/` and
+The tested code is in `lab/lab.py`, `lab/winelab/session.py`, `lab/winelab/isolation.py`,
+`lab/winelab/check.py`, `lab/winelab/versions.py`, `dmlconf/workers/pool.py` and
 `dmlconf/backends/process_start.py`.
 """
 
@@ -65,7 +66,7 @@ def test_programs_in_the_lab_cannot_change_the_checkout(python: Python) -> None:
     assert not (SCRIPT.parents[1] / "written-in-lab").exists()
 
 
-def test_a_run_leaves_no_trace_for_the_next(python: Python) -> None:
+def test_a_file_that_a_run_writes_in_the_lab_is_not_there_in_the_next_run(python: Python) -> None:
     code = r"import os; p = r'Z:\opt\lab\trace'; print(os.path.exists(p)); open(p, 'w')"
     assert [python(code).stdout for _ in range(2)] == ["False\n", "False\n"]
 
@@ -77,7 +78,7 @@ def test_a_crash_of_a_worker_breaks_one_case(tmp_path: Path) -> None:
     assert "1 broken" in done.stdout
 
 
-def test_runs_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_three_runs_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
     runs = [
         subprocess.Popen(
             command("run", "--", "--version"), stdout=subprocess.PIPE, text=True, cwd=tmp_path
@@ -142,6 +143,7 @@ def test_no_process_or_mount_outlives_the_command(
 
 
 def command_line(process: Path) -> str:
+    """Return the command line of a process by its folder in /proc; empty if it has ended."""
     try:
         return (process / "cmdline").read_bytes().decode("utf-8", "replace")
     except OSError:

@@ -2,8 +2,9 @@
 
 These tests build no lab; stand-ins take the place of the steps.
 
-The tested code is in `lab/winelab/`, `lab/lab.py`, `lab/recipe.toml`, `lab/smoke.yaml` and
-`lab/substrate.yaml`.
+The tested code is in `lab/winelab/recipe.py`, `lab/winelab/paths.py`, `lab/winelab/session.py`,
+`lab/winelab/isolation.py`, `lab/winelab/build.py`, `lab/winelab/check.py`, `lab/winelab/cli.py`,
+`lab/recipe.toml`, `lab/smoke.yaml` and `lab/substrate.yaml`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ from winelab.tree import windows
 
 LAB = CHECKOUT / "lab"
 HERE = Path("/any/project")
+"""The current folder, as arguments of `translate`."""
 ELSEWHERE = Path("/srv/dmlconf")
+"""The checkout, as arguments of `translate`."""
 
 
 def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -62,7 +65,9 @@ def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProce
 
 class TestRecipe:
     def test_the_recipe_has_a_digest_for_every_wheel(self) -> None:
-        for file, sha256 in Recipe.load().wheels.items():
+        wheels = Recipe.load().wheels
+        assert len(wheels) > 2
+        for file, sha256 in wheels.items():
             assert re.fullmatch(r"[\w.]+-[\w.]+-[\w.]+-[\w.]+-(any|win_amd64)\.whl", file)
             assert re.fullmatch(r"[0-9a-f]{64}", sha256)
 
@@ -77,7 +82,8 @@ class TestRecipe:
         apart = {recipe.wheel("panda3d"), recipe.wheel("onnxruntime_directml")}
         assert set(recipe.libraries()) == set(recipe.wheels) - apart
 
-    def test_the_recipe_contains_the_packages_that_dmlconf_depends_on(self) -> None:
+    def test_the_recipe_contains_the_packages_that_runs_import(self) -> None:
+        """Histories, pages and folders of the user need more; the lab has none of these."""
         recipe = Recipe.load()
         for name in ("click", "jsonschema", "numpy", "pyyaml", "rich"):
             assert recipe.wheel(name) in recipe.libraries()
@@ -93,7 +99,7 @@ class TestDigest:
             file.write("\n")
         assert digest(copy) != digest()
 
-    def test_the_digest_does_not_change_with_other_files(self, tmp_path: Path) -> None:
+    def test_the_digest_does_not_depend_on_the_list_of_limits(self, tmp_path: Path) -> None:
         copy = tmp_path / "lab"
         shutil.copytree(LAB, copy)
         (copy / "substrate.yaml").unlink()
@@ -199,7 +205,7 @@ class TestRefusals:
         with pytest.raises(LabError, match=r"not built; build it with: python3 .*lab\.py build"):
             run(Lab(tmp_path / "none"), LAB / "lab.py", [])
 
-    def test_ordinary_user_is_asked_to_be_root(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_ordinary_user_is_asked_to_be_root(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("os.geteuid", lambda: 1000)
         with pytest.raises(LabError, match="as root"):
             isolation.require({})
@@ -261,20 +267,24 @@ class TestBuild:
         assert lab.is_built()
         assert calls == [[sys.executable, "script", "_build", str(lab.unfinished)]]
 
-    def test_built_lab_is_reused(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_built_lab_is_not_built_again(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         calls = self.supervised(monkeypatch, 0)
         build(lab, Path("script"))
         build(lab, Path("script"))
         assert len(calls) == 1
 
-    def test_failed_build_leaves_no_files(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_failed_build_leaves_no_files(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.supervised(monkeypatch, 1)
         with pytest.raises(LabError, match="not built"):
             build(lab, Path("script"))
         assert not lab.is_built()
         assert not lab.unfinished.exists()
 
-    def test_files_of_a_killed_build_are_removed(
+    def test_files_of_a_killed_build_do_not_disturb_the_next_build(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (lab.unfinished / "tree").mkdir(parents=True)
@@ -303,7 +313,7 @@ def wheel(path: Path, members: dict[str, bytes]) -> str:
 class TestUnpack:
     @pytest.fixture
     def recipe(self, tmp_path: Path) -> Recipe:
-        """Return a recipe of three small wheels; write these and a standard library."""
+        """Write three small wheels and a standard library; return a recipe of these wheels."""
         (tmp_path / "wheels").mkdir()
         (tmp_path / "stdlib/test").mkdir(parents=True)
         (tmp_path / "stdlib/os.py").touch()
@@ -329,6 +339,7 @@ class TestUnpack:
 
     @staticmethod
     def unpacked(recipe: Recipe, folder: Path) -> set[str]:
+        """Unpack the wheels of a folder, and return the files of the lab."""
         tree = folder / "tree"
         unpack(recipe, folder / "wheels", folder / "stdlib", tree)
         return {str(path.relative_to(tree / "opt/lab")) for path in tree.rglob("*.*")}
@@ -366,7 +377,11 @@ class TestUnpack:
 class TestCheck:
     @staticmethod
     def checked(codes: dict[str, int]) -> tuple[int, list[str]]:
-        """Check a lab whose commands end with these codes, 0 if not named."""
+        """Check a lab whose commands end with these codes, else with 0.
+
+        Returns:
+            The exit code of the check, and the commands that it ran, by their first argument.
+        """
         calls: list[str] = []
 
         def python(*arguments: str) -> int:
@@ -384,7 +399,7 @@ class TestCheck:
         assert code == 4
         assert calls[-1] == step
 
-    def test_identity_case_returns_its_input(self) -> None:
+    def test_the_identity_case_expects_its_own_input_without_zeros(self) -> None:
         (case,) = yaml.safe_load((LAB / "smoke.yaml").read_text("utf-8"))["cases"]
         values = case["desc"]["InputTensor"]["values"]
         assert case["expect"]["OutputTensor"] == values
@@ -398,6 +413,7 @@ class TestSubstrate:
 
     @staticmethod
     def problems(document: Any) -> list[str]:
+        """Return what the schema of limits finds wrong."""
         schema = json.loads((schemas_directory() / "substrate.schema.json").read_text("utf-8"))
         jsonschema.Draft202012Validator.check_schema(schema)
         return [e.message for e in jsonschema.Draft202012Validator(schema).iter_errors(document)]

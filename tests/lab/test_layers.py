@@ -1,9 +1,11 @@
 """In the lab, dmlconf finds the mistake of a faulty layer between itself and DirectML.
 
-CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others.
+CI runs some of these tests; `pytest -m saboteurs tests/lab` runs the others. The faulty layers are
+in `tests/lab/layers/layer.py`.
 
-The tested code is in `dmlconf/backends/directml/`, `dmlconf/engine/variants.py` and
-`dmlconf/comparison/timing.py`.
+The tested code is in `dmlconf/backends/directml/devices/messages.py`,
+`dmlconf/backends/directml/device_checks.py`, `dmlconf/backends/directml/backend.py`,
+`dmlconf/engine/variants.py` and `dmlconf/comparison/timing.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ ADD: Final = ("-o", "ELEMENT_WISE_ADD", "-k", "boundary and int")
 
 
 def run(directory: Path, layer: str, *arguments: str, exit_code: int = 1) -> RunLog:
-    """Run cases with the layer between, and return the log."""
+    """Run cases with a layer of `layer.py` in the workers, and return the log."""
     shutil.copy(LAYER, directory)
     done = lab(
         "python",
@@ -81,6 +83,7 @@ def test_four_variants_of_real_directml_agree_in_every_bit(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = read_log(tmp_path / "run.jsonl").verdicts
+    assert len(verdicts) == 8
     assert all(len(verdict.judgement.variants) == 4 for verdict in verdicts)
     assert not any(
         result.differing_bits

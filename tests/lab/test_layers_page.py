@@ -26,6 +26,7 @@ PASSED = reports.PASSED.of_case(tags=("model",)).ran(seconds=2.0, dispatch_secon
 def test_the_page_has_a_row_for_each_operator_and_names_failures(tmp_path: Path) -> None:
     failed = reports.FAILED.of_case(tags=("model",)).ran(seconds=1.0)
     lines = page(_log(tmp_path, PASSED, failed)).splitlines()
+    # Cases, passed, unsupported, others; all seconds, those of a case, the most of dispatches.
     row = "| GATHER | 2 | 1 | - | 1 | 3.0 s | 1.50 s | 0.75 s |"
     assert row in lines
     assert "failed: wrong values:" in lines
@@ -46,6 +47,7 @@ def test_logs_of_other_cases_and_unfinished_logs_are_refused(
 
 
 def _log(folder: Path, *verdicts: Verdict) -> Path:
+    """Write a log of these verdicts, and return its path."""
     path = folder / "layers.jsonl"
     reports.write(path, reports.run_log(*verdicts))
     return path

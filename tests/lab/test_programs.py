@@ -68,6 +68,7 @@ GRAPHS: Final = (
 
 
 def case_of(identifier: str) -> Case:
+    """Return the first case whose identifier begins so, with arrays instead of fills."""
     suite = load_suite([cases_directory() / identifier.partition("/")[0]])
     plan = (p for p in suite.plan() if p.identifier.startswith(identifier))
     return with_own_data(valid_case(next(plan)))
@@ -106,6 +107,7 @@ def compiled(folder: Path, name: str, source: str) -> str:
 
 
 def run_in_lab(folder: Path, *programs: str) -> str:
+    """Run programs, and return their output, with a line `NAME EXIT_CODE` after that of each."""
     (folder / "run.py").write_text(RUN)
     done = subprocess.run(
         command("python", "--", "run.py", *programs),

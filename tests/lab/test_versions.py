@@ -1,6 +1,8 @@
 """Releases of DirectML are fetched, chosen, run (on a stand-in for the lab) and compared.
 
-The tested code is in `lab/winelab/` and `dmlconf/verdicts/status.py`.
+The tested code is in `lab/winelab/versions.py`, `lab/winelab/packages.py`,
+`lab/winelab/session.py`, `lab/winelab/suite_runs.py`, `lab/winelab/versions_page.py`,
+`lab/winelab/cli.py` and `dmlconf/verdicts/status.py`.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ DLL = b"MZ this is DirectML"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of labs and releases of a test, which does not exist yet."""
     monkeypatch.setenv("DMLCONF_LAB", str(tmp_path / "labs"))
     return tmp_path / "labs"
 
@@ -78,7 +81,7 @@ class TestReleases:
         )
         assert recipe.wheels[latest.wheel] == latest.wheel_sha256
 
-    def test_package_has_the_name_that_pip_knows(self) -> None:
+    def test_the_package_of_a_release_has_the_name_that_pip_knows(self) -> None:
         assert chosen(["1.8.0"])[0].package == "onnxruntime-directml 1.10.0"
 
     def test_all_releases_are_chosen_if_none_is_named(self) -> None:
@@ -159,7 +162,7 @@ class TestInTheLab:
         with pytest.raises(LabError, match=r"fetch it with: python3 lab/lab\.py versions 1\.9\.0"):
             library("1.9.0")
 
-    def test_a_chosen_release_replaces_that_of_the_lab(self) -> None:
+    def test_a_chosen_release_changes_only_the_path_of_directml_in_the_environment(self) -> None:
         [release] = chosen(["1.9.0"])
         release.file.parent.mkdir(parents=True)
         release.file.write_bytes(DLL)
@@ -188,6 +191,7 @@ NEWER = Reason(ReasonKind.FEATURE_LEVEL, "needs feature level 6_4")
 
 
 def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
+    """Return the log of a run on a release of DirectML with a feature level."""
     environment = {
         **reports.HEADER.environment,
         "version": version,
@@ -254,7 +258,9 @@ class TestSuite:
         assert [run_suite(picked, tmp_path, [], lab) for _ in range(2)] == [7, 7]
         assert len(lab.calls) == 1
 
-    def test_the_digest_changes_with_cases_catalogue_code_and_options(self, tmp_path: Path) -> None:
+    def test_the_digest_changes_with_each_file_of_cases_code_catalogue_and_limits_and_with_options(
+        self, tmp_path: Path
+    ) -> None:
         for name in ("cases/a.yaml", "dmlconf/b.py", "schemas/c.yaml", "lab/substrate.yaml"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text("x")

@@ -1,6 +1,7 @@
-"""Begin to capture when ONNX Runtime has a device: `late_capture.py FOLDER` writes a journal there.
+"""Begin to capture when ONNX Runtime already has a device.
 
-It prints the outputs of a session from before, of the same session afterwards, and of another one.
+`late_capture.py FOLDER` writes the journal of the capture to a new folder. It prints three outputs
+of one network: of a session before the capture, of the same session later, and of a new session.
 """
 
 import sys

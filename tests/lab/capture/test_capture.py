@@ -1,6 +1,8 @@
 """`dmlconf capture` makes cases, in the lab, of what ONNX Runtime gives to DirectML.
 
-The tested code is in `dmlconf/capture/` and `dmlconf/cli/commands/writing/capture.py`.
+The tested code is in `dmlconf/capture/hooking/hooks.py`, `dmlconf/capture/captured.py`,
+`dmlconf/capture/case_files.py`, `dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/blocks.py`,
+`dmlconf/capture/model_runs/first_difference.py` and `dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def captured(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The command that captured `my-app` from the application, after its end."""
     options = ("-o", "my-app", "--data", "all", "--dispatches", "3")
     done = lab("run", "--", "capture", *options, "--", "app.py", "-o", "own", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -102,7 +105,7 @@ def test_captured_cases_pass_on_the_device(
         "run", "--", "run", "my-app", "-b", "directml", "--circumstances", "none", cwd=folder
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "PASSED: 27 passed of 27 cases" in done.stdout
+    assert "PASSED: 27 passed of 27 cases" in done.stdout  # 10 cases and 17 dispatches.
 
 
 def test_with_data_weights_only_weights_are_kept(
@@ -122,6 +125,7 @@ def test_with_data_weights_only_weights_are_kept(
     assert isinstance(case, GraphCase)
     arrays = case.inputs()
     owned = [name for name, tensor in case.graph.inputs.items() if tensor.Flags]
+    assert len(owned) == 6
     assert all(abs(arrays[name]).max() > 0 for name in owned)
 
 
@@ -306,4 +310,5 @@ def test_released_devices_leave_no_handles_and_no_memory_behind(tmp_path: Path) 
     counts = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["devices"] for each in counts] == [10, 20, 30]
     assert len({each["handles"] for each in counts}) == 1
-    assert counts[2]["committed_kib"] - counts[1]["committed_kib"] < 5 << 10
+    five_mib = 5 << 10
+    assert counts[2]["committed_kib"] - counts[1]["committed_kib"] < five_mib

@@ -1,7 +1,8 @@
 """A DirectML that is wrong in one circumstance fails, and the circumstance is named.
 
-The tested code is in `dmlconf/workers/exercising.py`, `dmlconf/judging/circumstances.py`,
-`dmlconf/backends/directml/circumstances/` and `tests/lab/circumstances/`.
+The tested code is in `dmlconf/workers/exercising.py`, `dmlconf/judging/circumstances.py` and
+`dmlconf/backends/directml/circumstances/`, a module for each circumstance. The wrong DirectML is
+`tests/lab/circumstances/saboteur.c`.
 """
 
 from __future__ import annotations

@@ -113,6 +113,8 @@ class SubtractsForAdd:
 
 
 def wrong_metacommand(device: Device) -> None:
+    """Subtract instead of adding, unless metacommands are off."""
+
     def wrong(flags: int) -> bool:
         return not flags & dml.DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
 
@@ -120,6 +122,8 @@ def wrong_metacommand(device: Device) -> None:
 
 
 def wrong_half(device: Device) -> None:
+    """Subtract instead of adding if half precision is allowed."""
+
     def wrong(flags: int) -> bool:
         return bool(flags & dml.DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION)
 
@@ -127,6 +131,7 @@ def wrong_half(device: Device) -> None:
 
 
 def wrong_graph(device: Device) -> None:
+    """Subtract instead of adding in graphs."""
     SubtractsForAdd(device, wrong=lambda flags: True, graphs=True)
 
 

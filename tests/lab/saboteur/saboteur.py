@@ -60,10 +60,12 @@ def jump_nowhere() -> None:
 
 
 def live_device() -> Device:
+    """Return the device on which the backend of this process runs."""
     return next(object_ for object_ in gc.get_objects() if isinstance(object_, Device))
 
 
 def entry(com: ComObject, slot: int) -> int:
+    """Return the address of a method of an object by its slot in the vtable."""
     table = ctypes.c_void_p.from_address(com.address).value or 0
     return ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p)).value or 0
 
