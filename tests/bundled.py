@@ -19,6 +19,7 @@ def bundled(*names: str) -> Suite:
     takes a hundred times as long as reading the stored content.
 
     Args:
-        names: paths in `cases/`, such as `gather` or `tile/matrix.yaml`; without any, everything.
+        names: paths in `cases/`, such as `gather` or `tile/matrix.yaml`; if there are none, the
+            whole suite.
     """
     return load_suite([cases_directory() / name for name in names or ("",)], store=user_store())

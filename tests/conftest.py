@@ -46,7 +46,7 @@ NEEDS: Final = {
     "native": "Microsoft's DirectX headers and a C++ compiler",
     "postgres": "PostgreSQL (postgresql of Debian)",
 }
-"""What the tests of each marker need; by default these tests do not run."""
+"""What the tests of each marker need; without `-m MARKER` these tests do not run."""
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""Choose how many random examples Hypothesis tries of a slow property."""
+"""Choose how many random examples Hypothesis tries in a slow property test."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["examples"]
 
 
 def examples(count: int) -> int:
-    """Return how many examples to try of a slow property.
+    """Return how many examples to try in a slow property test.
 
     Args:
-        count: the number by default. The profile `explore` tries as many as of other properties.
+        count: the number by default. With the profile `explore` it is that of all property tests.
     """
     profile = settings()
     return count if profile.derandomize else profile.max_examples

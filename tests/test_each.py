@@ -1,4 +1,4 @@
-"""A test of many items names each item that fails, and fails without items.
+"""A test that `for_each` makes of many items names each item that fails, and fails without items.
 
 The tested code is in `tests/each.py`.
 """

@@ -1,4 +1,6 @@
-"""The command that installs an extra names dmlconf's checkout or wheel, or asks for a checkout.
+"""The command that dmlconf proposes to install an extra names its own checkout or wheel.
+
+Where neither is known, it names no package and asks for a checkout.
 
 The tested code is in `dmlconf/extras.py`.
 """
@@ -14,7 +16,7 @@ from dmlconf.extras import install_command_from
 
 
 def origin(place: Path, **rest: object) -> str:
-    """Return the record in which pip keeps the source of an installed package."""
+    """Return the record (`direct_url.json`) in which pip keeps where a package came from."""
     return json.dumps({"url": place.as_uri(), **rest})
 
 

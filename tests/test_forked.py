@@ -19,17 +19,18 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are made
 
 
 def describe(file: Path) -> None:
-    """Write a variable, the working folder and the parent of this process to a file."""
+    """Write a variable, the working folder and the parent's command line to a file, as JSON."""
     about = {"variable": os.environ.get("DMLCONF_TEST"), "folder": str(Path.cwd())}
     file.write_text(json.dumps({**about, "parent": psutil.Process().parent().cmdline()}), "utf-8")
 
 
 def end() -> None:
+    """Kill this process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("value", ["one", "two"])
-def test_a_copy_has_the_current_environment_and_folder(
+def test_a_copy_has_the_environment_and_folder_that_its_parent_has_when_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("DMLCONF_TEST", value)
@@ -43,7 +44,7 @@ def test_a_copy_has_the_current_environment_and_folder(
     assert "multiprocessing.forkserver" in str(about["parent"])
 
 
-def test_the_signal_that_ends_a_copy_is_known() -> None:
+def test_the_exit_code_of_a_killed_copy_is_the_negative_number_of_the_signal() -> None:
     process = get_context("spawn").Process(target=end)
     process.start()
     process.join()

@@ -1,4 +1,4 @@
-"""Round toward zero, independently of dmlconf's own code."""
+"""Round numbers toward zero, without dmlconf's own code, so that tests can compare the two."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["toward_zero"]
 
 
 def toward_zero(values: ArrayLike, dtype: DTypeLike = np.float16) -> Array:
-    """Return values rounded toward zero to a floating-point type, as FLOAT64.
+    """Return values rounded toward zero to a floating-point type, as FLOAT64 of the same shape.
 
-    Finite values stay finite.
+    Finite values stay finite: 70,000 becomes 65,504 in FLOAT16.
     """
     exact = np.asarray(values, np.float64)
     with np.errstate(over="ignore"):
