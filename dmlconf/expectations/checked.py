@@ -1,7 +1,9 @@
 """Find expectations in case files that the reference contradicts, and cache the results.
 
-The result for a file and an operator is cached under a digest of both, of the recordings that are
-checked with them, and of everything that determines what the rules permit.
+`dmlconf.judging.contradictions` decides whether an output contradicts the reference; `valid_files`
+remembers which files `dmlconf validate` need not check at all. The result for a file and an
+operator is cached under a digest of both, of the recordings that are checked with them, and of
+everything that determines what the rules permit.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ _HINT_OF_DISPUTES: Final = "leave `disputes` out"
 
 
 @dataclass(frozen=True, slots=True)
-class _Finding:
+class _EntryProblem:
     """A problem of the entry at `index`, from 0, of a case file."""
 
     index: int
@@ -69,14 +71,15 @@ class _Finding:
 def expectation_problems(
     suite: Suite, recordings: Sequence[RecordingAgainst] = (), store: Entries | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each entry of a case file with a contradiction among its stated outputs,
-    and for each with one among its recorded outputs.
+    """Yield a problem for each entry of a case file whose expectations contradict the reference.
 
-    An entry that disputes the reference has a problem instead if it states an expectation, or
-    recordings are given, and nothing contradicts the reference.
+    An entry may have two problems: one for its stated outputs, and one for its recorded outputs. An
+    entry that disputes the reference has a problem only if nothing contradicts the reference,
+    although it states outputs or recordings are given. Cases that do not fit into memory are not
+    checked.
 
     Args:
-        suite: the case files, which have no other problem.
+        suite: case files without other problems.
         recordings: recordings whose outputs are checked as well, except for cases with the tag
             `model`, because that takes long.
         store: the cache of results; None to check every file each time.
@@ -88,13 +91,13 @@ def expectation_problems(
         key = _key(path, plan[0].template.operator_name, recordings)
         found = _kept(store, key)
         if found is None:
-            found = list(_findings(plan, recordings))
-            if store is not None and key is not None:
+            found, left_out = _checked(plan, recordings)
+            if store is not None and key is not None and not left_out:
                 store.put(key, [[each.index, each.message, each.hint] for each in found])
         templates = {planned.template.index: planned.template for planned in plan}
-        for finding in found:
-            if finding.index in templates:
-                yield _problem(templates[finding.index], finding)
+        for each in found:
+            if each.index in templates:
+                yield _problem(templates[each.index], each)
 
 
 def _file_and_operator(planned: PlannedCase) -> tuple[Path, str]:
@@ -110,33 +113,44 @@ def _may_expect(template: CaseTemplate, recorded: bool) -> bool:
     return recorded and not template.has_relation and MODEL_TAG not in template.tags
 
 
-def _findings(
+def _checked(
     plan: Sequence[PlannedCase], recordings: Sequence[RecordingAgainst]
-) -> Iterator[_Finding]:
+) -> tuple[list[_EntryProblem], bool]:
+    """Return the problems of the plan's entries, and whether a case did not fit into memory."""
+    problems: list[_EntryProblem] = []
+    any_left_out = False
     for template, group in groupby(plan, lambda planned: planned.template):
         stated: list[tuple[str, Contradiction]] = []
         recorded: list[tuple[str, Contradiction]] = []
+        checks_recorded = bool(recordings) and MODEL_TAG not in template.tags
+        left_out = False
         for planned in group:
             case = valid_case(planned)
-            if isinstance(case.expectation, ExpectedRejection) or shortage(case) is not None:
+            if isinstance(case.expectation, ExpectedRejection):
+                continue
+            if shortage(case) is not None:
+                left_out = True
                 continue
             case = case.with_inputs()
             allowances = CaseAllowances(case)
             stated += _contradictions(case, _stated(case), allowances)
-            if MODEL_TAG not in template.tags:
+            if checks_recorded:
                 recorded += _contradictions(case, _recorded(case, recordings), allowances)
+        any_left_out |= left_out
         if "disputes" in template.data:
-            if not stated and not recorded and (recordings or template.data.get("expect")):
+            checked = checks_recorded or template.data.get("expect")
+            if checked and not (stated or recorded or left_out):
                 message = "the case disputes the reference, which nothing here contradicts"
-                yield _Finding(template.index, message, _HINT_OF_DISPUTES)
+                problems.append(_EntryProblem(template.index, message, _HINT_OF_DISPUTES))
             continue
         for found, hint in ((stated, _HINT), (recorded, _HINT_OF_RECORDINGS)):
             if found:
-                yield _Finding(template.index, _message(found), hint)
+                problems.append(_EntryProblem(template.index, _message(found), hint))
+    return problems, any_left_out
 
 
 def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
-    """Return those recorded outputs for which the case itself states no expected values."""
+    """Return the outputs that the first recording of the case has and the case does not state."""
     answers = (recording(case) for recording in recordings)
     answer = next((answer for answer in answers if answer is not None), None)
     if answer is None or not isinstance(answer.outcome, Outputs):
@@ -165,17 +179,22 @@ def _message(found: Sequence[tuple[str, Contradiction]]) -> str:
     return f"{name}{more}: {contradiction.message}"
 
 
-def _problem(template: CaseTemplate, finding: _Finding) -> Problem:
+def _problem(template: CaseTemplate, found: _EntryProblem) -> Problem:
     location = template.about.location
-    return line_problem(location.path, location.line, finding.message, finding.hint)
+    return line_problem(location.path, location.line, found.message, found.hint)
 
 
 def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:
-    """Return the key of a case file's result; None if other files may hold data of its cases."""
+    """Return the key of a case file's result; None if other files may hold data of its cases.
+
+    The file's name decides the tags and identifiers of its cases.
+    """
     content = path.read_bytes()
     if b"file" in content:
         return None
-    digest = sha256(fingerprint() + operator.encode() + content)
+    path = path.absolute()
+    about = f"{operator}\0{path.parent.name}/{path.name}\0"
+    digest = sha256(fingerprint() + about.encode("utf-8", "surrogateescape") + content)
     for recording in recordings:
         digest.update(recording.content_digest(operator).encode())
     return digest.hexdigest()
@@ -187,12 +206,12 @@ def fingerprint() -> bytes:
     return sources_digest(form, *_SOURCES)
 
 
-def _kept(store: Entries | None, key: str | None) -> list[_Finding] | None:
+def _kept(store: Entries | None, key: str | None) -> list[_EntryProblem] | None:
     """Return the cached result; None if there is none or it is damaged."""
     if store is None or key is None:
         return None
     try:
         kept = store.get(key)
-        return [_Finding(int(index), str(message), str(hint)) for index, message, hint in kept]
+        return [_EntryProblem(int(index), str(message), str(hint)) for index, message, hint in kept]
     except (TypeError, ValueError):
         return None

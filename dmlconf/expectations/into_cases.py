@@ -1,4 +1,4 @@
-"""Texts of case files with outputs recorded on a device, as what their cases expect."""
+"""Make new texts of case files, whose cases expect the outputs that a device gave."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]
 
 MOST_LISTED: Final = 256
-"""An output of more elements gets its own file and no list, unless it is one of an array."""
+"""An output with more elements is written to a file of its own, and not as a list in the case file.
+
+The outputs of an array, such as `OutputTensors` of SPLIT, are always written as lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +86,14 @@ _REFUSED: Final = (
 
 
 def device_name(environment: Mapping[str, Any]) -> str:
-    """Return the name of what computed the outputs, such as `DirectML 1.15.4`, for a case's field
-    `recorded`.
-    """
+    """Return what computed the outputs, for a case's field `recorded`: `DirectML 1.15.4`."""
     name = str(environment["backend"])
     shown = "DirectML" if name == "directml" else name
     return f"{shown} {environment.get('version') or ''}".strip()
 
 
 def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
-    """Return the outputs to write into a case, or why they must not be written."""
+    """Return the outputs to write into a case, by tensor, or why they must not be written."""
 
     def refused(message: str) -> Refusal:
         return Refusal(case.identifier, message)
@@ -127,13 +127,13 @@ def changed_files(
     device: str,
     save: Callable[[Path, Array], None],
 ) -> Iterator[tuple[Path, str] | Refusal]:
-    """Yield the path and new text of each case file that changes, and a refusal for each recorded
-    case of the others.
+    """Yield the path and the new text of each case file.
+
+    If no lines can be inserted into a file, a refusal is yielded for each of its recorded cases.
 
     Args:
         device: what computed the outputs, as `device_name` returns it.
-        save: called with the path and the content of each array that is too large for a list, to
-            write it.
+        save: writes an array that is too large for a list, given the path of its file.
     """
     by_file: dict[Path, _Additions] = {}
     for planned, outputs in recorded:
@@ -171,7 +171,10 @@ class _Additions:
 def _by_field(
     planned: PlannedCase, path: Path, outputs: Mapping[str, Array], additions: _Additions
 ) -> dict[str, Array | Sequence[Array] | str]:
-    """Return the outputs by field; of a large single one the file name, its data in `additions`."""
+    """Return the outputs by field, and add large ones to `additions`.
+
+    A large output is represented by the name of its file.
+    """
     fields: dict[str, Array | Sequence[Array] | str] = {}
     members: dict[str, list[Array]] = {}
     for name, array in outputs.items():

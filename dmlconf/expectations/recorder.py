@@ -78,10 +78,9 @@ def record(
 
 
 def recording_head(backend: OpenBackend) -> Recording:
-    """Return an empty recording of a backend.
+    """Return a recording of a backend without entries.
 
-    It has the backend's feature level and data types, which decide which cases a recording can
-    answer.
+    It has the backend's feature level and data types: a recording can answer no case beyond them.
     """
     capabilities = backend.capabilities
     return Recording(
@@ -108,7 +107,8 @@ def _entry(
             return LeftOut(case.identifier, False, ReasonKind.SUBSTRATE, limit.name)
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
-        for fault in outcome.faults:
+        if outcome.faults:
+            fault = outcome.faults[0]
             return LeftOut(case.identifier, True, fault.kind, fault.message)
         wrong = outputs_problem(case, outcome)
         if wrong is not None:

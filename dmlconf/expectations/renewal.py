@@ -96,7 +96,7 @@ def _readable(path: Path) -> Recording | None:
 
 
 def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set[str]:
-    """Return the identifiers of all cases of an operator, selected or not.
+    """Return the identifiers of all cases of an operator, chosen or not.
 
     The folders of the chosen cases are searched, and `folder` if it has case files.
     """

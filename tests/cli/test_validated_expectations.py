@@ -17,7 +17,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.documents.store import Store
 from dmlconf.expectations.valid_files import ValidFiles
 from tests.cases.suites import MEAN
-from tests.cli.process import dmlconf_here, write
+from tests.cli.process import dmlconf, dmlconf_here, write
 from tests.engine.test_against import write_recording
 
 STATED = """
@@ -36,6 +36,21 @@ cases:
     desc: *mean
     expect: {OutputTensor: "=(Mean,)"}
 """
+
+LARGE = """
+operator: REDUCE
+cases:
+  - name: large
+    desc:
+      InputTensor: {{Sizes: [1, 1, 1, 524288], DataType: FLOAT32, fill: {{constant: {{value: 1}}}}}}
+      OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}
+      Function: AVERAGE
+      Axes: [3]
+    expect: {{OutputTensor: [{mean}]}}
+"""
+"""A mean of a tensor of 2 MiB; 1 is right."""
+
+DISPUTE = "disputes: reference\n    note: A mean."
 
 MATRIX = MEAN.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").replace(
     "[3]\n", "[=Axis]\n"
@@ -66,6 +81,20 @@ def test_a_dispute_is_a_problem_only_if_the_reference_agrees(tmp_path: Path) -> 
     assert "disputes the reference, which nothing here contradicts" in done.stderr
 
 
+def test_a_dispute_about_recorded_outputs_that_are_not_checked_is_no_problem(
+    tmp_path: Path,
+) -> None:
+    """Those of cases with the tag `model`, which the file's name gives, are not checked."""
+    folder = tmp_path / "reduce"
+    folder.mkdir()
+    path = write(folder, MEAN.replace("    desc:", f"    {DISPUTE}\n    desc:"), "model.yaml")
+    case = build(next(load_suite([path]).plan()))
+    wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
+    write_recording(folder / "x.dmlrec", case, wrong)
+    done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings")
+    assert done.returncode == 0, done.stderr
+
+
 def test_recorded_outputs_are_checked_only_with_the_option_recordings(tmp_path: Path) -> None:
     folder = tmp_path / "reduce"
     folder.mkdir()
@@ -93,6 +122,30 @@ def test_problems_found_in_a_file_are_cached(tmp_path: Path) -> None:
     again = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
     assert (again.returncode, again.stderr) == (3, first.stderr)
     assert len(list(cache.iterdir())) == 2
+
+
+def test_cached_problems_name_the_file_as_it_is_called_now(tmp_path: Path) -> None:
+    settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+    for name in ("before.yaml", "after.yaml"):
+        write(tmp_path, STATED, name)
+        done = dmlconf_here(tmp_path, "validate", name, **settings)
+        assert f"reduce/{Path(name).stem}/wrong[Mean=999]" in done.stderr
+
+
+def test_a_case_that_did_not_fit_into_memory_is_checked_once_it_fits(tmp_path: Path) -> None:
+    """The process with little memory neither caches a result nor calls the dispute unfounded."""
+    disputing = LARGE.format(mean=1).replace("    desc:", f"    {DISPUTE}\n    desc:")
+    for content, complaint in (
+        (LARGE.format(mean=999), "999 is not within"),
+        (disputing, "nothing here contradicts"),
+    ):
+        settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+        write(tmp_path, content, "reduce.yaml")
+        # A process asks once how much memory it may use, so this one cannot be told to use less.
+        little = dmlconf(tmp_path, "validate", "reduce.yaml", DMLCONF_MEMORY_MIB="1", **settings)
+        assert little.returncode == 0, little.stderr
+        done = dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings)
+        assert (done.returncode, complaint in done.stderr) == (3, True), done.stderr
 
 
 def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
