@@ -1,1 +1,5 @@
-"""Graphs of operators, which `IDMLDevice1::CompileGraph` compiles, and rules for their edges."""
+"""Graphs of operators, which `IDMLDevice1::CompileGraph` compiles, and rules for their edges.
+
+What the outputs of a graph should be is in `reference.graph_evaluation`, what its nodes' errors
+permit in `permitted.graphs`.
+"""

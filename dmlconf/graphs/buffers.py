@@ -40,7 +40,7 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 
 
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
-    """Return the graph inputs that are not owned, but could be by the desc of every consumer.
+    """Return the graph inputs that are not owned, although each consumer permits OWNED_BY_DML.
 
     The first input is left out: it is usually what an application computes anew for each execution.
     """
@@ -98,11 +98,11 @@ def may_share_buffers(graph: Graph) -> bool:
 
 
 def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
-    """Return outputs of a graph of one operator, each with an input whose buffer it may share.
+    """Return pairs of an output and an input that may share a buffer, in a graph of one operator.
 
-    These are the pairs that the operator's page permits, where a single edge leaves the input and
-    the tensors have the same layout in the graph's desc as in the operator's. For graphs that
-    CompileGraph compiles, see also `may_share_buffers`.
+    The operator's page must permit the pair, a single edge must leave the input, and both tensors
+    must have the same layout in the graph's desc as in the operator's. For graphs that CompileGraph
+    compiles, see also `may_share_buffers`.
     """
     [node] = graph.operator_nodes
     readers = Counter(edge.graph_input for edge in graph.input_edges)

@@ -1,7 +1,7 @@
 """Relations: other forms of a graph that must give the same outputs.
 
 A graph is run in two forms, such as whole and cut in two, and their outputs are compared, so no
-expected values are needed.
+expected values are needed. Here the other forms are made; `judging.relations` runs and compares.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _unexported(graph: Graph) -> list[Slot]:
 
 
 def exported(graph: Graph) -> Graph:
-    """Return the graph with all intermediates as outputs, the new ones after its own."""
+    """Return the graph with all intermediates as further outputs, after those that it has."""
     outputs, edges = dict(graph.outputs), list(graph.output_edges)
     nodes = graph.by_name
     for node, tensor in _unexported(graph):
@@ -119,7 +119,7 @@ def reversed_nodes(graph: Graph) -> Graph:
 
 
 def owned_otherwise(graph: Graph) -> Graph:
-    """Return the graph with owned inputs instead of constants, and its other inputs not owned."""
+    """Return the graph with owned inputs instead of constants, and its own inputs not owned."""
     constants = {node.name: node for node in graph.constants}
     inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
     inputs |= {name: flagged(node.tensor, owned=True) for name, node in constants.items()}

@@ -1,4 +1,7 @@
-"""Find what is wrong with a graph: with its edges, and with the descs of its nodes."""
+"""Find what is wrong with a graph: with its edges, and with the descs of its nodes.
+
+`catalogue.explanations` says which constraints of its operator a node's desc breaks.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,7 @@ def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 def edge_problems(graph: Graph) -> tuple[WiringProblem, ...]:
     """Return the problems of a graph that was valid before some of its edges were moved.
 
-    Each input must be fed by a tensor with the same desc as before, apart from Flags.
+    The move must have left each input with a source of the same desc as before, apart from Flags.
     """
     return (*_owned(graph), *_order(graph), *_idle(graph))
 

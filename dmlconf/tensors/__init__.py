@@ -1,1 +1,1 @@
-"""Data types, sizes and strides, and the generators of tensor data."""
+"""Data types, sizes and strides, scalars, samples, and the generators of tensor data."""

@@ -36,17 +36,17 @@ class DataType(StrEnum):
 
     @property
     def bits(self) -> int:
-        """Bits of one element in a DirectML buffer."""
+        """Bits of one element in a DirectML buffer: 4 for INT4."""
         return _bits(self)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy type of one element; the 4-bit types use the 8-bit ones."""
+        """NumPy type of one element: `int8` for INT4 and INT8."""
         return _dtype(self)
 
     @property
     def stored(self) -> DataType:
-        """The type that a scalar is stored as: a byte for the 4-bit types."""
+        """The data type that a scalar is stored as: INT8 for INT4, UINT8 for UINT4, else itself."""
         return DataType(self.dtype.name.upper())
 
     @property
@@ -92,5 +92,5 @@ def _dtype(data_type: DataType) -> np.dtype[Any]:
 
 
 def bits_of(array: Array) -> Array:
-    """Return the bits of each element as an unsigned integer, so that NaNs can be compared."""
+    """Return the bits of each element, so that NaNs can be compared: UINT32 for FLOAT32."""
     return np.ascontiguousarray(array).view(f"u{array.itemsize}").reshape(array.shape)

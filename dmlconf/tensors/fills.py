@@ -74,8 +74,9 @@ def _sequence(
     """Count from `start` by `step`, and start again after `period` elements.
 
     The first element of the tensor is the one with index `shift` in the period. By default the
-    period stays among the integers that the data type has without gaps, and has at most 251
-    elements in 8-bit types: a prime number, since rows of 2^k elements should differ.
+    period ends with the last number up to which the data type has every integer, 2048 in FLOAT16.
+    In 8-bit types it has at most 251 elements: a prime number, since rows of 2^k elements should
+    differ.
     """
     _require_held(data_type, start)
     if period is not None:
@@ -209,11 +210,12 @@ def _normal(
 ) -> Array:
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    Each is the value of the quantile function, made of the linear pieces of `_quantiles`, at a
-    pseudo-random probability. Only operations whose results IEEE 754 defines are used, so that all
-    machines give the same. With `least: 0` the numbers are like the output of a RELU. With
-    `outliers: N`, every Nth element is 60 standard deviations from the mean. `deviation` is divided
-    by the square root of `fan_in`, as is usual for weights of a layer with so many inputs.
+    Each is the value of the quantile function at a pseudo-random probability; `_quantiles` gives
+    the linear pieces of that function. Only operations whose results IEEE 754 defines are used, so
+    that all machines give the same numbers. With `least: 0` the numbers are like the output of a
+    RELU. With `outliers: N`, every Nth element is 60 standard deviations from the mean. `deviation`
+    is divided by the square root of `fan_in`, as is usual for weights of a layer with so many
+    inputs.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")
@@ -353,7 +355,7 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
-    """Return a generator's arguments, changed by a challenge so that it gives other data.
+    """Return a generator's arguments, changed by a challenge so that the data differ.
 
     A challenge is a number, 0 to 2^64 - 1, that the verifier of a certificate chooses. Seeds are
     replaced: equal ones by equal ones, since some cases need equal tensors, and unequal ones almost
@@ -376,7 +378,7 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
 
 
 _SHIFTS: Final = 97
-"""How many offsets a sequence may have; few enough for its numbers to change little."""
+"""How many shifts a sequence may have; so few that its numbers change little."""
 
 _SPARE_SEED_BITS: Final = 16
 """Bits by which random numbers are shortened to seeds: a seed of 48 bits can be added to any index
@@ -386,7 +388,7 @@ without overflow."""
 def fill(
     name: str, sizes: Sequence[int], data_type: DataType, arguments: Mapping[str, Any]
 ) -> Array:
-    """Return a tensor from the generator `name`, in row-major order.
+    """Return a tensor of some sizes from the generator `name` of `FILLS`.
 
     Raises:
         ValueError: an argument is out of range.

@@ -38,7 +38,7 @@ def packed_strides(sizes: Sequence[int]) -> Strides:
 
 
 def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether elements are packed; in dimensions of size 1 the stride does not matter."""
+    """Return whether elements are packed; strides of dimensions of size 1 do not matter."""
     return all(
         size == 1 or stride == packed
         for size, stride, packed in zip(sizes, strides, packed_strides(sizes), strict=False)
@@ -57,7 +57,7 @@ def _transposed(sizes: Sequence[int]) -> Strides:
 
 
 def _channels_last(sizes: Sequence[int]) -> Strides:
-    """Let the second dimension vary fastest, as in NHWC; with fewer than three, pack the tensor."""
+    """Let dimension 1 vary fastest, as in NHWC; a tensor of one or two dimensions is packed."""
     if len(sizes) < 3:
         return packed_strides(sizes)
     order = (0, *range(2, len(sizes)), 1)
@@ -81,7 +81,7 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
     "channels-last": _channels_last,
     "broadcast": _broadcast,
 }
-"""Named layouts: functions from sizes to strides; that of `implicit` gives None, a null pointer."""
+"""Functions from sizes to strides, by the layout's name; `implicit` gives None, a null pointer."""
 
 
 @lru_cache(maxsize=65_536)

@@ -1,4 +1,7 @@
-"""Samples of large arrays: a digest of all elements, and a few elements that a seed chooses."""
+"""Samples of large arrays: a digest of all elements, and a few elements that a seed chooses.
+
+Recordings keep these instead of large outputs. The samples of graphs are in `permitted/graphs`.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,10 @@ class Sample:
     """The digest of an array and some of its elements.
 
     Attributes:
-        digest: SHA-256 of all elements, in hexadecimal; `elements_digest` of the array.
-        indices: the indices of `values` among all elements in row-major order, ascending.
+        dtype, shape: those of the whole array.
+        digest: SHA-256 of all elements, in hexadecimal, from `elements_digest`.
+        indices: the indices of `values` among all elements in row-major order, INT64, ascending.
+        values: the chosen elements, flat.
     """
 
     dtype: np.dtype[Any]
@@ -44,7 +49,11 @@ class Sample:
 
 
 def sample_of(array: Array, seed: str, count: int) -> Sample:
-    """Return the sample of an array: `count` elements, 2 to `array.size`, by `sample_indices`."""
+    """Return the sample of an array, with `count` elements that `sample_indices` chooses.
+
+    Raises:
+        ValueError: `count` is less than 2 or more than `array.size`.
+    """
     indices = sample_indices(array.size, seed, count)
     values = np.ascontiguousarray(array).ravel()[indices]
     return Sample(array.dtype, array.shape, elements_digest(array), indices, values)
@@ -61,6 +70,7 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
 
     The text `seed` decides which others. They are the same on every platform and with every version
     of NumPy.
+
     Raises:
         ValueError: `count` is less than 2 or more than `size`.
     """
@@ -74,14 +84,14 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
 
 
 def _blocks(seed: str, count: int) -> Iterator[Array]:
-    """Yield the pseudo-random UINT64 numbers of a seed without end, `4 * count` in each array."""
+    """Yield arrays of `4 * count` pseudo-random UINT64 numbers of a seed, without end."""
     for first in itertools.count(0, count):
         numbers = (f"{seed}/{block}".encode() for block in range(first, first + count))
         yield np.frombuffer(b"".join(sha256(number).digest() for number in numbers), "<u8")
 
 
 def elements_digest(array: Array) -> str:
-    """Return the SHA-256 of all elements, in hexadecimal, which is the same on all processors.
+    """Return the SHA-256 of all elements, in hexadecimal, the same on all processors.
 
     The bits of a NaN do not count: an invalid operation gives one with the sign bit on x86, and
     one without it on ARM.

@@ -13,9 +13,9 @@ _FORMATS: Final = {DataType.FLOAT64: "<d", DataType.FLOAT32: "<f", DataType.FLOA
 
 
 def scalar_bytes(value: float, type_name: str | int) -> bytes:
-    """Return the 8 bytes of a union that holds the value in the data type, padded with zeros.
+    """Return the 8 bytes of a union that holds the value in a data type, padded with zeros.
 
-    For anything that is not a data type, such as UNKNOWN, all bytes are zero.
+    If `type_name` is no data type, such as UNKNOWN, all bytes are zero.
     """
     if type_name not in tuple(DataType):
         return bytes(8)
