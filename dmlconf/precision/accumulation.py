@@ -3,12 +3,12 @@
 Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
 has up to three parts:
 
-- the additions: roundings of 2^-24 of the error scale, the more terms the more of them;
+- the additions: roundings of 2^-24 of the error scale, 13 for 9 terms and 34 for 100;
 - the stores of FLOAT16 values between two steps, in kernels known to do so: one ULP of each value;
 - the last store in FLOAT16, rounded to nearest or toward zero: one ULP of the result, and half an
   ULP for the rounding of the expected value.
 
-docs/bounds.md derives them.
+docs/bounds.md derives them; `dmlconf.permitted` computes the error scales of each operator.
 
 Sources: IEEE 754-2019, 4.3 (roundings); Higham and Mary, A new approach to probabilistic rounding
 error analysis (2019), for the root of the number of terms; TOSA 1.1, dot products, for sums of
@@ -58,11 +58,11 @@ _VARIANCE: Final = 0.8
 """The greatest mean of the squared errors, in squared roundings, for each term: half of what TOSA
 permits."""
 
-_ROUNDS: Final = 3
-"""Iterations to find the end of an interval whose limit depends on that end."""
+_ITERATIONS: Final = 3
+"""How often the end of an interval is computed if its limit depends on that end."""
 
 _TOSA_VARIANCE: Final = 1.6
-"""The same as `_VARIANCE`, for FLOAT16 sums, and for sums of fewer than 5 terms."""
+"""The same as `_VARIANCE`, for sums computed in FLOAT16 and for sums of fewer than 5 terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,12 @@ class Accumulation:
     """The limits of a rule of the kind `accumulate` for an output, or for a part of it.
 
     Attributes:
-        errors: the error scales of its elements, as flat arrays.
+        errors: the error scales of the output's elements, as flat arrays.
         half: whether the backend may compute sums in FLOAT16.
-        varied: whether elements are many and mostly different, so that their errors count as
-            independent.
-        terms_vary: whether the terms of a sum differ, so that their errors count as independent.
+        varied: whether the output's elements are many and mostly different, so that the errors of
+            the elements count as independent.
+        terms_vary: whether the terms of each sum differ, so that the errors of the additions count
+            as independent.
     """
 
     rule: PrecisionRule
@@ -100,7 +101,7 @@ class Accumulation:
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
         """Return the least and the greatest right values, infinite if every value is right.
 
-        Infinities and NaN that are right only because an intermediate may overflow can lie outside.
+        Infinities and NaN may lie outside of them although `overflowing` calls them right.
 
         Args:
             expected: the expected values in the output's type; if `dtype` is given, FLOAT64 values
@@ -126,7 +127,7 @@ class Accumulation:
             for side in (-1.0, 1.0):
                 end = values + side * near
                 # A limit may include the ULP at the end of the interval, and so depend on it.
-                for _ in range(_ROUNDS - 1 if limits.stores else 0):
+                for _ in range(_ITERATIONS - 1 if limits.stores else 0):
                     before, end = end, values + side * reach(end)
                     if np.array_equal(before, end):
                         break
@@ -139,21 +140,21 @@ class Accumulation:
         return lowest, highest
 
     def overflowing(self, dtype: np.dtype[Any]) -> Array | None:
-        """Return where infinities and NaN are as right as the expected values; None for nowhere."""
+        """Return where infinities and NaN are right besides expected values; None for nowhere."""
         scale = self.errors.sums
-        beyond: Array = np.isfinite(scale) & (scale > self._overflow(dtype))
+        beyond: Array = np.isfinite(scale) & (scale > self._largest_sum(dtype))
         if self.errors.overflows is not None:
             beyond = beyond | self.errors.overflows
         return beyond if beyond.any() else None
 
-    def _overflow(self, dtype: np.dtype[Any]) -> float:
-        """Return the largest number of the type of sums."""
+    def _largest_sum(self, dtype: np.dtype[Any]) -> float:
+        """Return the largest number of the data type in which sums are computed."""
         own = self.half or dtype.itemsize == 8
         return float(np.finfo(dtype if own else np.float32).max)
 
     def _undefined(self, dtype: np.dtype[Any]) -> Array:
-        """Return which elements have error scales so large that every value is right."""
-        overflow = self._overflow(dtype)
+        """Return which elements are open: with such large error scales any value is right."""
+        overflow = self._largest_sum(dtype)
         undefined: Array = np.isfinite(self.errors.sums) & (
             self.errors.sums > (_ANYTHING if overflow == LARGEST_FLOAT32 else overflow)
         )
@@ -165,9 +166,9 @@ class Accumulation:
         The permitted deviation limits the root mean square of the errors of many elements. The
         expected values of a FLOAT16 output may be FLOAT64 numbers that have not been rounded.
 
-        An infinite element counts as `_beyond` says. If an intermediate may overflow, or the error
-        scale exceeds the largest number of a sum, infinities and NaN are right as well. For an
-        error scale above `_ANYTHING`, every value is right.
+        Infinity counts as the number that `_beyond` returns. If an intermediate may overflow, or
+        the error scale exceeds the largest number of a sum, infinities and NaN are right as well.
+        For an error scale above `_ANYTHING`, any value is right.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):
@@ -204,7 +205,7 @@ class Accumulation:
         """
         sums = self.errors.sums
         error_scale = np.where(np.isfinite(sums), sums, np.abs(expected))
-        return np.minimum(error_scale, self._overflow(dtype))
+        return np.minimum(error_scale, self._largest_sum(dtype))
 
     def _limits(
         self, expected: Array, error_scale: Array, dtype: np.dtype[Any], stores: float
@@ -214,7 +215,7 @@ class Accumulation:
         A FLOAT16 output may be off by `stores` ULPs because it is itself rounded.
         """
         info, terms = np.finfo(dtype), self.rule.products
-        stored = self._held(self.errors.stored)
+        stored = self._lost_in_stores(self.errors.stored)
         if self.half and dtype == np.float16:
             unit = np.maximum(error_scale * 2.0**-11, float(info.smallest_subnormal) / 2)
             unit *= self.rule.limit
@@ -237,7 +238,7 @@ class Accumulation:
 
     def _deviation(self, limits: _Limits, ulps: Array | float, dtype: np.dtype[Any]) -> Array:
         """Return for each element the greatest root mean square that its errors may have."""
-        terms, stored = self.rule.products, self._held(self.errors.stored)
+        terms, stored = self.rule.products, self._lost_in_stores(self.errors.stored)
         if self.half and dtype == np.float16:
             return math.sqrt(_TOSA_VARIANCE * terms) * limits.unit + 2 * stored
         mean = math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
@@ -246,13 +247,15 @@ class Accumulation:
         deviation: Array = limits.unit * share
         if dtype != np.float16:
             return deviation
-        held = stored if self.errors.deviation is None else self._held(self.errors.deviation)
-        together: Array = np.sqrt(np.square(deviation) + np.square(ulps) + np.square(held))
+        in_stores = (
+            stored if self.errors.deviation is None else self._lost_in_stores(self.errors.deviation)
+        )
+        together: Array = np.sqrt(np.square(deviation) + np.square(ulps) + np.square(in_stores))
         return together
 
     @staticmethod
-    def _held(sizes: Array | None) -> Array | float:
-        """Return the most that FLOAT16 stores may lose: 2^-10 of the stored magnitudes, `sizes`."""
+    def _lost_in_stores(sizes: Array | None) -> Array | float:
+        """Return the most that FLOAT16 stores may lose: 2^-10 of `sizes`, the stored magnitudes."""
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
@@ -269,7 +272,7 @@ class Accumulation:
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, error_scale: Array, bits: int) -> Array | None:
-        """Return which sums are exact, with partial sums of at most `bits` bits; None for none."""
+        """Return which sums are exact in a type of `bits` significant bits; None for none."""
         if not self.errors.quantum:
             return None
         exact: Array = error_scale <= self.errors.quantum * 2.0**bits
@@ -281,7 +284,7 @@ class _Limits:
     """The greatest permitted errors, as a function of the ULP of the value that is stored.
 
     Attributes:
-        unit: the error of one rounding.
+        unit: the error of one rounding, times the limit of the rule.
         additions: the greatest error of all additions together.
         stores: ULPs that the last store may add; 0 if no error depends on a ULP.
         stored: the errors of intermediates that are stored in FLOAT16.
@@ -314,7 +317,10 @@ class _Limits:
 
 
 def _beyond(dtype: np.dtype[Any]) -> float:
-    """Return what infinity counts as: the least power of two that overflows; itself in FLOAT64."""
+    """Return the number as which infinity counts: 2^16 in FLOAT16, 2^128 in FLOAT32.
+
+    These are the least powers of two that overflow. In FLOAT64 it is infinity itself.
+    """
     return math.inf if dtype.itemsize == 8 else 2.0 ** math.frexp(float(np.finfo(dtype).max))[1]
 
 
@@ -325,7 +331,7 @@ def roundings(terms: Array) -> Array: ...
 def roundings(terms: int | Array) -> float | Array:
     """Return the greatest likely error of a sum, in roundings of its error scale.
 
-    For 100 terms the result is 34.
+    For 100 terms it is 34.
     """
     likely: float | Array = np.minimum(2.0 * terms, _CONSTANT + _PER_ROOT * np.sqrt(terms))
     return likely

@@ -1,4 +1,7 @@
-"""Allowances: what rules permit besides expected values, as `dmlconf.permitted` computes it."""
+"""Allowances: what rules permit besides expected values.
+
+Here are only the types. `dmlconf.permitted.allowance` makes the allowances of a case.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
 MOST_TOGETHER: Final = 1 << 15
-"""The most elements for which several arrays are stacked, so that these stay in the cache."""
+"""The most elements of arrays that are stacked, so that the stack stays in the cache."""
 
 _Part = TypeVar("_Part")
 
@@ -38,8 +41,8 @@ class SumErrors:
         stored: the sum of the magnitudes of the values that a kernel stores in FLOAT16 between two
             steps, each multiplied by how much the output changes with that value. The stores lose
             at most 2^-10 of the sum. None if nothing is stored.
-        deviation: the root of the sum of the squares of these products, since the errors of several
-            stores rarely add up. None if it equals `stored`.
+        deviation: the root of the sum of the squares of the products that `stored` adds up, since
+            the errors of several stores rarely have the same sign. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
             FLOAT32 in any order. 0 if there is none, or if no rule needs it.
         overflows: for each element, whether an intermediate may overflow, so that infinities and
@@ -135,7 +138,7 @@ class Allowance:
 
     @cached_property
     def errors(self) -> SumErrors | None:
-        """The scale of the errors of sums, for the rule `accumulate`."""
+        """The error scale, for the rule `accumulate`."""
         return _value(self._errors)
 
     @cached_property
@@ -155,7 +158,7 @@ class Allowance:
 
     @cached_property
     def flushed(self) -> tuple[Array, Array] | None:
-        """The right values, and those with zeros for subnormal operands.
+        """The right values, and the right values if subnormal operands count as zeros.
 
         None if no operand is subnormal.
         """

@@ -1,4 +1,7 @@
-"""The values that a rule allows for single elements, and how far off a wrong element is."""
+"""The values that a rule allows for single elements, and how far off a wrong element is.
+
+Reports show these for elements that differ; `room` computes the ends for whole outputs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import numpy as np
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.room import permitted_ends
-from dmlconf.precision.ulp import UNORDERED, ulp_distance
+from dmlconf.precision.rules import within
+from dmlconf.precision.ulp import ulp_distance
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["MOST_INTERVALS", "allowed_at", "off_by"]
@@ -42,11 +46,14 @@ def allowed_at(
         lowest, highest = permitted_ends(flat, rule, allowance)
         return [[(lowest[at].item(), highest[at].item())] for at in indices]
     intervals = [(a.ravel(), b.ravel()) for a, b in permitted_intervals(rule.kind, allowance)]
+    is_candidate = np.zeros(len(flat), bool)
+    for ends_of_candidate in intervals:
+        is_candidate |= within(flat, *ends_of_candidate)
     allowed = []
     for at in indices:
         ends = [(lowest[at].item(), highest[at].item()) for lowest, highest in intervals]
-        value = flat[at].item()
-        if not any(low <= value <= high or math.isnan(low) for low, high in ends):
+        if not is_candidate[at]:
+            value = flat[at].item()
             ends = [(value, value)]  # An expected value that is not a candidate allows only itself.
         allowed.append(list(dict.fromkeys(ends))[:MOST_INTERVALS])
     return allowed
@@ -57,9 +64,9 @@ def off_by(
 ) -> tuple[float | int | None, str]:
     """Return how far a value is from the expected one, and the unit of that distance.
 
-    For floating-point types, the unit is `ULP` with a rule of the kind `ulp`, and `relative` with a
-    relative rule unless 0 is expected; else it is empty, for the difference itself. If either value
-    is NaN or infinite, the distance is None and the unit empty.
+    For floating-point types, the unit is `ULP` with a rule of the kind `ulp`, and `relative` with
+    one of the kind `relative` unless 0 is expected. Else the distance is the difference itself, and
+    the unit is empty. If either value is NaN or infinite, the distance is None.
 
     Args:
         like: an array of the output's data type.
@@ -70,8 +77,7 @@ def off_by(
         return None, ""
     if rule.kind == RuleKind.ULP:
         pair = np.array([actual], like.dtype), np.array([expected], like.dtype)
-        steps = int(ulp_distance(*pair)[0])
-        return (None if steps == UNORDERED[like.dtype.itemsize] else steps), "ULP"
+        return int(ulp_distance(*pair)[0]), "ULP"
     distance = abs(actual - expected)
     if rule.kind == RuleKind.RELATIVE and expected:
         return distance / abs(expected), "relative"

@@ -1,4 +1,7 @@
-"""Compare an output with the expected values under a precision rule: the one loop for all rules."""
+"""Compare an output with the expected values under a precision rule: the one loop for all rules.
+
+`rules` computes what share of its limit each element uses, and `accumulation` those of sums.
+"""
 
 from __future__ import annotations
 
@@ -90,14 +93,14 @@ def compare(
     """Return how `actual` differs from `expected`, which has the same shape and data type.
 
     Under the rule `exact` floating-point numbers must have the same bits; -0 is not +0. Any NaN
-    equals any NaN under every rule. Other candidates, outputs and spans count only where the rule
-    permits the expected value itself.
+    equals any NaN under every rule. The allowance's candidates, other outputs and spans count only
+    where the rule permits the expected value around what the reference computes.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
     """
     flat, target = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
-    findings = _Findings()
+    totals = _Totals()
     applied: _AppliedRule | None = None
     # Blocks that fit into the processor's cache are several times faster than whole arrays.
     for start in range(0, len(flat), _BLOCK):
@@ -105,8 +108,8 @@ def compare(
         if _same_bits(flat[block], target[block]):
             continue
         applied = applied or _AppliedRule(rule, allowance or Allowance(), target)
-        findings.add(start, flat[block], target[block], applied)
-    return findings.comparison(actual.shape, target, applied)
+        totals.add(start, flat[block], target[block], applied)
+    return totals.comparison(actual.shape, target, applied)
 
 
 def _same_bits(actual: Array, expected: Array) -> bool:
@@ -149,8 +152,8 @@ class _AppliedRule:
     ) -> tuple[Array, float]:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
-        A deviation is an error as a share of the greatest permitted root mean square; the sum is 0
-        if no root mean square is prescribed.
+        A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
+        if the rule limits no root mean square.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
@@ -197,7 +200,7 @@ class _AppliedRule:
     ) -> tuple[Array, Array]:
         """Return the shares of an output that has other right values than the reference's.
 
-        Where the expected value is not right itself, only values near it are permitted.
+        Where the expected value is none of the right values, only values near it are permitted.
         """
         reference = self.others[0][block]
         if _same_bits(expected, reference):
@@ -260,8 +263,8 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
     )
 
 
-class _Findings:
-    """What the comparisons of an output's blocks have given so far."""
+class _Totals:
+    """The totals over the blocks of an output that have been compared so far."""
 
     def __init__(self) -> None:
         self._elements = 0
@@ -332,6 +335,7 @@ def _varied(values: Array) -> bool:
 
 
 def _histogram(distance: Array) -> dict[float, int]:
+    """Return the number of elements by distance, as `Comparison.histogram` has it."""
     nan = int(np.count_nonzero(distance == UNORDERED[distance.itemsize]))
     bounds = [0, *(1 << power for power in range(int(distance.max()).bit_length()))]
     # How many distances are at or beyond each bound; the next bound's number is subtracted below.

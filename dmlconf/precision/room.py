@@ -1,6 +1,6 @@
 """The room of elements: how far apart their lowest and highest permitted values are.
 
-A verdict on elements with much room says little.
+A verdict on elements with much room says little: if 0.5 to 1.5 are permitted, the room is 1.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _
 
 
 def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
-    """Return the permitted ends of each sum, `others` and overflows aside; `expected` is flat."""
+    """Return the permitted ends of each sum; `expected` is flat.
+
+    The fields `others` and `overflows` of `SumErrors` are not taken into account.
+    """
     lowest, highest = accumulation.ends(expected)
     for least, greatest in accumulation.errors.stacked_spans():
         below, above = (accumulation.ends(ends, expected.dtype) for ends in (least, greatest))
@@ -152,7 +155,7 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
 
 
 def _stepped(values: Array, steps: int) -> Array:
-    """Return the numbers `steps` places higher in the data type's order, infinity at most."""
+    """Return the numbers that are `steps` ULPs higher; infinity at most."""
     integer = np.dtype(f"i{values.itemsize}")
     turn = np.iinfo(integer).min
     bits = values.view(integer)
@@ -171,7 +174,7 @@ def _around(expected: Array, error: Array) -> _Ends:
 
 
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
-    """Return `highest - lowest`; infinity counts as the largest number, and NaN gives 0."""
+    """Return `highest - lowest`; infinity counts as the largest number, and a NaN makes 0."""
     width = np.subtract(highest, lowest, dtype=np.float64)
     if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
         special = np.flatnonzero(~np.isfinite(width))

@@ -1,4 +1,7 @@
-"""Evaluate precision rules: what share of its limit each element uses."""
+"""Evaluate precision rules: what share of its limit each element uses.
+
+The limits of the rule `accumulate` are in `accumulation`; `compare` adds up the shares.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,9 @@ def used(
             needed = "interval" if kind is RuleKind.INTERVAL else "candidates"
             raise ValueError(f"the rule `{kind}` needs the {needed}")
         if kind is RuleKind.INTERVAL:
-            share = _outside(actual, expected, *intervals[0])
+            share = _share_of_interval(actual, expected, *intervals[0])
         else:
-            share = _outside_all(actual, expected, intervals)
+            share = _share_of_candidates(actual, expected, intervals)
     elif distance is None and kind not in (RuleKind.ABSOLUTE, RuleKind.RELATIVE):
         share = np.where(actual == expected, 0.0, math.inf)
     elif kind is RuleKind.EXACT:
@@ -61,7 +64,7 @@ def used(
             raise ValueError("an accumulate rule needs the error scale")
         share = accumulated
     else:
-        share = _beyond(actual, expected, rule)
+        share = _share_of_difference(actual, expected, rule)
     if rule.flushes and kind is not RuleKind.EXACT and actual.dtype.kind == "f":
         tiny = np.finfo(actual.dtype).tiny
         for one, other in ((actual, expected), (expected, actual)):
@@ -75,10 +78,10 @@ def used(
 
 
 @np.errstate(invalid="ignore")
-def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
+def _share_of_interval(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
     """Return shares: 0 for the expected value, at most 1 in the interval, infinity outside.
 
-    Any value of an undefined element has the share 0. An expected value that is itself outside the
+    Any value of an open element has the share 0. An expected value that is itself outside the
     interval, such as one recorded elsewhere, permits only values equal to it.
     """
     within = (actual >= lowest) & (actual <= highest)
@@ -100,14 +103,16 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
     return share
 
 
-def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
-    """Return the least of the shares that the candidates give, at most 1 in any candidate.
+def _share_of_candidates(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
+    """Return the least of the shares that the candidates give, at most 1 within any candidate.
 
     A driver may choose another candidate than the reference did. An expected value that is in no
     candidate permits only values equal to it.
     """
     known = np.logical_or.reduce([within(expected, *ends) for ends in candidates])
-    share: Array = np.minimum.reduce([_outside(actual, expected, *ends) for ends in candidates])
+    share: Array = np.minimum.reduce(
+        [_share_of_interval(actual, expected, *ends) for ends in candidates]
+    )
     chosen = np.logical_or.reduce([within(actual, *ends) for ends in candidates])
     share[known & chosen] = np.minimum(share[known & chosen], 1.0)
     return share
@@ -124,7 +129,7 @@ def within(values: Array, lowest: Array, highest: Array) -> Array:
 
 
 def undefined(lowest: Array, highest: Array) -> Array:
-    """Return which elements are undefined: their interval is the whole data type."""
+    """Return which elements are open: their interval is the whole data type."""
     if lowest.dtype.kind == "f":
         return np.isneginf(lowest) & np.isposinf(highest)
     limits = np.iinfo(lowest.dtype)
@@ -132,7 +137,8 @@ def undefined(lowest: Array, highest: Array) -> Array:
     return unbounded
 
 
-def _beyond(actual: Array, expected: Array, rule: PrecisionRule) -> Array:
+def _share_of_difference(actual: Array, expected: Array, rule: PrecisionRule) -> Array:
+    """Return the difference as a share of an absolute or a relative limit."""
     with np.errstate(all="ignore"):
         share = np.subtract(actual, expected, dtype=np.float64)
         np.abs(share, out=share)

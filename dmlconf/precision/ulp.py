@@ -18,7 +18,7 @@ _UNSIGNED: Final[dict[int, type[np.unsignedinteger[Any]]]] = {
 }
 
 UNORDERED: Final = {size: int(np.iinfo(kind).max) for size, kind in _UNSIGNED.items()}
-"""The distance between a NaN and a number, by bytes of the data type; other distances are less."""
+"""The distance between a NaN and a number, by bytes of an element; all other distances are less."""
 
 
 def ordered_bits(values: Array) -> Array:
@@ -38,9 +38,9 @@ def ordered_bits(values: Array) -> Array:
 
 
 def ulp_distance(actual: Array, expected: Array) -> Array:
-    """Return how far the numbers of each pair are apart: 1 for neighbours in their data type.
+    """Return the distance of each pair in ULP: 1 for neighbours in their data type.
 
-    Equal numbers, -0 and +0, and two NaNs are 0 apart, a NaN and a number `UNORDERED`.
+    It is 0 for equal numbers, for -0 and +0, and for two NaNs; `UNORDERED` for a NaN and a number.
 
     Args:
         actual: FLOAT16, FLOAT32 or FLOAT64, of any shape.
