@@ -1,7 +1,10 @@
 """Replace a case's subnormal numbers by zeros, as a device does that flushes its operands.
 
+Only FLOAT32 operands may be flushed: subnormal FLOAT16 numbers are normal FLOAT32 numbers.
+An attribute such as `Alpha` is an operand, like an element of a tensor.
+
 Source: Direct3D 11.3 functional specification, 3.1: operations flush subnormal FLOAT32 operands to
-zero of the same sign. An attribute such as `Alpha` is an operand, like an element of a tensor.
+zero of the same sign.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ __all__ = ["without_subnormals"]
 
 
 def without_subnormals(case: Case) -> Case:
-    """Return the case with zeros for subnormal inputs and attributes; itself if it has none."""
+    """Return the case with zeros for subnormal inputs and attributes, or else itself."""
     desc = _without_in_desc(case.entry, case.desc)
     inputs = case.inputs()
     arrays = {name: _without_in_array(array) for name, array in inputs.items()}
@@ -35,11 +38,11 @@ def without_subnormals(case: Case) -> Case:
 
 
 def _without_in_array(array: Array) -> Array:
-    """Return the array with zeros for subnormal numbers; itself where it has none."""
-    if array.dtype not in (DataType.FLOAT32.dtype, DataType.FLOAT16.dtype):
+    """Return the array with zeros for subnormal FLOAT32 numbers, or else itself."""
+    if array.dtype != np.float32:
         return array
-    small = (np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)
-    return np.where(small, np.copysign(array.dtype.type(0), array), array) if small.any() else array
+    small = (np.abs(array) < LEAST_NORMAL_FLOAT32) & (array != 0)
+    return np.where(small, np.copysign(np.float32(0), array), array) if small.any() else array
 
 
 _OF_FLOATS: Final = frozenset(
@@ -68,7 +71,7 @@ def _without_in_desc(entry: Entry, desc: Desc) -> Desc:
 
 
 def _without_in_value(value: Any) -> Any:
-    """Return an attribute's value with zeros for subnormal numbers; itself where it has none."""
+    """Return an attribute's value with zeros for subnormal numbers, or else itself."""
     if isinstance(value, float):
         small = 0 < abs(value) < LEAST_NORMAL_FLOAT32
         return math.copysign(0.0, value) if small else value

@@ -115,3 +115,15 @@ def test_extrema_of_subnormal_numbers_may_be_zero(tmp_path: Path, function: str)
     larger = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 1e-30, np.float32)})
     assert judge(case, zero, reference).status is Status.PASSED
     assert judge(case, larger, reference).status is Status.FAILED
+
+
+def test_subnormal_float16_inputs_are_no_zeros(tmp_path: Path) -> None:
+    """They are normal FLOAT32 numbers, and Direct3D lets only subnormal FLOAT32 numbers vanish."""
+    desc = "InputTensor: {Sizes: [2], DataType: FLOAT16, values: [1.0e-5, 1]}, "
+    desc += "OutputTensor: {Sizes: [2], DataType: FLOAT32}"
+    text = f"operator: CAST\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
+    (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
+    case = build(planned)
+    zero = Outputs({"OutputTensor": np.array([0, 1], np.float32)})
+    assert judge(case, reference(case), reference).status is Status.PASSED
+    assert judge(case, zero, reference).status is Status.FAILED
