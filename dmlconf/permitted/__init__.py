@@ -15,6 +15,7 @@ named after the operator and what it returns:
 - `..._candidates`: several such intervals; each right element lies in at least one of them.
 
 `functions.permitted_function` finds an operator's function, `allowance` puts together what a case
-needs, and `graphs` says what a graph may return, since each of its nodes may be off. docs/bounds.md
-derives the quantities.
+needs, and `subnormals` makes the case whose subnormal operands are zeros. `numbers` has the errors
+of arithmetic that several families need. `graphs` says what a graph may return, since each of its
+nodes may be off. docs/bounds.md derives the quantities; `dmlconf.precision` compares with them.
 """

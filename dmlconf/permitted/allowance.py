@@ -1,4 +1,7 @@
-"""Compute what the precision rules of a case permit besides the reference's outputs."""
+"""Compute what the precision rules of a case permit besides the reference's outputs.
+
+The result for each output is an `Allowance`, which is described in `dmlconf.precision.allowance`.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ class CaseAllowances:
         return self._limits.error_scales
 
     def take_right(self, right: Mapping[str, Array] | None) -> None:
-        """Take the reference's outputs from whoever has computed them, unless they are known."""
+        """Keep the reference's outputs, which the caller has computed, unless they are known."""
         self._limits.take_right(right)
 
     def of(self, output: str) -> Allowance:
@@ -139,7 +142,7 @@ class _Limits:
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
-        """The right outputs, and those with zeros for subnormal operands.
+        """The right outputs, and the right outputs if subnormal operands count as zeros.
 
         None if no operand is subnormal.
         """

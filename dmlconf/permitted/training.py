@@ -25,7 +25,7 @@ _LEAST_FLOAT32: Final = float(np.finfo(np.float32).smallest_subnormal)
 
 
 class _Moments(NamedTuple):
-    """The updated moments M and V of a gradient, FLOAT64, and how far each may be off."""
+    """The updated moments M and V, FLOAT64, and how far each may be off."""
 
     m: Array
     v: Array
@@ -34,7 +34,7 @@ class _Moments(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """The moments from which parameters are computed, FLOAT64, and the ends of what each may be."""
+    """The moments from which parameters are computed, FLOAT64, and the ends of their intervals."""
 
     m: Array
     v: Array
@@ -47,7 +47,8 @@ def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interva
     """Return the candidates for the parameters, and one interval for each of the moments.
 
     The moments may be rounded to their type before the parameters are computed. FLOAT16 parameters
-    thus have a candidate for each way to hold both moments: in FLOAT32, truncated, and to nearest.
+    thus have a candidate for each way to hold both moments: in FLOAT32, truncated to FLOAT16, and
+    rounded to the nearest FLOAT16 number.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     Measured: DirectML 1.15.4 truncates the moments in tensors of more than 4 dimensions.
@@ -178,7 +179,7 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
 def _of_difference(new: Array, old: Array) -> Array:
     """Return the FLOAT32 rounding error of `new - old`, which FLOAT64 may round as well.
 
-    `rest` is what FLOAT64 rounds off. If that is 0, and FLOAT32 holds the difference, there is no
+    `rest` is what FLOAT64 rounds off. If it is 0, and FLOAT32 holds the difference, there is no
     error.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
@@ -191,7 +192,7 @@ def _of_difference(new: Array, old: Array) -> Array:
 
 
 def _rounding_error(value: Any) -> Any:
-    """Return the error of rounding FLOAT64 numbers to FLOAT32: 0 for those that it holds.
+    """Return the error of rounding FLOAT64 numbers to FLOAT32: 0 for those that FLOAT32 holds.
 
     Subnormal numbers may be flushed to 0, or rounded to a multiple of 2^-149.
     """

@@ -1,9 +1,10 @@
 """Errors of FLOAT32 hardware in an activation's formula, before the last rounding.
 
 Every step of the page's formula has an error: a sum or a product is rounded toward zero, and the
-hardware's exp2, log2 and reciprocal have the errors that Direct3D permits. Where nearly equal
-numbers are subtracted, these errors become large relative to the result: 1.0000001 - 1 keeps one
-digit.
+hardware's exp2, log2 and reciprocal have the errors that Direct3D permits (`numbers.accuracy`).
+Where nearly equal numbers are subtracted, these errors become large relative to the result:
+1.0000001 - 1 keeps one digit. `operators` uses these errors for activations that are operators of
+their own, `fused` for those of other operators.
 
 Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
 """
@@ -37,7 +38,7 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
 
 
 def _magnified(factor: float, value: Array, error: Array) -> Array:
-    """Return the error of factor * value; it is ANY_RESULT for infinity times what may be 0."""
+    """Return the error of factor * value; it is ANY_RESULT if that may be infinity times 0."""
     if not np.isinf(factor):
         return abs(factor) * error
     return np.where(np.abs(value) <= error, ANY_RESULT, 0.0)
@@ -97,7 +98,7 @@ def _linear(x: Array, Alpha: float, Beta: float) -> Array:
 def _log_of_sum(x: Array, of_x: Array) -> Array:
     """Return the error of log(1 + exp(x))."""
     exact = np.logaddexp(0.0, x)
-    # Beyond this, kernels return x itself.
+    # For an x above 80, kernels return x itself.
     below = np.minimum(x, 80.0)
     whole = 1 + np.exp(below)
     of_sum = _exp(below, of_x) / whole + STEP
@@ -143,7 +144,7 @@ def _swish(x: Array, SigmoidInputScale: float) -> Array:
 
 
 def _softsign(x: Array) -> Array:
-    # Measured: the largest numbers, whose reciprocal is subnormal, are divided as others are.
+    # Measured: the quotient has no further error if the reciprocal of a divisor is subnormal.
     value: Array = np.abs(x) / (1 + np.abs(x))
     return value * (2 * STEP)
 
@@ -168,7 +169,7 @@ def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # Measured: far from 0, where erf is 1 or -1, it is off by one ULP at most.
+    # Measured: far from 0, where it is 1 or -1, erf is off by one ULP at most.
     error = np.where(np.abs(x) < 6, ERF_ERROR, STEP)
     return 0.5 * np.abs(x) * error + STEP * np.maximum(x, 0.0)
 

@@ -52,6 +52,7 @@ _SLOPES: Final[Mapping[str, Callable[..., float]]] = {
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: 1.0,
     "ELEMENT_WISE_CLIP": lambda Min, Max: 1.0,
 }
+"""The greatest slope of each activation, given its attributes."""
 
 
 def _slope_of_hard_sigmoid(low: Array, high: Array, Alpha: float, Beta: float) -> Array:
@@ -78,8 +79,8 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 """The two arguments at which each activation jumps; NaN for none."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""A bound of a sum's error, in units of STEP times its error scale. For up to 2^14 terms that vary
-the rule permits less."""
+"""A bound of a sum's error, in units of STEP times its error scale. The rule permits less for up to
+2^14 terms if they vary."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
@@ -93,7 +94,7 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
-    """Return the span of activated sums, which may be stored in FLOAT16 before the activation."""
+    """Return the span of an activation's results for sums, which FLOAT16 may hold before it."""
     if activation is None:
         return span
     held = span.held()
@@ -108,7 +109,7 @@ def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
 
 
 def activated_span(sums: Array, activation: Mapping[str, Any]) -> Span:
-    """Return the span of activated exact sums: what the activation's own error permits."""
+    """Return the span of an activation's results for exact sums: its own error to either side."""
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](sums, **attributes_of(activation))
         result = fused(sums, activation)
@@ -134,7 +135,7 @@ def fused_error_scale(
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
         result = fused(values, activation)
         scaled, reach = activated_error_scale(values, error_scale, activation, dtype, error, result)
-        return _beside_steep_activations(scaled, values, reach, activation)
+        return _spanned_where_steep(scaled, values, reach, activation)
 
 
 def activated_error_scale(
@@ -145,13 +146,14 @@ def activated_error_scale(
     error: Array,
     result: Array,
 ) -> tuple[ErrorScale, Array]:
-    """Return the error scale of an activation, and how far off its sums may be.
+    """Return the error scale of an activation, and how far off its arguments, the sums, may be.
 
     The error scale is the one of `fused_error_scale`, but without spans, which recurrent layers
     cannot carry from step to step.
 
     Args:
         error: the activation's own error at the sums.
+        result: the activation of the sums.
     """
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
@@ -223,15 +225,16 @@ def _at_infinite_slope(values: Array, reach: Array, activation: Mapping[str, Any
     return undecided & np.isfinite(values)
 
 
-def _beside_steep_activations(
+def _spanned_where_steep(
     scaled: ErrorScale, values: Array, reach: Array, activation: Mapping[str, Any]
 ) -> ErrorScale:
-    """Return an error scale with a span: the results of an activation for all values of its sums.
+    """Return an error scale with a span where it exceeds FLOAT32 because the activation is steep.
 
-    The rule treats an error scale beyond the largest number as that of a sum that overflowed, and
-    limits it to the largest number. But some activations multiply errors: CELU with an
-    Alpha of -1 multiplies those of sums near -88 by 1e38. Then nothing has overflowed, and errors
-    are as large as the scale says.
+    The span has the results of the activation for all values that its sums may have. The rule
+    treats an error scale beyond the largest number as that of a sum that overflowed, and limits it
+    to the largest number. But some activations multiply errors: CELU with an Alpha of -1 multiplies
+    those of sums near -88 by 1e38. Then nothing has overflowed, and errors are as large as the
+    scale says.
     """
     steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
     if not steep.any():

@@ -1,6 +1,7 @@
-"""Permitted errors of SOFTMAX, LOG_SOFTMAX and HARDMAX.
+"""Permitted errors of SOFTMAX, LOG_SOFTMAX and HARDMAX, and of a softmax fused into GEMM.
 
-A share is an output of SOFTMAX: a power of e divided by the sum of the powers.
+A share is an output of SOFTMAX: a power of e divided by the sum of the powers. The shares of 0 and
+1 are 1 / (1 + e) = 0.27 and 0.73. Their errors are counted in half ULPs of FLOAT32, 2^-24.
 
 Derived in docs/bounds.md, Softmax.
 """
@@ -137,9 +138,9 @@ def activation_log_softmax1_candidates(
     """Return the candidates, from the rounding errors of each step and those of exp2 and log2.
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
-    logarithm may be any number, since log2 of NaN is a number on some devices. Then an
-    element whose difference to the greatest is finite may give anything; a difference of -infinity
-    gives -infinity or NaN, and one of NaN gives NaN.
+    logarithm may be any number, since log2 of NaN is a number on some devices. Then any result is
+    right for an element whose difference to the greatest is finite. A difference of -infinity gives
+    -infinity or NaN, and one of NaN gives NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: if only the sum and the result are truncated to FLOAT16, and everything else is
@@ -185,8 +186,8 @@ def activation_hardmax1_interval(
 ) -> Interval:
     """Return the interval of HARDMAX: zeros and ones, which are not rounded.
 
-    If a row is compared in parts and contains a NaN, its 1 may be at any element, like the index of
-    ARGMAX.
+    If a row is compared in parts (`compared_in_parts`) and contains a NaN, its 1 may be at any
+    element, like the index of ARGMAX.
 
     Source: measured on DirectML 1.13.1 and 1.15.4: in a row of 1,024 elements with a NaN at the
     end, the last element is 1.

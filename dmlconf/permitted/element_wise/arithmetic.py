@@ -39,8 +39,8 @@ LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
-"""The relative error of a quotient by way of a subnormal reciprocal, if not flushed: the reciprocal
-has up to two bits less than a normal number, and the product is rounded."""
+"""The relative error of a product with a subnormal reciprocal that is not flushed: the product is
+rounded, and the reciprocal has up to two bits fewer than a normal number."""
 
 
 def element_wise_add1_interval(
@@ -49,7 +49,7 @@ def element_wise_add1_interval(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Interval:
-    """Return the interval of a sum, rounded up or down, after an activation with its own error."""
+    """Return the interval of ADD1: the rounded sum, after an activation with its own error."""
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
     if FusedActivation is None:
@@ -127,10 +127,10 @@ def element_wise_difference_square_interval(
 def element_wise_divide_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
+    """Return the candidates of DIVIDE: `a / b` or `a * (1 / b)`.
 
     If the reciprocal is flushed to zero, the product is zero, or NaN if the dividend is infinite.
-    Undefined are a signed integer divided by zero and the lowest one divided by -1.
+    Any signed integer is right for a division by zero, and for the lowest integer divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.

@@ -1,4 +1,4 @@
-"""Permitted results of bit shifts, also by the width of the type and more."""
+"""Permitted results of bit shifts, of which those by the type's width or more are undefined."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def element_wise_bit_shift_right_interval(
 def _interval(shifted: Array, shift: Array) -> Interval:
     """Return the interval: the shifted bits, or any number if the shift is at least the width.
 
-    For UINT32 only the shifted bits are right, since Direct3D shifts by the low 5 bits.
+    For UINT32 only the reference's bits are right, since Direct3D shifts by the low 5 bits.
     """
     width = 8 * shifted.dtype.itemsize
     if width == 32:

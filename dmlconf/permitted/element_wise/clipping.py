@@ -32,7 +32,7 @@ __all__ = [
 
 @of_fields(Clip1Desc)
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
-    """Return the candidates of bounded elements, which are scaled and rounded up or down first."""
+    """Return the candidates of CLIP: bounded elements, which are first scaled and rounded."""
     return [
         function_interval(
             clip_between(low, high), desc.InputTensor, desc.ScaleBias, desc.OutputTensor
@@ -45,7 +45,7 @@ def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
 def element_wise_threshold_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> Sequence[Interval]:
-    """Return the candidates of bounded elements, which are scaled and rounded up or down first."""
+    """Return the candidates of THRESHOLD: bounded elements, which are first scaled and rounded."""
     tensors = InputTensor, ScaleBias, OutputTensor
     if OutputTensor.DataType.dtype.kind == "f":
         return [function_interval(threshold_function(OutputTensor, Min), *tensors)]
@@ -55,7 +55,7 @@ def element_wise_threshold_candidates(
 
 @of_fields(ClipGrad1Desc)
 def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval]:
-    """Return the gradients; several if processors convert a bound of NaN to several integers."""
+    """Return the candidates of CLIP_GRAD: one for each number that a bound may become."""
     gradients = [
         gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
         for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)

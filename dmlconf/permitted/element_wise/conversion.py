@@ -1,4 +1,4 @@
-"""Permitted results of CAST besides the reference's output."""
+"""Permitted results of CAST: candidates for integers of 8 and 16 bits, else an interval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[Interval]:
-    """Return the result of a cast to 8 or 16 bits that clamps, and of one that wraps around.
+    """Return two candidates for integers of 8 or 16 bits: of a cast that clamps, or wraps around.
 
     300 becomes 255 in UINT8 if it is clamped, and 44 if it wraps around.
 
@@ -56,7 +56,7 @@ def _float_interval(tensor: Array, right: Array) -> Interval:
 
 
 def _at_most_53_bits(tensor: Array) -> Array:
-    """Return FLOAT64 numbers; 64-bit integers beyond 53 bits lose their low 11 bits."""
+    """Return FLOAT64 numbers; integers of more than 53 bits lose their low 11 bits."""
     if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
         return tensor.astype(np.float64)
     negative = tensor < 0

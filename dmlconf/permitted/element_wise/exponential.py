@@ -45,7 +45,7 @@ _LOG_OF_LEAST: Final = -87.3365
 """The logarithm of the least normal FLOAT32 number, 2^-126."""
 
 _OVERFLOW: Final = 2.0**128
-"""The power of 2 from which on numbers overflow FLOAT32."""
+"""The least power of 2 that overflows FLOAT32."""
 
 
 def _sqrt_error(x: Array) -> Array:
@@ -70,7 +70,7 @@ def _exp_error(x: Array) -> Array:
 
 
 def _of_exponentials(x: Array, value: Array) -> Array:
-    """Return the error of sinh or cosh, `value`: up to 2^128 - value if exp may overflow."""
+    """Return the error of `value`, the size of sinh or cosh: up to 2^128 if exp may overflow."""
     error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
     exponential = np.exp(np.abs(x))
     overflows = exponential + _exp_error(np.abs(x)) >= np.finfo(np.float32).max
@@ -94,9 +94,9 @@ def _atanh_error(x: Array) -> Array:
 def _log_of_sum_interval(
     one: float, tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
 ) -> Interval:
-    """Return the permitted interval of log(x + sqrt(x^2 + one)), where x^2 may overflow.
+    """Return the interval of log(x + sqrt(x^2 + one)); `one` is 1 for asinh and -1 for acosh.
 
-    `one` is 1 for asinh and -1 for acosh. For large negative x, all digits of the sum may be lost.
+    The square may overflow. For large negative x, all digits of the sum may be lost.
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
-    """Return the function that compares elements as they are, and with zeros for subnormal ones."""
+    """Return the `..._interval` function of a comparison: subnormal numbers may count as zeros."""
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
         unflushed = comparison(ATensor, BTensor, OutputTensor)
@@ -42,7 +42,9 @@ def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Ar
         return np.minimum(unflushed, flushed), np.maximum(unflushed, flushed)
 
     function.__name__ = f"{comparison.__name__}_interval"
-    function.__doc__ = f"""Return what `{comparison.__name__}` gives, also of zeros for subnormals.
+    function.__doc__ = f"""Return the interval of `{comparison.__name__}`.
+
+    Its ends differ where zeros for subnormal numbers give another result.
 
     Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
     """

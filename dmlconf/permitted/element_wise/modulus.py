@@ -1,4 +1,4 @@
-"""Permitted results of `a - b * floor(a / b)`, and of the same with trunc."""
+"""Permitted results of MODULUS_FLOOR, `a - b * floor(a / b)`, and MODULUS_TRUNCATE, with trunc."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient that is computed as a product with a reciprocal."""
 
 _LARGEST_MULTIPLE: Final = 2.0**22
-"""The quotient up to which exact multiples leave no remainder: measured on DirectML 1.15.4."""
+"""The quotient below which exact multiples leave no remainder, as measured."""
 
 
 def element_wise_modulus_truncate_candidates(
@@ -88,20 +88,20 @@ def _float_candidates(
         ]
         remainders = [a - product for product in products]
         middle = (remainders[0] + remainders[1]) / 2
-        length = np.abs(remainders[0] - remainders[1]) / 2 + np.maximum(*errors)
-        largest = np.maximum(np.abs(quotient) + error, np.abs(a) + length)
+        half_width = np.abs(remainders[0] - remainders[1]) / 2 + np.maximum(*errors)
+        largest = np.maximum(np.abs(quotient) + error, np.abs(a) + half_width)
         overflows = np.isfinite(a) & (b != 0) & (largest > np.finfo(np.float32).max)
         undefined = np.isinf(b) | (b == 0)
-        apart = np.abs(wholes[0] - wholes[1]) <= 1
+        adjacent = np.abs(wholes[0] - wholes[1]) <= 1
         flushed = (np.abs(quotient) < LEAST_QUOTIENT) | (np.abs(b) > LARGEST_DIVISOR)
         flushed &= ~undefined & np.isfinite(a)
     sides = [(remainders[0], errors[0])]
-    if (apart & (wholes[0] != wholes[1])).any():
+    if (adjacent & (wholes[0] != wholes[1])).any():
         sides.append((remainders[1], errors[1]))
     candidates = []
     for remainder, reach in sides:
-        values = np.where(apart, remainder, middle)
-        ends = np.where(undefined, np.nan, values), np.where(apart, reach, length)
+        values = np.where(adjacent, remainder, middle)
+        ends = np.where(undefined, np.nan, values), np.where(adjacent, reach, half_width)
         candidates.append(anything_where(overflows, rounded_interval(*ends, dtype)))
     if flushed.any():
         lowest, highest = candidates[0]
@@ -113,7 +113,7 @@ def _float_candidates(
 def _integer_candidates(dividend: Array, divisor: Array, remainder: Array) -> Sequence[Interval]:
     """Return the remainder, or any integer where Direct3D leaves it undefined.
 
-    It is undefined for a signed integer modulo zero and for the lowest one modulo -1.
+    It is undefined for signed integers modulo zero, and for the lowest one modulo -1.
     """
     limits = np.iinfo(remainder.dtype)
     if remainder.dtype.kind == "u":

@@ -1,4 +1,4 @@
-"""Permitted errors of powers, and of arc tangents of a quotient.
+"""Permitted errors of powers, and of ATAN_YX, the arc tangent of a quotient.
 
 Kernels compute x^y as exp2(y * log2(x)), so the error of log2 is multiplied by y, for x^100 by 100.
 
@@ -53,7 +53,7 @@ _WORD: Final = 32
 def element_wise_pow_interval(
     InputTensor: Array, ExponentTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Interval:
-    """Return the least and the greatest right powers.
+    """Return the interval of POW.
 
     If a power of integers exceeds the range of an output of 8 or 16 bits, any value is right. With
     an exponent of 8 or 16 bits, a FLOAT32 power beyond the largest FLOAT16 number may be infinite.
@@ -75,7 +75,7 @@ def element_wise_pow_interval(
 def element_wise_constant_pow_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
 ) -> Interval:
-    """Return the least and the greatest right powers."""
+    """Return the interval of CONSTANT_POW."""
     exponent = exponent_of(Exponent)
     bases = scaled_interval(InputTensor, ScaleBias)
     exact = scaled(InputTensor, ScaleBias), exponent
@@ -85,12 +85,12 @@ def element_wise_constant_pow_interval(
 def element_wise_atan_yx_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the right angles, with the error of a polynomial: at the origin, any angle or NaN.
+    """Return the candidates of ATAN_YX: angles with the error of a polynomial.
 
-    Kernels may compute y / x as y * (1 / x), or x / y as x * (1 / y), where a subnormal reciprocal
-    counts as 0. The angles that follow are candidates of their own. Any value is right if x or y is
-    NaN, which the polynomial may turn into a number, or if both are subnormal, or one of them is
-    and the other is 0.
+    At the origin, any angle or NaN is right. Kernels may compute y / x as y * (1 / x), or x / y as
+    x * (1 / y), where a subnormal reciprocal counts as 0. The angles that follow are candidates of
+    their own. Any value is right if x or y is NaN, which the polynomial may turn into a number; if
+    both are subnormal; and if one is subnormal and the other 0.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype

@@ -34,7 +34,7 @@ _MOST_TOGETHER: Final = 1 << 12
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
-    """Return the least and the greatest `x * Scale + Bias` that FLOAT32 arithmetic may give.
+    """Return the least and the greatest `x * Scale + Bias` of FLOAT32 arithmetic, in FLOAT64.
 
     The product and the sum are each rounded up or down, or both are rounded at once, unless FLOAT32
     holds them. A subnormal product or sum may be flushed to zero, and either may overflow.
@@ -83,7 +83,7 @@ def function_interval(
             are truncated before the function.
         error: how far the function itself may be off before its result is rounded.
         domain: where the function is defined; the ends of the argument's interval are kept in it.
-        at_zero: the function's values at zero, if its minimum or its pole is there.
+        at_zero: the function's values at zero if it has a minimum or a pole there.
     """
     low, high = scaled_interval(tensor, scale_bias)
     if low is high:
@@ -113,6 +113,8 @@ def unary_interval(
     """Return the `..._interval` function of an operator that scales elements first.
 
     Args:
+        name: the operator's name in lower case, such as `element_wise_exp`.
+        ends: computes the interval from the input, its scale and bias, and the output's desc.
         words: what the function's docstring says after "Return".
     """
 

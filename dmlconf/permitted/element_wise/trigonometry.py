@@ -1,7 +1,7 @@
-"""The errors of sine, cosine, tangent and their inverses.
+"""Permitted errors of sine, cosine, tangent and their inverses.
 
-Kernels compute these in FLOAT32 with the hardware's own functions and polynomials. Their errors add
-up here: the hardware's sine of 1 may be 0.8415 +- 0.0008.
+Kernels compute these in FLOAT32 with the hardware's own functions and polynomials, whose errors are
+added up here: the hardware's sine of 1 may be 0.8415 +- 0.0008.
 
 Source: Direct3D 11.3 functional specification, 22.10 (sincos).
 """
@@ -42,13 +42,14 @@ _SINE_END: Final = 100 * np.pi
 """Beyond this the Direct3D functional specification does not limit the error."""
 
 _ARCSINE: Final = 7.0e-5
-"""The error of the polynomial of Abramowitz and Stegun, 4.4.45, which is 6.8e-5 at 0."""
+"""The absolute error of the polynomial of Abramowitz and Stegun, 4.4.45: 6.8e-5 at 0."""
 
 ARCTANGENT: Final = 2.0**-16
-"""The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
+"""The absolute errors of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient,
+together."""
 
 
-def _argument_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
+def _scaled_with_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
     """Return the scaled elements, and the absolute errors of their sines and cosines."""
     exact = scaled(tensor, scale_bias)
     low, high = scaled_interval(tensor, scale_bias)
@@ -64,7 +65,7 @@ def _sine_interval(
     scale_bias: ScaleBias | None,
     output: TensorDesc,
 ) -> Interval:
-    exact, error = _argument_error(tensor, scale_bias)
+    exact, error = _scaled_with_error(tensor, scale_bias)
     with np.errstate(all="ignore"):
         value = function(exact)
         low = np.maximum(value - error, -1 - _SINE)
@@ -84,12 +85,13 @@ def _may_overflow(tensor: Array, scale_bias: ScaleBias | None) -> Array:
 def element_wise_tan_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Sequence[Interval]:
-    """Return `sin(x) / cos(x)`; where the cosine may be zero, large numbers of either sign.
+    """Return the candidates of TAN: `sin(x) / cos(x)`.
 
-    With the error e of both, their size is at least (|sin x| - e) / (|cos x| + e), so 0 is not
-    right near a pole. Beyond 100 pi any value is right.
+    Near a pole, where the cosine may be zero, large numbers of either sign are right. If sine and
+    cosine may each be off by e, these are at least (|sin x| - e) / (|cos x| + e) in size. Beyond
+    100 pi any value is right.
     """
-    exact, error = _argument_error(InputTensor, ScaleBias)
+    exact, error = _scaled_with_error(InputTensor, ScaleBias)
     with np.errstate(all="ignore"):
         sine, cosine = np.sin(exact), np.cos(exact)
         quotients = [

@@ -90,7 +90,7 @@ def element_wise_round_candidates(
 
 
 def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
-    """Return two whole numbers as candidates, with all between if they are more than 1 apart."""
+    """Return two whole numbers as candidates, with all between if they differ by more than 1."""
     with np.errstate(invalid="ignore"):
         apart = highest.astype(np.float64) - lowest > 1
     return [(lowest, np.where(apart, highest, lowest)), (highest, highest)]

@@ -19,7 +19,8 @@ __all__ = [
 ]
 
 _MOST_NUMBERS: Final = 16
-"""In lines along Axis of up to this many elements, each element is a candidate of its own."""
+"""In lines of up to this many elements, each element is a candidate of its own; in longer ones all
+numbers from the least to the greatest are right."""
 
 
 def nonzero_coordinates_interval(
@@ -28,7 +29,7 @@ def nonzero_coordinates_interval(
     """Return the intervals of the count and the coordinates, which are exact.
 
     Rows after the last coordinates may have any numbers. Hardware may take subnormal elements for
-    zeros; for each of these, one row more may have any numbers.
+    zeros, so as many further rows as there are subnormal elements may have any numbers.
     """
     count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
     defined = int(count.ravel()[0])

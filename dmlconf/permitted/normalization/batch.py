@@ -1,4 +1,6 @@
-"""Permitted errors of batch normalization.
+"""Permitted errors of BATCH_NORMALIZATION and BATCH_NORMALIZATION_TRAINING.
+
+Variables named `steps` count the errors of single steps, such as a product, in half ULPs.
 
 Derived in docs/bounds.md, Normalisation.
 """
@@ -51,7 +53,7 @@ __all__ = [
     "batch_normalization_training_error_scale",
 ]
 
-_STEPS: Final = 6
+_TERMS: Final = 6
 """The number of terms that the precision rule of BATCH_NORMALIZATION adds up."""
 
 
@@ -70,7 +72,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         product = np.abs((wide(desc.InputTensor) - mean) * factor)
         sizes = added * np.abs(factor), np.abs(bias)
         steps = 4 * sizes[0] + 14 * product + 4 * sizes[1]
-        error_scale = ErrorScale(sizes[0] + sizes[1]).at_most(steps_beside_sum(steps, _STEPS))
+        error_scale = ErrorScale(sizes[0] + sizes[1]).at_most(steps_beside_sum(steps, _TERMS))
         error_scale = error_scale.overflowing_where(
             overflows(greatest_product(added, scale, 1 / deviation))
         )
@@ -135,11 +137,13 @@ class _Moments:
     Attributes:
         over: the dimensions in which elements share a mean and a variance; the arrays of means and
             variances have size 1 there.
+        count: how many elements share a mean.
         mean_size: the means of the elements' absolute values.
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
         overflows: the means whose sum may overflow.
         size: the absolute value of each element plus `mean_size`.
+        centred: the differences from the mean; `squares` has their squares.
         deviation: the roots of `variance + Epsilon`.
     """
 
@@ -219,7 +223,7 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return the sizes of FLOAT16 stores on the way to `(x - mean) / deviation`, carried to it.
+    """Return the sizes of FLOAT16 stores before `(x - mean) / deviation`, carried to that quotient.
 
     Kernels may store the mean, `x - mean`, the variance, its root and the quotient.
     """
@@ -266,7 +270,7 @@ def _output_of(desc: BatchNormalizationTrainingDesc, quotient: Array) -> Array:
 def _batches_first(
     tensor: Array, over: tuple[int, ...], epsilon: float
 ) -> tuple[Array, Array, Array]:
-    """Return means, variances and quotients of a kernel that first averages over dimension 0 alone.
+    """Return means, variances and quotients of a kernel that averages over dimension 0 first.
 
     Measured: DirectML 1.8.0 averages the elements that differ only in their batch, stores these
     averages in FLOAT16, truncated, and averages them along the other dimensions. A simulation gives

@@ -1,4 +1,4 @@
-"""Permitted errors of the gradients of batch normalization.
+"""Permitted errors of BATCH_NORMALIZATION_GRAD and BATCH_NORMALIZATION_TRAINING_GRAD.
 
 Derived in docs/bounds.md, Gradients of normalisation.
 """
@@ -89,9 +89,9 @@ def batch_normalization_grad_error_scale(
 
 
 def _vanishes(first: Array, *others: Array) -> Array:
-    """Return the elements with a subnormal intermediate, which may be flushed to 0.
+    """Return which elements have a subnormal intermediate, which may be flushed to 0.
 
-    The result is then 0, or NaN if it is divided by 0.
+    The result is then 0, or NaN if the intermediate is divided by 0.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
     """
@@ -227,9 +227,10 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; quotients of `_saturated` are right too.
+    """Return the error scale of sums divided by the deviation.
 
-    So is 0 / 0, if a sum that is divided by 0 may be stored as 0.
+    The quotients of `_saturated` sums are right too, and NaN if a sum that is stored as 0 is
+    divided by 0.
     """
     dtype = output.DataType.dtype
     other = _saturated(sums, output) / deviation

@@ -25,6 +25,7 @@ class GradientInputs:
     """The inputs from which gradients are computed.
 
     Attributes:
+        gradient: the gradients of the elements of `tensor`, as the operator reads them.
         deviation: the root of `variance + epsilon`, FLOAT64.
         over: the dimensions in which elements share mean and variance.
     """

@@ -1,4 +1,6 @@
-"""The errors of LOCAL_RESPONSE_NORMALIZATION and its gradient: those of sums and of powers.
+"""Permitted errors of LOCAL_RESPONSE_NORMALIZATION and its gradient: those of sums and of powers.
+
+The base is `Bias + Alpha / LocalSize * sum(x ** 2)`, which is raised to a power.
 
 Derived in docs/bounds.md, Local response normalisation.
 """
@@ -39,7 +41,7 @@ _POWER: Final = 2.0**-19
 
 @of_fields(LocalResponseDesc)
 def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorScale:
-    """Return the size of each result, times the relative errors of the sum and of the power.
+    """Return the error scale: each result's size, times the relative errors of sum and power.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
@@ -51,7 +53,7 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         values /= power
         error_scale: Array = values * _condition(base, terms, abs(single(desc.Beta)))
         beyond = _beyond(desc, base)
-        beyond |= _unpowered(base, terms, desc.Beta)
+        beyond |= _nan_in_doubt(base, terms, desc.Beta)
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
         if desc.Beta >= 0:
             beyond |= overflows
@@ -60,12 +62,12 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
 
 @of_fields(LocalResponseGradDesc)
 def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -> ErrorScale:
-    """Return the sum of the terms' sizes, each times the errors of its inner sum and power.
+    """Return the error scale: the terms' sizes, each times the errors of its inner sum and power.
 
     Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation of
-    this gives every recorded element but one. Its results are right too, as are those with stores
-    to nearest, and the means of either and the results without stores. Where a store overflows, any
-    result is right.
+    this gives every recorded element but one. The results of the simulation are right too, and so
+    are those of one that rounds to nearest, and the numbers half way between either of them and the
+    results without stores. Where a store overflows, any result is right.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
@@ -80,7 +82,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         gradient = np.abs(desc.InputGradientTensor, dtype=np.float64)
         base = power_base(desc, values)
         terms = _terms(desc, values) + abs(desc.Alpha) * underflow
-        unpowered = _unpowered(base, terms, desc.Beta)
+        nan_in_doubt = _nan_in_doubt(base, terms, desc.Beta)
         base = np.abs(base)
         power = np.power(base, -single(desc.Beta) - 1)
 
@@ -108,7 +110,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         beyond = (power > info.max) | (base > info.max) | (sums > info.max)
         beyond |= window_sums(desc, np.square(values)) > info.max
         beyond |= _beyond(desc, base)
-        beyond |= unpowered
+        beyond |= nan_in_doubt
         beyond = window_sums(desc, beyond.astype(np.float64)) > 0
         constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
         beyond |= greatest_product(*constants, values, sums) > LARGEST_FLOAT32
@@ -143,8 +145,8 @@ def _off(values: Array, reach: Array, store: Store) -> Array:
     return np.where(store(values - reach) == store(values + reach), 0.0, float16_ulps(values))
 
 
-def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
-    """Return where kernels may differ on whether a power is NaN.
+def _nan_in_doubt(base: Array, terms: Array, exponent: float) -> Array:
+    """Return where some kernels may compute NaN as the power, and others a number.
 
     There the base may have either sign, or is negative with a whole exponent.
     """
@@ -175,11 +177,14 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
 
 
 def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
-    """Return the sizes of the terms of the base."""
+    """Return the sum of the sizes of the terms of the base."""
     return power_base(replace(desc, Alpha=abs(desc.Alpha), Bias=abs(desc.Bias)), values)
 
 
 def _condition(base: Array, terms: Array, exponent: float) -> Array:
-    """Return the condition number of the power, with the errors of log2 and exp2 added."""
+    """Return the relative error of the power in units of the rounding error of one operation.
+
+    It is the condition number of the power, plus the errors of log2 and exp2.
+    """
     condition: Array = 1 + exponent * (terms / np.abs(base) + np.abs(np.log2(np.abs(base))))
     return condition

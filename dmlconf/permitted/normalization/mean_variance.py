@@ -101,7 +101,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             held = held + np.abs(values) * root / divisor
             if desc.ScaleTensor is not None or desc.BiasTensor is not None:
                 held = held + store_sizes(values)
-        # Each of these rounds once: the root, the quotient, and its product with the scale.
+        # The root, the quotient, and its product with the scale are rounded once each.
         steps = 2 if desc.ScaleTensor is None else 3
         of_root: Array | float = 0.0
         if desc.UseVariance:
@@ -142,7 +142,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
                 *(fused_span(each, desc.FusedActivation) for each in spans)
             )
         if of_single_elements is not None and desc.FusedActivation is not None:
-            # The activation's error above is that at NaN.
+            # `fused_error_scale` above has computed the activation's error for 0 / 0, NaN.
             sums = _scaled(of_single_elements, desc.ScaleTensor, desc.BiasTensor)
             fused_scale = fused_scale.spanned(activated_span(sums, desc.FusedActivation))
         return replace(
@@ -273,7 +273,7 @@ def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[
 def saturated(
     centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
 ) -> list[Array]:
-    """Return two quotients, FLOAT64, that are right if the variance overflows its data type.
+    """Return two arrays of quotients, FLOAT64, that are right if the variance overflows its type.
 
     A kernel that truncates stores the largest number instead, and divides by its root. A kernel
     that rounds to nearest stores infinity, and its quotient is 0.
@@ -303,7 +303,7 @@ def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
 
 
 def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> ErrorScale:
-    """Return the error scale of storing the variance in the output's data type.
+    """Return the error scale that comes from storing the variance in the output's data type.
 
     Measured: FLOAT16 kernels store the variance in FLOAT16, where it may overflow, become
     subnormal, or become 0.

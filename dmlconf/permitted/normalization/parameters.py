@@ -46,6 +46,8 @@ def quotient_scale(
     Args:
         size: the absolute values of x, FLOAT64.
         partial: what `partial_mean` returns for x.
+        centred, variance, deviation: `x - mean`, the variance, and the root of the variance plus
+            epsilon, FLOAT64.
         terms: of how many elements the mean and the variance are taken.
         alike: what `numbers.terms.alike` returns for the two sums, 1 if errors are independent.
     """
@@ -78,11 +80,11 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
 
 
 def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
-    """Return where `(x - mean) / deviation` is rounding errors only: of 3 or more equal x, not 0.
+    """Return where `(x - mean) / deviation` may consist of rounding errors alone.
 
-    Measured: the mean of 31 FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0
-    DirectML 1.15.4 gives -1 and not NaN. The mean of one number, of two equal ones and of zeros is
-    exact.
+    There, 3 or more equal numbers other than 0 have the deviation 0. Measured: the mean of 31
+    FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0 DirectML 1.15.4 gives -1 and
+    not NaN. The mean of one number, of two equal ones and of zeros is exact.
     """
     alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
     return alone

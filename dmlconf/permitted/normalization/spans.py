@@ -23,7 +23,7 @@ _Axes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The variance of elements and their differences from the mean, as stored in FLOAT16 or not.
+    """The variance of elements and their differences from the mean, after possible FLOAT16 stores.
 
     Attributes:
         differences: the spans of the differences from the mean, one for each way in which a kernel

@@ -1,4 +1,4 @@
-"""What an attribute may become in a data type whose range it is beyond, such as -1.5 in UINT8."""
+"""What an attribute may become in a data type that does not hold it, such as -1.5 in UINT8."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def _fits(value: float, dtype: np.dtype[Any]) -> bool:
 
 
 def _by_arm64(value: float, bits: int, signed: bool) -> int:
-    """Return the value truncated and limited to integers of this many bits; 0 for NaN."""
+    """Return the value as ARM64 converts it: truncated, and limited to integers of so many bits.
+
+    NaN becomes 0.
+    """
     least = -(1 << bits - 1) if signed else 0
     greatest = (1 << bits - 1) - 1 if signed else (1 << bits) - 1
     if not math.isfinite(value):

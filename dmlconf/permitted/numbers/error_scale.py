@@ -24,6 +24,8 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LEAST_NORMAL_FLOAT16
 __all__ = ["LONGEST_WHOLE", "ErrorScale", "quantum_of", "store_sizes"]
 
 _MOST_SLICES: Final = 8
+"""The most slices into which a kernel cuts a long sum, as measured."""
+
 LONGEST_WHOLE: Final = 128
 """The most terms of a sum that GEMM never cuts into slices."""
 
@@ -35,13 +37,14 @@ _ABOVE: Final = 1 + 2.0**-7
 class ErrorScale(SumErrors):
     """The fields of `SumErrors`, with methods for what an operator does next with the sums.
 
-    The error scale of a sum of two outputs is the sum of theirs, that of `3 x` is three times that
-    of `x`.
+    The error scale of a sum of two outputs is the sum of their error scales, and that of `3 x` is
+    three times that of `x`. Methods that compute new sums leave out what does not follow for these,
+    such as `quantum`, `others` and `spans`.
     """
 
     @property
     def exact(self) -> Array:
-        """Which sums are the same in every order, in FLOAT32 and when stored in FLOAT16."""
+        """Which sums are the same in every order in FLOAT32, without errors of FLOAT16 stores."""
         exact: Array = self.sums <= self.quantum * 2.0**24
         exact &= self.quantum > 0
         return exact if self.stored is None else exact & (self.stored == 0)
@@ -82,7 +85,7 @@ class ErrorScale(SumErrors):
         return ErrorScale(np.where(chosen, self.sums, other.sums), stored)
 
     def open_where(self, undefined: Array) -> ErrorScale:
-        """Return the error scale with which any result of undefined elements is right."""
+        """Return the error scale with undefined elements open: any result is right for them."""
         return self._with_sums(np.where(undefined, ANY_RESULT, self.sums))
 
     def _with_sums(self, sums: Array) -> ErrorScale:

@@ -68,22 +68,22 @@ def sizes_of(tensor: Array) -> Array:
 
 
 def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = False) -> Array:
-    """Return the sum of the finite terms, which may overflow even if another term is infinite."""
+    """Return the sum of the finite terms: they may overflow even if another term is infinite."""
     total: Array = sizes.sum(over, keepdims=keepdims, where=np.isfinite(sizes))
     return total
 
 
 def finite_sizes(tensor: Array) -> Array:
-    """Return the sizes of finite elements, and 0 for others, FLOAT64.
+    """Return the absolute values of finite elements, and 0 for others, FLOAT64.
 
-    A sum of infinity and finite elements is NaN if the finite ones first overflow to the opposite
-    infinity.
+    With these one sees whether finite terms beside an infinity may overflow to the opposite
+    infinity: the sum is then NaN.
     """
     return np.where(np.isfinite(tensor), np.abs(tensor, dtype=np.float64), 0.0)
 
 
 def greatest_product(*factors: Array) -> Array:
-    """Return the greatest product of the first factor and some others, which a kernel may compute.
+    """Return the greatest partial product that begins with the first factor, in any order.
 
     It is the product of the first factor and of all other factors above 1. For 1e30, 1e20 and 1e-20
     it is 1e50, which overflows, although the result 1e30 does not. Other factors that are infinite
@@ -99,9 +99,9 @@ def greatest_product(*factors: Array) -> Array:
 def underflow_error(*factors: Array) -> Array:
     """Return how far a product may be off because a product of some factors is subnormal.
 
-    A subnormal number has fewer digits, or is taken for zero, so that the error is the whole
-    product; 0 where no partial product can be subnormal. 7 * 2^-149 times 9.3 is 65, not 65.1,
-    times 2^-149, and if that is multiplied by 1e38, the relative error stays.
+    A subnormal number has fewer digits, or is taken for zero, so the error is the whole product. It
+    is 0 where no partial product can be subnormal. 7 * 2^-149 times 9.3 is 65 * 2^-149 and not
+    65.1 * 2^-149; if that is multiplied by 1e38, the relative error stays.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results may be flushed.
     """

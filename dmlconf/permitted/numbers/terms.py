@@ -70,9 +70,9 @@ def _some_err_alike(rows: Array) -> bool:
 def alike(terms: Array, over: Sequence[int]) -> float:
     """Return how many times larger a sum's error may be than that of a sum with independent errors.
 
-    That is 1 if the terms differ. If they are alike, n errors add up to n and not to about sqrt(n).
-
-    FLOAT16 terms count as different, since FLOAT32 hardly rounds sums of them.
+    That is 1 if the terms differ. If they are alike, n errors add up to n and not to about sqrt(n):
+    the result is 10 for 1,000 terms. FLOAT16 terms count as different, since FLOAT32 hardly rounds
+    sums of them.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if terms.dtype == np.float16 or count < _LEAST or terms.size // count > _MOST_SUMS:

@@ -1,4 +1,7 @@
-"""The errors of attention: those of the scores, carried through the softmax to the outputs.
+"""Permitted errors of MULTIHEAD_ATTENTION: those of the scores, carried through the softmax.
+
+A score is the product of a query and a key; the shares of a softmax over the scores weight the
+values.
 
 Derived in docs/bounds.md, Softmax.
 """
@@ -67,7 +70,9 @@ _LARGEST_LOSS: Final = 0.125
 def multihead_attention1_error_scale(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Array | ErrorScale, ...]:
-    """Return the outputs for absolute values, with the scores' errors carried through the softmax.
+    """Return the error scales of the outputs; those of the present tensors are absolute values.
+
+    The errors of the scores are carried through the softmax.
 
     Measured: kernels store queries, keys and values with their bias in FLOAT16, and the shares that
     the softmax gives. DirectML 1.15.4 also stores what is added to scores for positions and masks,
@@ -200,7 +205,7 @@ def _left_alone(fields: Mapping[str, Any]) -> Array | None:
 
 
 def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
-    """Return magnitudes and scores; if a score of a row overflows, any result of the row is right.
+    """Return error scales and scores; any result is right for a row with a score that overflows.
 
     The scores of such a row are set to 0.
     """
@@ -284,7 +289,7 @@ def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict
 
 
 def _held_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
-    """Return the magnitudes of FLOAT16 intermediates of each score."""
+    """Return, for each score, the sizes of its intermediates that FLOAT16 may hold."""
     score, position, mask = score_terms(parts, fields)
     held = np.zeros_like(score)
     if fields["BiasTensor"] is not None:
@@ -301,9 +306,10 @@ def _held_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
 def _shares_error_scale(
     scores: Array, sizes: ErrorScale, head_size: int, dtype: np.dtype[Any]
 ) -> ErrorScale:
-    """Return the errors of the shares, in units of the rule's sum of products.
+    """Return the error scale of the shares.
 
-    `change_of_shares` says how the errors of scores move shares. Infinite scores have no error.
+    `change_of_shares` says how the errors of scores move shares. The rule counts the roundings of
+    all products of an output, so errors are divided by their number. Infinite scores have no error.
     Subnormal shares may count as 0.
 
     Args:
@@ -334,7 +340,7 @@ def _shares_error_scale(
 
 
 def _sizes(parts: Heads, fields: Mapping[str, Any]) -> Array:
-    """Return the error scale of each score, given heads and fields of absolute values."""
+    """Return the error scale of each score, given heads and fields with absolute values."""
     fit, position, mask = score_terms(parts, fields)
     sizes: Array = np.abs(fit)
     steps: Array | int = 1

@@ -1,4 +1,4 @@
-"""Permitted errors of a product of matrices.
+"""Permitted errors of GEMM, `Alpha * A * B + Beta * C`, with a fused activation or softmax.
 
 Derived in docs/bounds.md, Sums.
 """
@@ -23,9 +23,9 @@ __all__ = [
 
 @of_fields(GemmDesc)
 def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
-    """Return the sums of absolute values of what `gemm` adds, carried through the activation.
+    """Return the error scale: the sums of absolute values, carried through the activation.
 
-    Measured: FLOAT16 may hold the products' sum before C is added, and the activation's input.
+    Measured: FLOAT16 may hold the sum of products before C is added, and the activation's input.
 
     Derived in docs/bounds.md, Sums.
     """

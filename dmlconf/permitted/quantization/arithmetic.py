@@ -34,15 +34,15 @@ EXACT: Final = 2.0**24
 """FLOAT32 holds every integer up to this absolute value."""
 
 _LONGEST_FACTOR: Final = 255.0
-"""The greatest difference of an integer of 8 bits and a zero point."""
+"""The greatest difference between an integer of 8 bits and a zero point."""
 
 _LARGEST: Final = 2.0**31 - 256
-"""A larger number plus a zero point may exceed 32-bit integers, in which DirectML 1.15.4 adds."""
+"""A larger number plus a zero point may exceed 32 bits, in which DirectML 1.15.4 adds them."""
 
 
 @of_fields(QuantizedLinearDesc)
 def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return the candidates of the output, where each operation may round in two ways.
+    """Return the candidates of the output; each operation may round toward zero or to nearest.
 
     If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If the terms'
     sizes add up to more than the largest FLOAT32 number, or a scale is 0, any result is right.
@@ -75,7 +75,7 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
 def matrix_multiply_integer_to_float_error_scale(
     desc: MatrixMultiplyIntegerToFloatDesc,
 ) -> ErrorScale:
-    """Return the sums of absolute values, for integers that may be rounded to FLOAT32 first.
+    """Return the error scale: sums of absolute values of integers, which FLOAT32 may round first.
 
     A kernel may store the dequantized numbers in the type of the scales. If a number overflows
     there, the result may be infinite or NaN. Measured on DirectML 1.15.4: with FLOAT16 the largest
@@ -127,7 +127,7 @@ def matrix_multiply_integer_to_float_error_scale(
 
 @of_fields(QuantizedLinearDesc)
 def quantized_linear_matrix_multiply_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return the candidates of the output, where each operation may round in two ways."""
+    """Return the candidates of the output; each operation may round toward zero or to nearest."""
     a, b = desc.centred()
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
     sums, error_scale = a @ b, np.abs(a) @ np.abs(b)
@@ -144,14 +144,14 @@ def quantized_sum_candidates(
     zero_point: Array | None,
     output: TensorDesc,
 ) -> Sequence[Interval]:
-    """Return the candidates of `quantized_sum`, where each operation may round in two ways.
+    """Return the candidates of `quantized_sum`; each operation may round toward zero or to nearest.
 
     A device may scale each factor, or only the sum. If all scales are powers of two and FLOAT32
     holds the sums, nothing is rounded. Any result is right in these cases:
 
     - a scale is 0 or NaN, or the scale of a factor is infinite
     - the sum of the terms' sizes, or a factor that is scaled, exceeds the largest FLOAT32 number:
-      127 * 3.4e38 is infinite, whatever it is multiplied with
+      127 * 3.4e38 is infinite, whatever it is multiplied by
     - the sum, or the quotient plus a zero point, exceeds 32 bits
 
     Args:
@@ -178,6 +178,7 @@ def quantized_sum_candidates(
 
 
 def _rounded(values: Array) -> Array:
+    """Return which values FLOAT16 does not hold."""
     rounded: Array = np.isfinite(values) & (values.astype(np.float16) != values)
     return rounded
 
@@ -199,7 +200,7 @@ def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
 
 
 def _magnitudes(values: Array, zero_point: Array | None) -> Array:
-    """Return how large intermediates of integers less zero points may be, FLOAT64."""
+    """Return how large an integer less its zero point, or either of them, may be, FLOAT64."""
     if values.dtype.itemsize < 4 or zero_point is None:
         return np.abs(centred(values, zero_point))
     return np.abs(wide(values)) + np.abs(wide(zero_point))

@@ -41,7 +41,7 @@ def element_wise_quantize_linear_candidates(
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Sequence[Interval]:
-    """Return the quantized numbers of kernels that divide, and of those that multiply.
+    """Return the candidates of QUANTIZE_LINEAR.
 
     A kernel computes `x / scale` or `x * (1 / scale)`, and rounds the quotient toward zero or to
     nearest. With a scale of 0 the page leaves the result undefined.
@@ -60,9 +60,9 @@ def element_wise_dequantize_linear_interval(
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Interval:
-    """Return the interval between the products rounded toward zero and to nearest.
+    """Return the interval of DEQUANTIZE_LINEAR: the products, rounded toward zero or to nearest.
 
-    Integers of 32 bits, and their difference to the zero point, may be rounded to FLOAT32 first.
+    Integers of 32 bits, and their differences from the zero point, may be rounded to FLOAT32 first.
 
     Source: measured; Direct3D 11.3 functional specification.
     """

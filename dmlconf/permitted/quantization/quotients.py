@@ -21,8 +21,8 @@ __all__ = [
 ]
 
 _MOST_EXPONENT: Final = 60
-"""Powers of two with an exponent of less than this size, their reciprocals and products of any two
-of them are normal FLOAT32 numbers."""
+"""Powers of two whose exponents are less than this in size, their reciprocals, and products of two
+such powers are normal FLOAT32 numbers."""
 
 
 def quantized_candidates(
@@ -31,7 +31,7 @@ def quantized_candidates(
     data_type: DataType,
     undefined: Array,
 ) -> list[Interval]:
-    """Return the least and the greatest right value of `quantized`, and others for NaN.
+    """Return the candidates of `quantized`: one interval, or several if a quotient is NaN.
 
     Measured: for NaN DirectML gives the least number, 0 or the zero point, depending on the
     operator. A clamp turns NaN into the least number; a conversion to an integer turns it into 0,

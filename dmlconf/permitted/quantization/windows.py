@@ -31,7 +31,7 @@ __all__ = [
 def quantized_linear_convolution_candidates(
     desc: QuantizedLinearConvolutionDesc,
 ) -> Sequence[Interval]:
-    """Return the candidates of the output, where each operation may round in two ways."""
+    """Return the candidates of the output; each operation may round toward zero or to nearest."""
     values, filter_ = desc.centred()
     sums = desc.convolved(values, filter_)
     error_scale = desc.convolved(np.abs(values), np.abs(filter_))
@@ -53,7 +53,7 @@ def quantized_linear_convolution_candidates(
 def quantized_linear_average_pooling_candidates(
     desc: QuantizedLinearAveragePoolingDesc,
 ) -> Sequence[Interval]:
-    """Return the candidates of the output, where each operation may round in two ways.
+    """Return the candidates of the output; each operation may round toward zero or to nearest.
 
     If all scales and the count are powers of two, and FLOAT32 holds the sum, nothing is rounded. If
     a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or the count is 0, any

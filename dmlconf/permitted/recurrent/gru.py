@@ -1,6 +1,6 @@
 """Permitted errors of GRU, and the values that its kernels store in FLOAT16.
 
-`Sites` are the names of these values in the equations of `gru_direction`.
+The names of these values, `Sites`, are those in the equations of `gru_direction`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _OLDER: Final[Sites] = _OLDER_RESET_FIRST | {"product with bias", "reset product
 
 _OLDER_OF_ONE_INPUT: Final[Sites] = _OLDER - {"sum"}
 _OLDER_OF_ONE_INPUT_RESET_FIRST: Final[Sites] = _OLDER_RESET_FIRST - {"sum"}
-"""What DirectML 1.8.0 stores if there is one input: it adds the bias to the input's product before
-it stores that. The simulations give 180 and 182 of 182 elements of a random case."""
+"""What DirectML 1.8.0 stores if there is one input, with and without LinearBeforeReset: it adds the
+bias to the input's product before it stores the sum. The simulations give 180 and 182 of 182
+elements of a random case."""
 
 _EVERYTHING: Final[Sites] = _OLDER | {"sum of gates", "share"}
 """What kernels store if each operation of the equations is a kernel of its own. No release that was
@@ -57,7 +58,7 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
 
 
 def error_scales_of_kernels(desc: GruDesc, direction: Direction[GruDesc]) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs whose directions are computed by `direction`."""
+    """Return the error scales of the outputs; `direction` computes one direction of the layer."""
     kernel_sites: tuple[Sites, ...]
     if desc.LinearBeforeReset:
         kernel_sites = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)

@@ -1,11 +1,11 @@
-"""FLOAT16 intermediates in kernels of recurrent layers.
+"""Simulate kernels of recurrent layers that store intermediates in FLOAT16.
 
 DirectML computes a step of LSTM, GRU and RNN by several operators, and stores the results of some
-of them in FLOAT16. Which results these are depends on the operator and on DirectML's version. The
+of them in FLOAT16. Which results are stored depends on the operator and on DirectML's version. The
 kernels of each version are simulated here; nearly all elements have DirectML's bits. A result is
 right if it is near the result of the equations, or near that of one of these kernels. The
-simulation also gives the permitted distance: a store removes earlier errors, unless they reach
-across the boundary between two FLOAT16 numbers. 1.0002 and 1.0003 are both stored as 1.
+simulation also says how near: a store removes earlier errors, unless they reach across the boundary
+between two FLOAT16 numbers. 1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -52,7 +52,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """Several kernels that compute a layer together, each in its own rows of the same arrays.
+    """Several kernels, simulated at once: each computes the layer in rows of its own.
 
     With two kernels and a batch of 3, the rows 0 to 2 belong to the first kernel and 3 to 5 to the
     second. Tensors of recurrent layers are small, so all kernels take hardly longer than one.
@@ -68,7 +68,7 @@ class Kernels:
         return len(self.each)
 
     def exact(self, value: Array, absent: Array | None = None) -> Quantity:
-        """Return the values of an input tensor, which have no error."""
+        """Return the values of an input tensor, which have no errors."""
         return Quantity(value, ErrorScale(np.zeros_like(value)), absent=absent)
 
     def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Quantity:
@@ -169,7 +169,7 @@ class Kernels:
 
 @np.errstate(over="ignore")
 def _in_float32(values: Array) -> Array:
-    """Return the FLOAT32 numbers that are nearest, as FLOAT64; finite ones stay finite."""
+    """Return the nearest FLOAT32 numbers, as FLOAT64; finite ones stay finite."""
     most = np.where(np.isfinite(values), LARGEST_FLOAT32, np.inf)
     rounded: Array = np.clip(values.astype(np.float32), -most, most).astype(np.float64)
     return rounded

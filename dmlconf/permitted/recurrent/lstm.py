@@ -1,4 +1,4 @@
-"""The error scales of LSTM, and which intermediate values its kernels store in FLOAT16."""
+"""Permitted errors of LSTM, and the values that its kernels store in FLOAT16."""
 
 from __future__ import annotations
 

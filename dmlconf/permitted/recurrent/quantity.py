@@ -39,7 +39,7 @@ from dmlconf.tensors.float_limits import (
 
 __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
-_HELD: Final = 2.0
+_STORES_APART: Final = 2.0
 """How many units in the last place two kernels' FLOAT16 stores of a value may be apart, if the
 value carries errors of earlier stores in both.
 
@@ -61,7 +61,7 @@ and would be infinite after some hundred steps. Only ANY_RESULT, 2^400, means th
 right."""
 
 _TOGETHER: Final = 2.0**-20
-"""The unit of an error scale, HALF_STEP, times the roundings of a sum of 16 terms."""
+"""The error of a sum of 16 terms for an error scale of 1: 16 roundings of HALF_STEP."""
 
 _LEAST_REACH: Final = 2.0**-28
 """The least relative distance of two arguments between which a slope is taken. FLOAT64 has 52 bits,
@@ -79,7 +79,7 @@ class Quantity(Values):
     Attributes:
         error_scale: the bound of their errors.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
-            values' own unit; None for exact values.
+            unit of the values; None for exact values.
         terms: for each value that is a sum, the sum of its terms' sizes; None if that is its own
             size.
     """
@@ -237,7 +237,7 @@ class Quantity(Values):
         exact_spread = Spread.none(value.shape)
         single, half = (spread.where(kept, exact_spread) for spread in self._spreads())
         # If the values carry errors of earlier stores, two kernels may be further apart.
-        half = half.widened(np.where(half.limit > 0, _HELD, 1.0) * ulp)
+        half = half.widened(np.where(half.limit > 0, _STORES_APART, 1.0) * ulp)
         error_scale = scale.open_where(self._open() | beyond)
         return Quantity(value, error_scale, (single, half), self.terms, absent=self.absent)
 
@@ -370,7 +370,7 @@ class Quantity(Values):
         return replace(self, error_scale=self.error_scale.open_where(undefined))
 
     def settled(self) -> Quantity:
-        """Return the quantity for an output, from which no other is computed."""
+        """Return the quantity for an output: no other quantity is computed from it."""
         return replace(self, spreads=self._each(Spread.settled))
 
     def narrowed(self, terms: int) -> ErrorScale:
@@ -410,7 +410,7 @@ class Quantity(Values):
 
 
 def quantity_of(values: Values) -> Quantity:
-    """Return values as a quantity: with their errors, or as exact ones."""
+    """Return values as a quantity; those that are none yet have no errors."""
     if isinstance(values, Quantity):
         return values
     return Quantity(values.value, ErrorScale(np.zeros_like(values.value)), absent=values.absent)

@@ -23,7 +23,7 @@ Measured: a simulation that stores these gives all 210 elements of two random ca
 bit by bit."""
 
 _HELD: Final[Sites] = _BIAS_ADDED_TO_SUM | {"sum"}
-"""The values that DirectML stores in other cases: these, and the input's products alone."""
+"""The values that DirectML stores in other cases: those above, and the input's products alone."""
 
 
 @of_fields(RnnDesc)

@@ -79,7 +79,7 @@ class Spread:
 
     @cached_property
     def limit(self) -> Array:
-        """The likely error."""
+        """The likely error of each value: the root of the sum of all squares."""
         squares: Array = np.square(self.own)
         if len(self.shared):
             squares += np.add.reduce(np.square(self.shared), 0)
@@ -94,7 +94,7 @@ class Spread:
         return Spread(np.hypot(self.own, errors), self.shared)
 
     def times(self, matrix: Array, sources: Array) -> Spread:
-        """Return the spread of values {..., n} @ matrix {n, m}, without the product's roundings."""
+        """Return the spread of values {..., n} @ matrix {n, m}, without its own roundings."""
         shared = _present(np.concatenate([self.shared, _each_alone(self.own, sources)]))
         # One product of all rows: NumPy makes one for each error otherwise.
         product = shared.reshape(-1, shared.shape[-1]) @ matrix
@@ -212,7 +212,7 @@ def _each_alone(own: Array, sources: Array) -> Array:
 
 
 def _aligned(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return shared errors with zeros for those that only the other has."""
+    """Return shared errors of both, with zeros for errors that only the other has."""
     most = max(len(first), len(second))
     return _lengthened(first, most), _lengthened(second, most)
 

@@ -27,7 +27,7 @@ def cumulative_summation_error_scale(
     AxisDirection: str,
     HasExclusiveSum: bool,
 ) -> ErrorScale:
-    """Return the sums of absolute values.
+    """Return the error scale: the sums of absolute values.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -43,7 +43,7 @@ def cumulative_product_error_scale(
     AxisDirection: str,
     HasExclusiveProduct: bool,
 ) -> ErrorScale:
-    """Return the sizes of the products: each multiplication is off by a share of its result.
+    """Return the error scale: the sizes of the products, of which each rounding is a share.
 
     Derived in docs/bounds.md, Products.
     """

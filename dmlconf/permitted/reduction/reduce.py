@@ -1,6 +1,7 @@
-"""Permitted errors of reductions.
+"""Permitted errors of REDUCE, ARGMIN and ARGMAX.
 
-`dmlconf.precision.accumulation` counts the roundings of sums and of FLOAT16.
+`dmlconf.precision.accumulation` counts the roundings of sums and those of FLOAT16 outputs.
+
 Derived in docs/bounds.md, Sums, Averages, Products and Functions of sums.
 """
 
@@ -33,8 +34,8 @@ __all__ = [
 ]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
-"""How many times a logarithm is added to its error scale, for log2: 4. The rule permits 3 half ULPs
-or more for each 1 of an error scale, so 12 for 4; log2 is off by 8 half ULPs at most."""
+"""How many times a logarithm is added to its error scale for the error of log2: 4. For each 1 of an
+error scale the rule permits 3 half ULPs or more, so 12 for 4; log2 is off by 8 at most."""
 
 
 def argmin_interval(
@@ -55,7 +56,7 @@ def argmin_interval(
 def argmax_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
 ) -> Interval:
-    """Return the interval of ARGMAX, as `argmin_interval` does for the smallest element."""
+    """Return the interval of ARGMAX, as `argmin_interval` does for ARGMIN."""
     return _index_interval(
         InputTensor, argmax(InputTensor, OutputTensor, Axes, AxisDirection), Axes
     )
@@ -81,13 +82,13 @@ def reduce_interval(
 def reduce_candidates(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Sequence[Interval]:
-    """Return the candidates of MIN and MAX, which differ where all elements are NaN.
+    """Return the candidates of REDUCE with MIN or MAX, which differ where all elements are NaN.
 
     A kernel that starts from infinity returns infinity, and one that starts from the first element
     returns NaN.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN for
-    4,096 elements, and infinity for other numbers of elements from 1 to 65,536.
+    4,096 elements, and infinity for every other number of elements from 1 to 65,536.
     """
     extremum = reduce(Function, InputTensor, OutputTensor, Axes)
     only_nan = np.isnan(reduced_last(InputTensor, Axes)).all(-1).reshape(extremum.shape)

@@ -32,8 +32,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Candidate", "reduced_candidates"]
 
 _INTERPOLATION: Final = 6
-"""FLOAT32 operations of an interpolation: a difference, a product and a sum along each of two
-axes."""
+"""FLOAT32 operations of an interpolation: a difference, a product and a sum for each axis."""
 
 _MOST_UNSURE: Final = 3
 """The most samples of an output along an axis for which both sides of a boundary are tried."""
@@ -61,7 +60,7 @@ class _Side:
     """On which side of their boundary the unsure samples along an axis lie.
 
     Attributes:
-        unsure: which samples these are, sizes {regions, samples, outputs}.
+        unsure: which samples are unsure, sizes {regions, samples, outputs}.
         choice: a bit for each unsure sample of an output: whether it lies beyond its boundary.
     """
 
@@ -78,7 +77,7 @@ class _Side:
 def reduced_candidates(
     reading: Reading, y: UncertainSamples, x: UncertainSamples, function: str
 ) -> Iterator[Candidate]:
-    """Yield the average or the maximum of the samples of each output, for each choice of sides.
+    """Yield averages or maxima of the samples of each output, a candidate for each choice of sides.
 
     An output with more unsure samples along an axis than are tried may have any value between its
     least and its greatest result.
@@ -96,7 +95,7 @@ def reduced_candidates(
 
 
 def _tried(counts: Sequence[Array], elements: int) -> list[int]:
-    """Return for how many unsure samples along each axis both sides of the boundary are tried."""
+    """Return how many unsure samples of an output are tried on both sides, along each axis."""
     bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
     while any(bits) and elements << sum(bits) > _MOST_ELEMENTS:
         bits[bits.index(max(bits))] -= 1

@@ -79,7 +79,7 @@ def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[Interval, ...]:
 
 @dataclass(frozen=True)
 class _UncertainGradients(RoiGradients):
-    """The gradients, for samples whose coordinates have errors."""
+    """The gradients of an operator, and how far they may be off since coordinates have errors."""
 
     y: UncertainSamples
     x: UncertainSamples
@@ -92,7 +92,7 @@ class _UncertainGradients(RoiGradients):
         return cls(right.reading, y, x, right.gradients, right.greatest)
 
     def uncertain_parts(self) -> Iterator[UncertainPart]:
-        """Yield the samples of the outputs, of some outputs at a time."""
+        """Yield the samples of all outputs, those of some outputs at a time."""
         for part in self.parts():
             block = uncertain_block(part.block, self.y, self.x)
             yield UncertainPart(block, part.reading, part.gradient)
@@ -124,7 +124,7 @@ class _UncertainGradients(RoiGradients):
         return self.in_input_order(low), self.in_input_order(high)
 
     def _undefined(self) -> Array:
-        """Return the regions whose coordinates are beyond the range of FLOAT32."""
+        """Return which regions have coordinates beyond the range of FLOAT32."""
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
@@ -143,10 +143,10 @@ class _UncertainGradients(RoiGradients):
     def _open_elements(self, errors: Array) -> None:
         """Set infinite errors for elements for which any result is right.
 
-        These are all elements that regions with unknown coordinates may read, and the elements
-        around samples of outputs with special numbers: a kernel may multiply such a number by a
-        share of 0 or skip it. A sample before the tensor reads its first two elements, the
-        second with a share of 0.
+        These are all elements of batches that regions with unknown coordinates read, and the
+        elements around samples of outputs with special numbers: a kernel may multiply a special
+        number by a share of 0 or skip it. A sample before the first element reads the first two
+        elements, the second with a share of 0.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)
@@ -162,7 +162,9 @@ class _UncertainGradients(RoiGradients):
                 errors[elements_of(reading, y + down, x + across)[chosen]] = np.inf
 
     def region_errors(self) -> tuple[Array, Array]:
-        """Return how far OutputROIGradientTensor may be off below and above, sizes {regions, 4}.
+        """Return how far OutputROIGradientTensor may be below and above the reference's.
+
+        The arrays have the sizes {regions, 4}.
 
         The slope of a sample may be that at any coordinate within its error.
         """
@@ -242,7 +244,7 @@ class _UncertainGradients(RoiGradients):
 
 
 def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
-    """Return coordinates; those that may be less than one element outside are moved to the edge."""
+    """Return coordinates, moved to the edge if they may be less than one element outside."""
     beside = (coordinates > -1 - errors) & (coordinates < last + 1 + errors)
     return np.where(beside, np.clip(coordinates, 0, last), coordinates)
 

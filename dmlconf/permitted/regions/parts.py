@@ -46,7 +46,7 @@ class UncertainPart(Part):
         return rows, columns
 
     def coordinates(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Return rows and columns among which slopes have their least and greatest values."""
+        """Return the rows and columns at which slopes may be least or greatest."""
         block = self.block
         rows = coordinates_within(block.y, block.y_errors)
         return rows, coordinates_within(block.x, block.x_errors)
@@ -78,7 +78,11 @@ class UncertainPart(Part):
 
 
 def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
-    """Return the sums of the magnitudes of the terms whose differences are slopes: by x, by y."""
+    """Return the error scales of slopes, by x and by y.
+
+    A slope is the difference of two weighted means, of two elements each. Its error scale is the
+    sum of these means for absolute values.
+    """
     down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
     sizes = [np.abs(element) for element in elements_around(reading, y, x)]
     top_left, top_right, bottom_left, bottom_right = sizes

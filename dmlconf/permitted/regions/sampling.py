@@ -151,9 +151,10 @@ def greatest(reading: Reading, y: Array, x: Array) -> Array:
 
 
 def special(reading: Reading) -> Reading | None:
-    """Return a reading that marks infinity, NaN and numbers so large that their sum may overflow.
+    """Return a reading of 1 at special elements and their neighbours, and of 0 at all others.
 
-    It gives 1 at such elements and at their neighbours, else 0. It is None without such elements.
+    Special are infinity, NaN and numbers so large that the sum of four may overflow. The result is
+    None if no element is special.
     """
     marked = ~(np.abs(reading.values) <= _QUARTER)
     if not marked.any():
@@ -166,10 +167,10 @@ def special(reading: Reading) -> Reading | None:
 
 
 def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
-    """Return which samples along one axis are nearer to a jump than their error.
+    """Return which samples along one axis are nearer to a boundary than their error.
 
-    A jump is an edge of the tensor and, where the nearest element is read, the middle between two
-    elements.
+    A boundary is an edge of the tensor and, where the nearest element is read, the middle between
+    two elements.
     """
     ends = at.values - at.errors, at.values + at.errors
     unsure: Array = np.not_equal(*(reading.within(end, axis) for end in ends))
@@ -182,8 +183,8 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
     """Return which outputs have a sample, perhaps in the tensor, that may be off by over _ADRIFT.
 
-    The result has sizes {regions, outputs}. FLOAT32 rounds an end at 50331654 to 50331656, so a
-    sample in the middle of a region from -50331645 to there may lie at 4.5, at 3.5 or outside.
+    The result has sizes {regions, outputs}. FLOAT32 rounds 50331654 to 50331656. So a sample in the
+    middle of a region from -50331645 to 50331654 may lie at 4.5, at 3.5 or outside the tensor.
     """
     size = reading.values.shape[axis]
     near = (at.values + at.errors >= -1) & (at.values - at.errors <= size)
@@ -192,7 +193,7 @@ def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
-    """Return which outputs a special number may or may not affect, depending on the kernel.
+    """Return which outputs a special number affects with some kernels and not with others.
 
     `special` says which numbers these are. Interpolation may multiply such a number by a weight of
     0, or skip it. Where the nearest element is read, a sample whose coordinate is uncertain may
@@ -211,5 +212,5 @@ def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) 
 
 
 def possible_shifts(errors: Array) -> tuple[Array, ...]:
-    """Return the shifts of coordinates to try: up by their errors, down, and at last none."""
+    """Return the shifts of coordinates to try: up by their errors, down by them, and none."""
     return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)

@@ -22,7 +22,7 @@ __all__ = ["Share", "axis_shares", "coordinates_within"]
 
 @dataclass(frozen=True)
 class Share:
-    """The share of one element next to each coordinate, along an axis or of both axes.
+    """The share of one element near each coordinate, along one axis or in both together.
 
     Attributes:
         index: the element's row or column, or its index in the tensor, for each coordinate.
@@ -65,12 +65,13 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
     """Return the coordinates at which a function that is linear between elements is extreme.
 
-    These are the ends of each coordinate's interval and, if an element lies in it, that element.
+    These are the ends of each coordinate's interval and, if elements lie in it, the nearest one.
     """
     low, high = at - errors, at + errors
     return (low, np.clip(np.rint(at), low, high), high) if errors.any() else (at,)
 
 
 def _tent(distance: Array) -> Array:
+    """Return the weight of an element at a distance: 0.7 at 0.3, and 0 from 1 on."""
     height: Array = np.maximum(1 - np.abs(distance), 0)
     return height

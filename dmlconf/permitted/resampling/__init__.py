@@ -1,1 +1,5 @@
-"""Permitted results of resampling and its gradient besides the reference's outputs."""
+"""Permitted results of resampling and its gradient besides the reference's outputs.
+
+`coordinates` has the errors of coordinates; `estimates` and `candidates` use them for RESAMPLE,
+`spreading` and `gradient_candidates` for its gradient.
+"""

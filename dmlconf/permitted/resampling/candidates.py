@@ -78,18 +78,22 @@ def linear_candidates(
 
     An interpolated value lies on a straight line through two elements. If an axis is interpolated
     in several steps, each element has a line of its own, so every value between the lines is right.
-    The same holds along the last axes if there are more than _MOST_CHOICES choices.
-
-    Slices along the leading axes are computed in blocks, since an element takes 100 bytes or more.
+    Every value between them is also right along the last axes if there are more than _MOST_CHOICES
+    choices.
 
     Along an axis that does not change, a kernel may still compute `first + 0 * (second - first)`,
     which is NaN beside an infinity: see `_also_averaged`.
+
+    Args:
+        steps: for each axis, the coordinates of each step of interpolation.
+        input_offsets: the operator's InputPixelOffsets.
     """
     shifts = [_shift(offset) for offset in input_offsets]
     unchanged = _unchanged(tensor.shape, steps, shifts)
     leading = unchanged.index(False) if False in unchanged else len(unchanged)
     rows = tensor.reshape(-1, *tensor.shape[leading:])
     inner = [[], *steps[leading:]], [0.0, *shifts[leading:]]
+    # Slices are computed in blocks, since an element takes 100 bytes or more.
     at_once = max(1, _BLOCK * len(rows) // max(rows.size, math.prod(output.Sizes)))
     blocks = [
         _linear_candidates(rows[start : start + at_once], output, *inner)
@@ -122,11 +126,11 @@ def _unchanged(
 def _also_averaged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[list[int]]:
-    """Return, for each kernel, the unchanged axes along which it averages the 2 nearest elements.
+    """Return, for each kernel, the unchanged axes along which it interpolates all the same.
 
-    Measured: UPSAMPLE_2D, and RESAMPLE of DirectML 1.8.0, average along two axes at least, the last
-    ones of those that do not change. RESAMPLE of DirectML 1.10.1 to 1.15.4 averages along one at
-    least, the first one.
+    Measured: kernels interpolate along a least number of axes. For UPSAMPLE_2D, and RESAMPLE of
+    DirectML 1.8.0, these are two axes, if need be the last ones of those that do not change. For
+    RESAMPLE of DirectML 1.10.1 to 1.15.4 it is one, if need be the first of those.
     """
     unchanged = [axis for axis, same in enumerate(_unchanged(sizes, steps, shifts)) if same]
     changing = len(sizes) - len(unchanged)
@@ -215,13 +219,13 @@ def _hull(choices: Sequence[Estimate]) -> Estimate:
 
 
 def _shift(input_offset: float) -> float:
-    """Return how far an offset is below 0, as a negative number, or above 1."""
+    """Return how far an offset is outside 0 to 1: -0.5 for -0.5, and 0.25 for 1.25."""
     offset = single(input_offset)
     return offset - min(max(offset, 0.0), 1.0)
 
 
 def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool) -> Interval:
-    """Return an estimate in the output's type, where integers lose their fraction."""
+    """Return an estimate's interval in the output's type, where integers lose their fraction."""
     dtype, errors = output.DataType.dtype, estimate.bounds()
     if dtype.kind == "f":
         ends = rounded_interval(estimate.values, errors, dtype)
@@ -241,7 +245,7 @@ def _near_special(
     """Return which results have an infinite, NaN or enormous neighbour, perhaps with weight 0.
 
     Measured: such a neighbour, or a difference that overflows, may turn the result into NaN.
-    `averaged` are the axes along which a kernel averages although they do not change.
+    `averaged` are the axes along which a kernel interpolates although they do not change.
     """
     marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
     if tensor.dtype.kind != "f" or not marked.any():

@@ -38,8 +38,8 @@ class UncertainCoordinates(Coordinates):
 def uncertain(at: Coordinates) -> UncertainCoordinates:
     """Return coordinates with their errors.
 
-    There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly. It
-    rounds 8388607.25, for instance.
+    There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly.
+    FLOAT32 does not hold 8388607.25, for instance.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)

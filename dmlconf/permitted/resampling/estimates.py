@@ -28,8 +28,8 @@ class Estimate:
         values: the results of infinitely precise arithmetic, FLOAT64.
         error_scales: the same results for the absolute values of the elements.
         errors: how far FLOAT32 arithmetic may be off where it rounds.
-        quanta: powers of two; all intermediates of an element are multiples of its quantum. 0 if a
-            coordinate is rounded, so that there is no such number.
+        quanta: powers of two; all intermediates of an element are multiples of its quantum. 0 if
+            there is no such power, since a coordinate is rounded.
         spans: bounds of the absolute values of all intermediates.
     """
 
@@ -90,7 +90,7 @@ def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> 
 def _exactness(
     of: Estimate, axis: int, at: UncertainCoordinates, first: Array, second: Array, weight: Array
 ) -> tuple[Array, Array]:
-    """Return quanta and spans of interpolated elements; with weight 0, the first element's own."""
+    """Return quanta and spans of interpolated elements: the first element's if the weight is 0."""
     single_element = along(weight == 0, axis, of.values.ndim)
     share = along(np.where(at.errors > 0, 0.0, quanta(weight)), axis, of.values.ndim)
     (quantum, span), (other, larger) = (

@@ -1,4 +1,4 @@
-"""Permitted errors of a convolution.
+"""Permitted errors of CONVOLUTION.
 
 Derived in docs/bounds.md, Sums.
 """
@@ -39,7 +39,7 @@ tensors; none of up to 105 was cut."""
 
 @of_fields(ConvolutionDesc)
 def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
-    """Return the sums of absolute values of what `convolution` adds, carried through activation.
+    """Return the error scale: the sums of absolute values, carried through the activation.
 
     Measured: FLOAT16 may hold the sum before the bias is added, and the activation's input. A
     kernel may transform the window (Winograd), so sums of integers need not be exact. With a window

@@ -44,7 +44,7 @@ def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], 
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
-    """Return the maximum of each window and its index.
+    """Return the intervals of the maximum of each window and of its index.
 
     If a window has no number above negative infinity, the output may be negative infinity or the
     lowest finite number, and any index is right.
@@ -73,7 +73,7 @@ def max_pooling_grad_error_scale(
     OutputGradientTensor: TensorDesc,
     **attributes: Any,
 ) -> ErrorScale:
-    """Return the sums of the gradients' absolute values.
+    """Return the error scale: the sums of the gradients' absolute values.
 
     Measured: the gradient of a dilated window that sees nothing but padding may be added to the
     first element of the tensor, so any result is right for that element.

@@ -33,7 +33,7 @@ __all__ = [
 
 @of_fields(AveragePooling1Desc)
 def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
-    """Return the means of absolute values; a sum may overflow FLOAT32 before it is divided.
+    """Return the error scale: the means of absolute values. Sums may overflow before the division.
 
     Derived in docs/bounds.md, Averages.
     """
@@ -46,7 +46,7 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
 def average_pooling_grad_error_scale(
     InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
 ) -> Array:
-    """Return the error scale: the sum of the sizes of the gradients' shares that an element gets.
+    """Return the error scale: the sum of the sizes of the shares of gradients that an element gets.
 
     Derived in docs/bounds.md, Sums.
     """
