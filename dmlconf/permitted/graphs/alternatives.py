@@ -35,7 +35,7 @@ _MOST_COMBINED: Final = 3
 """Up to this many nodes, each combination of nodes that flush subnormal numbers is tried."""
 
 _MOST_ALONE: Final = 8
-"""With more nodes, this many are tried one by one."""
+"""With more nodes, each of the first 8 is tried alone."""
 
 _BY_CHANCE: Final = 4
 """The number of evaluations in which each zero has a random sign."""
@@ -101,7 +101,7 @@ def _differ(one: NodeValues, other: NodeValues) -> bool:
 
 
 def _flushing(right: NodeValues) -> Iterator[frozenset[str] | None]:
-    """Yield sets of nodes that flush subnormal inputs, by identifier; None for all that may."""
+    """Yield sets of nodes that flush subnormal inputs, by identifier; None means all that may."""
     reading = [
         case.identifier
         for case in right.cases.values()

@@ -56,7 +56,7 @@ class Band:
 
     @property
     def beyond(self) -> Array | None:
-        """Where a right value need not be near the expected one; None for nowhere."""
+        """Where a permitted value need not be near the right one; None for nowhere."""
         beyond = self.open
         for more in (self.overflows, self.nan):
             beyond = beyond if more is None else beyond | more
@@ -88,7 +88,11 @@ class Band:
 
     @np.errstate(all="ignore")
     def moved(self, far: Array) -> Array:
-        """Return the right values, moved to the lowest where `far` is -1, to the highest for 1."""
+        """Return the right values, moved toward the ends of the band as far as `far` says.
+
+        They move to the lowest permitted value for -1, to the highest for 1, and half way to it for
+        0.5. Open elements do not move.
+        """
         values = self.right
         ends = between = np.where(far > 0, self.highest, self.lowest)
         share = np.abs(far)

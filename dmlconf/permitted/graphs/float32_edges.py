@@ -20,7 +20,8 @@ __all__ = [
 def with_float32_edges(case: Case) -> GraphCase:
     """Return the graph with FLOAT32 instead of FLOAT16 inputs and outputs of most nodes.
 
-    The output of CAST stays FLOAT16, since its purpose is to round.
+    A node with an attribute of the tensors' data type stays as it is. So does the output of CAST,
+    whose purpose is to round.
     """
     graph = case.graph
     nodes = tuple(
@@ -33,7 +34,7 @@ def with_float32_edges(case: Case) -> GraphCase:
 def _wider_desc(node: Node) -> dict[str, Any]:
     operator, desc = node.operator, dict(node.desc)
     if any(field.type_field for field in operator.fields):
-        return desc  # An attribute has the tensors' data type, which must stay.
+        return desc  # Such an attribute would no longer have the tensors' data type.
     kinds = [FieldKind.INPUT]
     if operator.name != "CAST":
         kinds.append(FieldKind.OUTPUT)

@@ -35,7 +35,7 @@ _MOST_ELEMENTS: Final = 1 << 10
 """The most elements of a window that is examined here; larger windows are left to the samples."""
 
 _BEYOND: Final = 0.25
-"""How far a quotient may lie beyond those of the samples, as a share of the range of these."""
+"""How far a quotient may lie beyond those of the samples, as a share of the samples' range."""
 
 
 def elements_at_jumps(

@@ -34,8 +34,8 @@ class Poles:
     Attributes:
         zeros: what the nodes compute if such intermediates are +0 or -0 and, if an operator has its
             pole beside zero, the numbers next to 0; empty if there are no such intermediates.
-        elements: where these results are infinite, and those from the ends of the intermediates'
-            ranges are finite; by output of a node.
+        elements: by output of a node, where a result in `zeros` is infinite, and a result from an
+            end of the intermediates' ranges is finite.
     """
 
     zeros: Sequence[NodeValues] = ()

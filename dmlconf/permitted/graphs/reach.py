@@ -83,7 +83,12 @@ def open_elements(
     poles: Mapping[Slot, Array],
     jumps: Mapping[Slot, Array],
 ) -> Open:
-    """Return the open elements that follow from what earlier nodes may give."""
+    """Return the open elements that follow from what earlier nodes may give.
+
+    Args:
+        poles: elements of outputs near a pole, which later nodes may read as any value.
+        jumps: elements of outputs at jumps, for which any value is right.
+    """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}

@@ -69,7 +69,7 @@ class Sample:
 
     Attributes:
         values: the outputs of the nodes.
-        beyond: where a right intermediate need not be near these values, by output of a node.
+        beyond: by output of a node, where a permitted intermediate need not be near these values.
     """
 
     values: NodeValues
@@ -129,23 +129,26 @@ _CHOOSE_ALIKE: Final = frozenset(
         "UPSAMPLE_2D",
     }
 )
-"""Operators of which a kernel takes the same one of several candidates for all elements, such as
-the line through an element and the one before it. A sum of many such elements may be farther from
-the right one than any sum in which each element has a candidate of its own."""
+"""Operators whose kernels choose the same candidate for all elements, such as the line through an
+element and the one before it. A sum of many such elements may be farther from the right one than
+any sum in which each element has a candidate of its own."""
 
 _MOST_ALIKE: Final = 16
-"""The most candidates that are taken for all elements."""
+"""The most candidates of an output that are tried for all elements."""
 
 
 def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[Interval]:
-    """Return the candidates of an output of which a kernel takes the same for all elements."""
+    """Return the candidates of an output if kernels choose one for all elements, else none."""
     if case.operator_name not in _CHOOSE_ALIKE or case.rule(tensor).kind is not RuleKind.ONE_OF:
         return ()
     return allowance_of(case, tensor).candidates
 
 
 def _apart(candidates: Sequence[Interval]) -> list[int]:
-    """Return the numbers of candidates that lie apart from all earlier ones, not the first."""
+    """Return the numbers of the candidates after the first that overlap none before them.
+
+    Of several that overlap, only the first counts.
+    """
     apart: list[int] = []
     for number, (low, high) in enumerate(candidates):
         others = (candidates[each] for each in apart)
@@ -189,7 +192,9 @@ def _alike(
 class Unrounded:
     """A graph whose FLOAT16 edges are FLOAT32 instead.
 
-    `values` are its nodes' outputs, `data_types` the types of these in the original graph.
+    Attributes:
+        values: the outputs of its nodes.
+        data_types: the data types of these outputs in the original graph.
     """
 
     case: Case
@@ -302,8 +307,8 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
     """Return the nodes' results if FLOAT16 edges hold FLOAT32 numbers that are not rounded.
 
-    In the first results, all edges hold such numbers. In the others, random elements are rounded
-    up or down to FLOAT16, as by kernels that fuse some nodes and store between others.
+    In the first item, all edges hold such numbers. In the others, random elements are rounded up or
+    down to FLOAT16, as by kernels that fuse some nodes and store between others.
     """
 
     def partly(sample: int) -> Mapping[Slot, Array]:

@@ -37,7 +37,7 @@ _STEPS: Final = frozenset(
         "QUANTIZE",
     }
 )
-"""Operators, here called steps, that give whole numbers which only rise, or only fall, with
+"""Operators, here called steps, whose results are whole numbers and only rise, or only fall, with
 `InputTensor`."""
 
 _MOVE_ELEMENTS: Final = frozenset(
@@ -142,9 +142,9 @@ def of_choices(
     choices: Mapping[Slot, Sequence[Array]],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, list[Interval]]:
-    """Return, by output, the permitted results that follow from other, equally right values.
+    """Return, by output, the permitted results that follow from `choices`, other right values.
 
-    `choices` has these values. `unstored` is that of `steps_of`.
+    `unstored` is that of `steps_of`.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
     if not few:
