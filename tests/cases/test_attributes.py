@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dmlconf.cases.building.build import build
 from dmlconf.catalogue.constraints import violations
@@ -35,7 +36,7 @@ cases:
 
 ACTIVATION = "{operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 0.5}"
 
-LINEAR = {
+LINEAR_DESC = {
     "operator": "ACTIVATION_LINEAR",
     "InputTensor": None,
     "OutputTensor": None,
@@ -43,7 +44,7 @@ LINEAR = {
     "Beta": 0.5,
 }
 
-MATRIX = replace_once(GEMM, "  - desc:", "  - matrix: {Slope: [2, 3]}\n    desc:")
+SLOPE_MATRIX = replace_once(GEMM, "  - desc:", "  - matrix: {Slope: [2, 3]}\n    desc:")
 
 FUSED_MATRIX = replace_once(
     replace_once(GEMM, "  - desc:", f"  - matrix: {{Fused: [{ACTIVATION}]}}\n    desc:"),
@@ -59,18 +60,18 @@ def problems_with(directory: Path, activation: str) -> str:
 
 
 def test_a_nested_operator_has_all_of_its_fields(tmp_path: Path) -> None:
-    assert built(tmp_path, GEMM).desc["FusedActivation"] == LINEAR
+    assert built(tmp_path, GEMM).desc["FusedActivation"] == LINEAR_DESC
 
 
 @pytest.mark.parametrize("name", ["DML_OPERATOR_ACTIVATION_LINEAR", "activation_linear"])
 def test_a_nested_operator_may_be_named_as_in_the_header(tmp_path: Path, name: str) -> None:
     text = replace_once(GEMM, "ACTIVATION_LINEAR", name)
-    assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
+    assert built(tmp_path, text).desc["FusedActivation"] == LINEAR_DESC
 
 
 def test_tensors_of_a_nested_operator_may_be_null(tmp_path: Path) -> None:
     text = replace_once(GEMM, "Alpha: 2,", "InputTensor: null, Alpha: 2,")
-    assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
+    assert built(tmp_path, text).desc["FusedActivation"] == LINEAR_DESC
 
 
 def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_every_problem_of_a_nested_operator_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_nested_operator_may_contain_expressions(tmp_path: Path) -> None:
-    text = replace_once(MATRIX, "Alpha: 2,", "Alpha: =Slope,")
+    text = replace_once(SLOPE_MATRIX, "Alpha: 2,", "Alpha: =Slope,")
     alphas = [build(planned).desc["FusedActivation"]["Alpha"] for planned in plan(tmp_path, text)]
     assert alphas == [2, 3]
 
@@ -139,7 +140,7 @@ def test_a_nested_operator_may_contain_expressions(tmp_path: Path) -> None:
 def test_a_matrix_may_list_nested_operators(tmp_path: Path) -> None:
     (planned,) = plan(tmp_path, FUSED_MATRIX)
     assert planned.identifier == "gemm/f[Fused=ACTIVATION_LINEAR:2:0.5]"
-    assert build(planned).desc["FusedActivation"] == LINEAR
+    assert build(planned).desc["FusedActivation"] == LINEAR_DESC
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,9 @@ def test_scalars_that_fit_their_type_are_accepted(
     tmp_path: Path, data_type: str, bound: str
 ) -> None:
     text = replace_once(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
-    assert built(tmp_path, replace_once(text, "Min: 0", f"Min: {bound}")).desc["MinMaxDataType"]
+    desc = built(tmp_path, replace_once(text, "Min: 0", f"Min: {bound}")).desc
+    assert desc["MinMaxDataType"] == data_type
+    assert repr(desc["Min"]) == repr(yaml.safe_load(bound))
 
 
 def test_the_step_of_an_unsigned_sequence_may_be_negative(tmp_path: Path) -> None:
@@ -248,22 +251,22 @@ cases:
 
 
 @pytest.mark.parametrize("scale", ["1.0e+39", "-1.0e+39"])
-def test_real_numbers_beyond_their_type_are_refused(tmp_path: Path, scale: str) -> None:
+def test_real_numbers_beyond_float32_are_refused(tmp_path: Path, scale: str) -> None:
     text = f"{CLIP}      ScaleBias: {{Scale: {scale}, Bias: 0}}\n"
     actual = refusal(lambda: plan(tmp_path, text), tmp_path)
     assert "does not fit FLOAT32" in actual
     assert "does not fit FLOAT32" in problems_with(tmp_path, ACTIVATION.replace("2", "1.0e+39"))
 
 
-def test_whole_numbers_of_a_matrix_beyond_their_type_are_refused(tmp_path: Path) -> None:
+def test_a_negative_number_of_a_matrix_for_an_unsigned_attribute_is_refused(tmp_path: Path) -> None:
     join = """\
 operator: JOIN
 cases:
-  - matrix: {Place: [-1]}
+  - matrix: {JoinedAxis: [-1]}
     desc:
       InputTensors: [{Sizes: [1], DataType: INT32, values: [1]}]
       OutputTensor: {Sizes: [1], DataType: INT32}
-      Axis: =Place
+      Axis: =JoinedAxis
 """
     actual = refusal(lambda: plan(tmp_path, join), tmp_path)
     assert "-1 does not fit UINT32" in actual

@@ -1,6 +1,7 @@
-"""Cases are built from the desc, data and expectation in a file; wrong ones are refused.
+"""Cases of one operator are built from an entry of a case file, or the entry is refused.
 
-The tested code is in `dmlconf/cases/building/`, `dmlconf/cases/loading/` and `dmlconf/tensors/`.
+The tested code is in `operator_build.py`, `tensor_entry.py`, `attributes.py` and `values.py` in
+`dmlconf/cases/building/`, and in `dmlconf/cases/loading/loader.py`.
 """
 
 from __future__ import annotations
@@ -76,13 +77,9 @@ def test_a_case_is_built_with_its_desc_data_and_expectation(tmp_path: Path) -> N
     assert case.data_types == {DataType.FLOAT32}
 
 
-def test_case_without_expect_has_no_expectation(tmp_path: Path) -> None:
-    assert (
-        built(
-            tmp_path, replace_once(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
-        ).expectation
-        is None
-    )
+def test_a_case_without_expect_has_no_expectation(tmp_path: Path) -> None:
+    text = replace_once(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
+    assert built(tmp_path, text).expectation is None
 
 
 def test_a_case_that_expects_a_rejection_may_omit_data_and_gets_zeros(tmp_path: Path) -> None:
@@ -95,7 +92,7 @@ def test_a_case_that_expects_a_rejection_may_omit_data_and_gets_zeros(tmp_path: 
     assert case.inputs()["InputTensor"].tolist() == [0, 0]
 
 
-def test_recorded_rejection_is_distinguished_from_a_documented_one(tmp_path: Path) -> None:
+def test_a_rejection_with_recorded_is_a_recorded_rejection(tmp_path: Path) -> None:
     text = replace_once(TILE, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_OUTOFMEMORY}")
     case = built(
         tmp_path, replace_once(text, "  - name: a", "  - recorded: DirectML 1\n    name: a")
@@ -103,7 +100,7 @@ def test_recorded_rejection_is_distinguished_from_a_documented_one(tmp_path: Pat
     assert case.expectation == ExpectedRejection("E_OUTOFMEMORY", None, Provenance.RECORDED)
 
 
-def test_tensors_of_an_array_are_numbered(tmp_path: Path) -> None:
+def test_data_of_an_array_of_tensors_is_named_by_field_and_index(tmp_path: Path) -> None:
     case = built(tmp_path, JOIN)
     assert case.desc["InputCount"] == 2
     assert {name: values.tolist() for name, values in case.inputs().items()} == {
@@ -125,25 +122,25 @@ def test_absent_fields_are_none_and_their_count_is_0(tmp_path: Path) -> None:
         assert case.desc["RepeatsCount"] == 0
 
 
-def test_count_of_an_array_may_be_given_if_it_is_right(tmp_path: Path) -> None:
+def test_the_count_of_an_array_may_be_given_if_it_is_right(tmp_path: Path) -> None:
     text = replace_once(TILE, "Repeats: [2]", "RepeatsCount: 1\n      Repeats: [2]")
     assert built(tmp_path, text).desc["RepeatsCount"] == 1
 
 
 @pytest.mark.parametrize("written", ["DECREASING", "DML_AXIS_DIRECTION_DECREASING", "1"])
-def test_enum_constant_is_given_by_number_or_by_name_with_or_without_prefix(
+def test_an_enum_constant_is_given_by_number_or_by_name_with_or_without_prefix(
     tmp_path: Path, written: str
 ) -> None:
     case = built(tmp_path, replace_once(ARGMIN, "INCREASING", written))
     assert case.desc["AxisDirection"] == "DECREASING"
 
 
-def test_enum_number_that_the_header_lacks_is_kept(tmp_path: Path) -> None:
+def test_an_enum_number_that_the_header_lacks_is_kept(tmp_path: Path) -> None:
     assert built(tmp_path, replace_once(ARGMIN, "INCREASING", "7")).desc["AxisDirection"] == 7
 
 
 @pytest.mark.parametrize("written", ["FLOAT32", "DML_TENSOR_DATA_TYPE_FLOAT32"])
-def test_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written: str) -> None:
+def test_a_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written: str) -> None:
     text = replace_once(TILE, "[2], DataType: FLOAT32", f"[2], DataType: {written}")
     assert built(tmp_path, text).desc["InputTensor"].DataType is DataType.FLOAT32
 
@@ -175,7 +172,7 @@ def test_values_of_a_tensor_may_be_nested_or_flat(tmp_path: Path, values: str) -
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
+def test_a_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
     text = replace_once(
         TILE,
         "[2], DataType: FLOAT32, values: [1, 2]",
@@ -185,7 +182,7 @@ def test_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
     assert tensor.Strides == LAYOUTS[layout]((2, 3))
 
 
-def test_strides_sizes_in_bytes_and_alignment_are_kept(tmp_path: Path) -> None:
+def test_strides_size_in_bytes_and_alignment_of_a_tensor_are_kept(tmp_path: Path) -> None:
     more = "Strides: [3], TotalTensorSizeInBytes: 40, GuaranteedBaseOffsetAlignment: 256"
     case = built(tmp_path, replace_once(TILE, "values: [1, 2]", f"values: [1, 2], {more}"))
     tensor = case.desc["InputTensor"]
@@ -193,7 +190,7 @@ def test_strides_sizes_in_bytes_and_alignment_are_kept(tmp_path: Path) -> None:
     assert (tensor.GuaranteedBaseOffsetAlignment, tensor.MinimumTensorSizeInBytes) == (256, 16)
 
 
-def test_input_elements_that_share_memory_have_equal_values(tmp_path: Path) -> None:
+def test_a_fill_gives_equal_values_to_elements_that_share_memory(tmp_path: Path) -> None:
     text = replace_once(
         TILE,
         "[2], DataType: FLOAT32, values: [1, 2]",
@@ -212,7 +209,7 @@ def test_input_elements_that_share_memory_have_equal_values(tmp_path: Path) -> N
         ("{constant: {value: .inf}}", Fill("constant", {"value": float("inf")})),
     ],
 )
-def test_fill_is_kept_as_name_and_arguments_and_computed_on_demand(
+def test_a_fill_is_kept_as_name_and_arguments_and_gives_the_data(
     tmp_path: Path, written: str, fill: Fill
 ) -> None:
     case = built(tmp_path, replace_once(TILE, "values: [1, 2]", f"fill: {written}"))
@@ -221,7 +218,7 @@ def test_fill_is_kept_as_name_and_arguments_and_computed_on_demand(
     assert np.array_equal(case.inputs()["InputTensor"], actual)
 
 
-def test_expected_output_may_be_a_fill(tmp_path: Path) -> None:
+def test_an_expected_output_may_be_a_fill(tmp_path: Path) -> None:
     text = replace_once(TILE, "[1, 2, 1, 2]", "{fill: {constant: {value: 3}}}")
     expectation = built(tmp_path, text).expectation
     assert isinstance(expectation, ExpectedOutputs)
@@ -505,7 +502,7 @@ def test_an_expression_whose_value_has_another_type_is_refused(
         load_suite([write(tmp_path, text)])
 
 
-def test_data_of_more_dimensions_than_arrays_can_have_are_refused(tmp_path: Path) -> None:
+def test_data_of_more_dimensions_than_numpy_arrays_can_have_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, replace_once(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
     with pytest.raises(InvalidFilesError, match=r"f\.yaml:5:28: data of 71 dimensions"):
         load_suite([path])

@@ -2,7 +2,7 @@
 
 Cases that are documented or state their outputs keep their data.
 
-The tested code is in `dmlconf/tensors/fills.py`, `dmlconf/cases/building/`,
+The tested code is in `dmlconf/tensors/fills.py`, `dmlconf/cases/building/operator_build.py`,
 `dmlconf/cases/model.py`, `dmlconf/cli/options/selection.py`, `dmlconf/cli/runs/run_target.py`,
 `dmlconf/cli/commands/running/show.py` and `dmlconf/reports/runs/heading.py`.
 """
@@ -10,7 +10,9 @@ The tested code is in `dmlconf/tensors/fills.py`, `dmlconf/cases/building/`,
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.resources import cases_directory
-from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import FILLS, challenged, fill
 from tests.cli.process import dmlconf_here
 
@@ -62,16 +64,17 @@ def suite(tmp_path: Path) -> Path:
 
 
 def cases(folder: Path, challenge: int | None) -> dict[str, Case]:
+    """Return the cases of a folder by name, built with a challenge or, for None, without one."""
     plan = load_suite([folder], challenge=challenge).plan()
     return {planned.identifier.rpartition("/")[2]: build(planned) for planned in plan}
 
 
 def same(a: Case, b: Case, name: str = "ATensor") -> bool:
-    """Return whether two cases have the same data for an input."""
+    """Return whether two cases have the same data for an input; NaN equals NaN."""
     return np.array_equal(a.inputs()[name], b.inputs()[name], equal_nan=True)
 
 
-def test_a_challenge_changes_generated_data_and_keeps_identifiers(suite: Path) -> None:
+def test_a_challenge_changes_generated_data_and_keeps_descs_and_identifiers(suite: Path) -> None:
     plain, with_challenge, other = (cases(suite, number) for number in (None, 1, 2))
     assert plain.keys() == with_challenge.keys()
     for name in ("ATensor", "BTensor"):
@@ -116,24 +119,29 @@ def test_a_challenge_keeps_constants_and_periodic_sequences_and_changes_other_fi
     assert challenged("constant", {"value": 3}, 5) == {"value": 3}
     assert challenged("sequence", {"start": 1, "period": 3}, 5) == {"start": 1, "period": 3}
     assert challenged("sequence", {"start": 1}, 5) != {"start": 1}
-    for name in FILLS.keys() - {"constant", "sequence"}:
+    others = FILLS.keys() - {"constant", "sequence"}
+    assert others
+    for name in others:
         assert challenged(name, {"seed": 1}, 5) != {"seed": 1}
 
 
+def specials(seed: int, challenge: int | None = None) -> Array:
+    """Return 26 numbers of the fill `specials`, which repeats its 13 numbers of FLOAT32."""
+    arguments: Mapping[str, Any] = {"seed": seed}
+    if challenge is not None:
+        arguments = challenged("specials", arguments, challenge)
+    return fill("specials", (26,), DataType.FLOAT32, arguments)
+
+
+def pairs_of(one: Array, other: Array) -> set[tuple[bytes, bytes]]:
+    """Return the pairs of numbers at the same index, as bytes, since NaN differs from itself."""
+    return {(a.tobytes(), b.tobytes()) for a, b in zip(one, other, strict=True)}
+
+
 def test_the_same_pairs_of_special_numbers_meet_under_a_challenge() -> None:
+    usual = pairs_of(specials(0), specials(5))
     for challenge in range(1, 20):
-        tensors = [
-            fill(
-                "specials", (26,), DataType.FLOAT32, challenged("specials", {"seed": s}, challenge)
-            )
-            for s in (0, 5)
-        ]
-        plain = [fill("specials", (26,), DataType.FLOAT32, {"seed": seed}) for seed in (0, 5)]
-        pairs, usual = (
-            {(a.tobytes(), b.tobytes()) for a, b in zip(*both, strict=True)}
-            for both in (tensors, plain)
-        )
-        assert pairs == usual
+        assert pairs_of(specials(0, challenge), specials(5, challenge)) == usual
 
 
 @pytest.mark.parametrize("data_type", DataType)
@@ -145,6 +153,7 @@ def test_a_challenged_sequence_has_as_many_different_numbers_as_without_the_chal
         plain = fill("sequence", (100,), data_type, {"start": 2})
         changed = fill("sequence", (100,), data_type, arguments)
         assert len(np.unique(changed)) == len(np.unique(plain))
+        # A shift by whole periods, of 14 numbers at most with 4 bits, changes nothing.
         assert data_type.bits < 8 or not np.array_equal(changed, plain)
 
 
@@ -170,7 +179,7 @@ def test_run_and_show_take_a_challenge_and_reports_name_it(suite: Path, tmp_path
         dmlconf_here(tmp_path, "show", "element_wise_add/small/generated", "add", *more).stdout
         for more in ((), ("--challenge", "1"), ("--challenge", "2"))
     ]
-    assert len(set(shown)) == 3
+    assert len(set(shown)) == 3, "each challenge shows other data"
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", str(2**64)])

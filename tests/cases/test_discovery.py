@@ -1,4 +1,4 @@
-"""Case files are found at the paths that a command is given, and each is read once.
+"""Case files are found below the paths that a command is given, and each is read once.
 
 The tested code is in `dmlconf/cases/loading/discovery.py` and `dmlconf/cases/loading/loader.py`.
 """
@@ -49,11 +49,12 @@ def test_case_files_are_found_in_the_order_of_paths_and_then_of_names(tmp_path: 
 
 
 def identifiers(*paths: Path) -> list[str]:
+    """Return the identifiers of the cases that these paths lead to, in the order of the plan."""
     return [each.identifier for each in load_suite(paths).plan()]
 
 
 def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ACTIVATION_IDENTITY has cases in its own folder, and some of `cases/shared`."""
+    """ACTIVATION_IDENTITY has cases in its own folder, and others in files of `cases/shared`."""
     monkeypatch.chdir(Path(__file__).parents[2])
     folder = Path("cases", "activation_identity")
     once = load_suite([folder])
@@ -78,7 +79,9 @@ def test_a_case_file_that_is_named_directly_may_have_any_extension(tmp_path: Pat
     assert [case.identifier for case in load_suite([path]).plan()] == ["tile/cases/a"]
 
 
-def test_files_without_cases_of_the_wanted_operators_are_not_read(tmp_path: Path) -> None:
+def test_files_without_wanted_cases_are_not_checked_but_count_for_the_digest(
+    tmp_path: Path,
+) -> None:
     tile = "operator: TILE\ncases:\n  - {name: a, desc: {}, expect: {rejected: E_INVALIDARG}}\n"
     (tmp_path / "documented.yaml").write_text(tile, encoding="utf-8")
     (tmp_path / "boundary.yaml").write_text(tile, encoding="utf-8")
@@ -89,5 +92,7 @@ def test_files_without_cases_of_the_wanted_operators_are_not_read(tmp_path: Path
         assert files == ({"boundary"} if "files" in wanted else {"boundary", "documented"})
     with pytest.raises(InvalidFilesError):
         load_suite([tmp_path])
+    whole = load_suite([tmp_path], operators={"TILE"}).digest
     (tmp_path / "other.yaml").unlink()
     assert load_suite([tmp_path]).digest == load_suite([tmp_path], operators={"JOIN"}).digest
+    assert load_suite([tmp_path]).digest != whole

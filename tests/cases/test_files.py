@@ -1,4 +1,4 @@
-"""Case files may take tensor data from .npy files; errors name the line and the file.
+"""Case files may take tensor data from .npy files; errors name the line of the case file.
 
 The tested code is in `dmlconf/cases/building/files.py` and `dmlconf/documents/files.py`.
 """
@@ -27,10 +27,13 @@ cases:
       OutputTensor: {Sizes: [2, 3], DataType: %s}
       Repeats: [1, 1]
 """
+"""A case file; its gaps are the data type, the name of the .npy file, and the data type again."""
+
 ELEMENTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def case_file(folder: Path, name: str, data_type: str = "FLOAT32") -> Path:
+    """Write a case file whose input is the .npy file of this name, and return its path."""
     folder.mkdir(exist_ok=True)
     path = folder / "cases.yaml"
     path.write_text(TILE % (data_type, name, data_type))
@@ -38,6 +41,7 @@ def case_file(folder: Path, name: str, data_type: str = "FLOAT32") -> Path:
 
 
 def built(path: Path) -> Case:
+    """Return the first case of a case file, built."""
     return build(next(load_suite([path]).plan()))
 
 
@@ -91,12 +95,14 @@ def test_a_path_that_is_no_npy_file_in_the_folder_of_the_case_file_is_refused(
 
 
 def saved(array: Any, **options: Any) -> bytes:
+    """Return the content of the .npy file of an array."""
     stream = io.BytesIO()
     np.save(stream, array, **options)
     return stream.getvalue()
 
 
 def zipped() -> bytes:
+    """Return the content of a zip archive with an .npy file, as an .npz file has it."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("a.npy", saved(ELEMENTS))

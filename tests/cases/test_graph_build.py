@@ -1,8 +1,9 @@
 """Graphs in case files become cases; all problems of wrong graphs are reported at once.
 
 The tested code is in `dmlconf/cases/building/graph_build.py`,
-`dmlconf/cases/loading/graph_problems.py`, `dmlconf/graphs/wiring.py` and
-`dmlconf/cases/selecting/`.
+`dmlconf/cases/building/graph_nodes.py`, `dmlconf/cases/loading/graph_problems.py`,
+`dmlconf/graphs/wiring.py`, `dmlconf/cases/facts.py` and
+`dmlconf/cases/selecting/selection.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.store import Store
 from tests.graphs.suites import TWO_NODES, graph_case, graph_file
 
 
@@ -32,17 +34,23 @@ def problems(folder: Path, *graphs: str) -> list[str]:
 
 
 def two_nodes_with(old: str, new: str) -> str:
+    """Return the text of TWO_NODES with each `old` replaced."""
     assert old in TWO_NODES
     return TWO_NODES.replace(old, new)
 
 
-def test_a_tensor_has_the_desc_of_its_source_unless_it_states_another(tmp_path: Path) -> None:
+def test_a_graph_becomes_a_case_with_an_identifier_inputs_and_outputs(tmp_path: Path) -> None:
     case = graph_case(tmp_path, TWO_NODES)
-    tensor = case.graph.inputs["x"]
-    assert all(node.desc["OutputTensor"] == tensor for node in case.graph.operator_nodes)
     assert case.identifier == "graphs/graphs/a"
-    assert case.outputs() == {"y": tensor}
+    assert case.outputs() == {"y": case.graph.inputs["x"]}
     np.testing.assert_array_equal(case.inputs()["x"].ravel(), [1, -2, 3])
+
+
+def test_a_tensor_that_states_no_desc_has_that_of_its_source(tmp_path: Path) -> None:
+    graph = graph_case(tmp_path, TWO_NODES).graph
+    double, relu = graph.operator_nodes
+    for node, name in ((double, "ATensor"), (double, "OutputTensor"), (relu, "OutputTensor")):
+        assert node.desc[name] == graph.inputs["x"]
 
 
 def test_a_node_may_read_its_source_with_other_sizes_and_strides(tmp_path: Path) -> None:
@@ -91,10 +99,11 @@ def test_conditions_may_name_operators_neighbours_and_counts(tmp_path: Path) -> 
     def selected(where: str) -> list[PlannedCase]:
         return list(select(plan, Selection(where=where)))
 
-    assert selected("ACTIVATION_RELU in Operators and NodeCount == 2")
-    assert selected("'ELEMENT_WISE_ADD>ACTIVATION_RELU' in Neighbours")
-    assert not selected("GEMM in Operators")
-    assert not selected("ConstantCount > 0")
+    assert selected("ACTIVATION_RELU in Operators and NodeCount == 2") == plan
+    assert selected("'ELEMENT_WISE_ADD>ACTIVATION_RELU' in Neighbours") == plan
+    assert selected("'ACTIVATION_RELU>ELEMENT_WISE_ADD' in Neighbours") == []
+    assert selected("GEMM in Operators") == []
+    assert selected("ConstantCount > 0") == []
 
 
 def test_a_graph_needs_the_feature_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
@@ -169,7 +178,9 @@ def test_a_graph_with_a_mistake_is_refused_with_its_message(
     )
 
 
-def test_a_case_that_expects_a_rejection_may_be_wired_wrongly(tmp_path: Path) -> None:
+def test_a_wrongly_wired_graph_that_expects_a_rejection_is_built_and_names_the_rule(
+    tmp_path: Path,
+) -> None:
     rejected = "expect: {rejected: E_INVALIDARG, constraint: CONSTRAINT}\n"
     for constraint, graph in (
         ("edge-size", two_nodes_with("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}")),
@@ -209,8 +220,6 @@ def test_a_file_with_both_an_operator_and_a_graph_is_refused(tmp_path: Path) -> 
 
 
 def test_a_stored_graph_equals_the_graph_that_was_checked(tmp_path: Path) -> None:
-    from dmlconf.documents.store import Store
-
     path = graph_file(tmp_path, TWO_NODES)
     store = Store(tmp_path / "store")
     first, second = (build(next(load_suite([path], store=store).plan())) for _ in range(2))
@@ -238,9 +247,8 @@ def test_the_message_about_a_cycle_of_500_nodes_names_eight(tmp_path: Path) -> N
     with pytest.raises(InvalidFilesError) as caught:
         graph_case(tmp_path, chain(500, lambda n: f"n{(n + 1) % 500}"))
     [problem] = caught.value.problems
-    assert "the nodes form a cycle: n0 -> n1 -> n2 -> n3 -> n4 -> n5 -> n6 -> (493 more) -> n0" in (
-        problem.message
-    )
+    cycle = "the nodes form a cycle: n0 -> n1 -> n2 -> n3 -> n4 -> n5 -> n6 -> (493 more) -> n0"
+    assert cycle in problem.message
 
 
 def test_a_graph_of_more_than_10000_nodes_is_refused(tmp_path: Path) -> None:

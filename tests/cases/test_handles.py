@@ -34,10 +34,11 @@ def known() -> Mapping[str, str]:
 
 
 def test_the_handle_of_an_identifier_does_not_change_between_versions() -> None:
+    # Users keep handles in notes and reports.
     assert handles(["gemm/matrix[A=0]"]) == {"gemm/matrix[A=0]": "cc9m8"}
 
 
-def test_handles_in_a_run_are_as_long_as_needed_to_differ(
+def test_handles_in_a_run_are_longer_than_the_shortest_only_to_differ(
     known: Mapping[str, str],
 ) -> None:
     assert len(set(known.values())) == len(NAMES)
@@ -45,13 +46,14 @@ def test_handles_in_a_run_are_as_long_as_needed_to_differ(
     assert min(lengths) == SHORTEST
     assert max(lengths) > SHORTEST
     longer = [name for name in NAMES if len(known[name]) > SHORTEST]
+    assert longer == NAMES[-4:]
     for name in (*NAMES[:3], *longer[:3]):
         assert cases_of_handle(known[name], NAMES) == [name]
 
 
 @given(st.integers(0, 300_000), st.sets(st.integers(0, 499), max_size=9))
 @example(0, {0, 1, 2})
-def test_handles_among_gives_chosen_cases_the_handles_they_have_in_the_whole_run(
+def test_handles_of_some_cases_or_of_cases_in_order_are_those_of_the_whole_run(
     first: int, some: set[int]
 ) -> None:
     names = [f"gemm/matrix[A={first + number}]" for number in range(500)] + NAMES
@@ -67,10 +69,10 @@ def test_handles_in_order_works_for_a_single_case_and_for_no_case() -> None:
 
 
 @given(st.text())
-def test_a_handle_needs_no_quotes_in_a_shell(name: str) -> None:
+def test_the_handle_of_a_single_case_has_5_letters_or_digits_and_needs_no_quotes(name: str) -> None:
     handle = handles([name])[name]
-    assert shlex.quote(handle) == handle
     assert re.fullmatch("[a-z][a-z0-9]{4}", handle)
+    assert shlex.quote(handle) == handle
     assert is_handle(handle)
     assert longest_handle(name).startswith(handle)
 

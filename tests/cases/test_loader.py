@@ -1,6 +1,7 @@
 """Case files are loaded, and all their problems are reported at once, each with its line.
 
-The tested code is in `dmlconf/cases/loading/` and `dmlconf/documents/problems.py`.
+The tested code is in `dmlconf/cases/loading/loader.py`, `dmlconf/cases/loading/schema.py`,
+`dmlconf/cases/building/operator_build.py` and `dmlconf/documents/problems.py`.
 """
 
 from __future__ import annotations
@@ -385,7 +386,7 @@ def test_problems_of_schema_and_building_are_reported_in_the_order_of_lines(
         ("tile", "f.yaml", "name: a", "tile/f/a"),
     ],
 )
-def test_identifier_is_operator_file_and_the_name_if_it_is_another(
+def test_an_identifier_is_the_operator_the_file_and_a_name_other_than_the_files(
     tmp_path: Path, operator: str, file: str, name: str, identifier: str
 ) -> None:
     text = replace_once(replace_once(TILE, "TILE", operator), "name: a", name)
@@ -395,7 +396,7 @@ def test_identifier_is_operator_file_and_the_name_if_it_is_another(
     assert planned.template.operator_name == "TILE"
 
 
-def test_alias_of_an_operator_is_the_operator(tmp_path: Path) -> None:
+def test_a_case_of_an_alias_is_a_case_of_the_operator(tmp_path: Path) -> None:
     text = """
     operator: SCATTER
     cases:
@@ -455,12 +456,12 @@ def test_page_example_note_and_recording_of_a_case_are_kept(tmp_path: Path) -> N
     assert expectation.provenance is Provenance.RECORDED
 
 
-def test_page_is_the_catalogues_if_the_file_names_none(tmp_path: Path) -> None:
+def test_the_page_of_a_case_is_the_catalogues_if_the_file_names_none(tmp_path: Path) -> None:
     (planned,) = plan(tmp_path, TILE)
     assert planned.template.about.page == "ns-directml-dml_tile_operator_desc"
 
 
-def test_location_is_the_line_of_each_case(tmp_path: Path) -> None:
+def test_the_location_of_a_case_is_its_line(tmp_path: Path) -> None:
     text = TILE + "\n  # more\n" + replace_once(TILE[TILE.index("  - ") :], "name: a", "name: b")
     lines = [case.template.about.location.line for case in plan(tmp_path, text)]
     assert lines == [3, 11]
@@ -490,7 +491,7 @@ def suite(*paths: Path) -> Suite:
     return load_suite(paths)
 
 
-def test_digest_changes_when_a_file_changes(tmp_path: Path) -> None:
+def test_the_digest_changes_when_a_file_changes(tmp_path: Path) -> None:
     path = write(tmp_path, TILE)
     before = suite(path).digest
     write(tmp_path, replace_once(TILE, "[1, 2, 1, 2]", "[1, 2, 1, 3]"))
@@ -501,7 +502,7 @@ def test_digest_changes_when_a_file_changes(tmp_path: Path) -> None:
     assert suite(path).digest == before
 
 
-def test_digest_changes_when_a_file_is_added_or_renamed(tmp_path: Path) -> None:
+def test_the_digest_changes_when_a_file_is_added_or_renamed(tmp_path: Path) -> None:
     write(tmp_path, TILE)
     before = suite(tmp_path).digest
     other = write(tmp_path, MATRIX, "g.yaml")
@@ -511,7 +512,7 @@ def test_digest_changes_when_a_file_is_added_or_renamed(tmp_path: Path) -> None:
     assert suite(tmp_path).digest != with_other
 
 
-def test_digest_does_not_change_when_another_file_changes(tmp_path: Path) -> None:
+def test_the_digest_does_not_change_when_another_file_changes(tmp_path: Path) -> None:
     path, other = write(tmp_path, TILE), write(tmp_path, MATRIX, "g.yaml")
     before = suite(path).digest
     write(tmp_path, replace_once(MATRIX, "[1, 2]", "[1]"), "g.yaml")
@@ -519,7 +520,7 @@ def test_digest_does_not_change_when_another_file_changes(tmp_path: Path) -> Non
     assert suite(path).digest == before
 
 
-def test_digest_is_the_same_in_another_folder(tmp_path: Path) -> None:
+def test_the_digest_is_the_same_in_another_folder(tmp_path: Path) -> None:
     digests = set()
     for name in ("one", "two"):
         folder = tmp_path / name / "tile"
@@ -529,12 +530,12 @@ def test_digest_is_the_same_in_another_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.whole
-def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: Suite) -> None:
+def test_the_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: Suite) -> None:
     identifiers = [case.identifier for case in bundled_suite.plan()]
     assert len(set(identifiers)) == len(identifiers) > 1000
 
 
-def test_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
+def test_the_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
     # Loading builds only the first case of a matrix, so the plan reports problems of later ones.
     text = replace_once(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
     loaded = suite(write(tmp_path, text))

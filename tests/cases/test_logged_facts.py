@@ -1,7 +1,7 @@
 """A run log is refused if a fact, such as a tensor's type and sizes, does not suit its field.
 
 The tested code is in `dmlconf/cases/logged_facts.py`, `dmlconf/cases/facts.py` and
-`dmlconf/run_log/`.
+`dmlconf/run_log/lines.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.facts import facts_of
 from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.logged_facts import facts_problem
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.loader import operator_names
 from tests.cli.process import TILE, dmlconf_here, write
 
 
@@ -53,7 +55,7 @@ def test_tensors_of_graphs_may_have_any_name() -> None:
 
 
 @pytest.mark.whole
-def test_the_facts_of_a_bundled_case_of_each_operator_and_first_tag_are_accepted(
+def test_facts_of_a_bundled_case_of_each_operator_and_first_tag_but_of_models_are_accepted(
     bundled_suite: Suite,
 ) -> None:
     seen: set[tuple[str, ...]] = set()
@@ -63,6 +65,7 @@ def test_the_facts_of_a_bundled_case_of_each_operator_and_first_tag_are_accepted
             seen.add(names)
             facts = json.loads(json.dumps(facts_of(build(planned)), default=str))
             assert facts_problem(planned.template.operator_name, facts) is None
+    assert {operator for operator, *_ in seen} == {*operator_names(), GRAPHS}
 
 
 @pytest.mark.parametrize(

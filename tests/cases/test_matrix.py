@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.loading.matrix import pairwise
+from dmlconf.cases.model import ExpectedOutputs
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.limits import MOST_COMBINATIONS
@@ -26,14 +27,16 @@ from tests.documents.refusals import refusal, shown, write
 
 TILE = operator("TILE")
 VALUES = "A: [1, 2]\nB: [x, y]"
+"""The parameters of MATRIX."""
 
 
 def indented(parameters: str) -> str:
+    """Return parameters, one a line, with the indentation that they have in MATRIX."""
     return parameters.replace("\n", "\n      ")
 
 
 def matrix(parameters: str, **entry: str) -> str:
-    """Return a case file with a matrix of these parameters."""
+    """Return a case file with a matrix of these parameters, and with other fields of the entry."""
     more = "".join(f"    {key}: {value}\n" for key, value in entry.items())
     text = replace_once(MATRIX, indented(VALUES), indented(parameters))
     return replace_once(text, "    desc", f"{more}    desc")
@@ -51,7 +54,7 @@ def test_the_first_parameter_of_a_matrix_changes_slowest(tmp_path: Path) -> None
     assert identifiers(tmp_path, VALUES) == ["A=1,B=x", "A=1,B=y", "A=2,B=x", "A=2,B=y"]
 
 
-def test_case_has_its_parameters_and_its_identifier(tmp_path: Path) -> None:
+def test_each_case_of_a_matrix_has_its_parameters_and_its_identifier(tmp_path: Path) -> None:
     cases = plan(tmp_path, MATRIX)
     assert [case.parameters for case in cases] == [
         {"A": a, "B": b} for a, b in itertools.product([1, 2], ["x", "y"])
@@ -67,13 +70,13 @@ def test_the_plan_of_a_suite_is_the_same_every_time(tmp_path: Path) -> None:
     assert list(suite.plan()) == list(suite.plan())
 
 
-def test_data_types_and_ranks_are_those_of_the_catalogue(tmp_path: Path) -> None:
+def test_a_parameter_may_list_the_data_types_or_ranks_in_the_catalogue(tmp_path: Path) -> None:
     types = identifiers(tmp_path, "A: [1]\nT: {data_types: InputTensor}")
     assert types == [f"A=1,T={name}" for name in data_types_of(TILE, "InputTensor")]
     assert identifiers(tmp_path, "A: {ranks: OutputTensor}") == [f"A={n}" for n in range(1, 9)]
 
 
-def test_values_may_depend_on_parameters_before_and_after(tmp_path: Path) -> None:
+def test_values_may_depend_on_earlier_and_later_parameters(tmp_path: Path) -> None:
     names = identifiers(tmp_path, "B: =range(A)\nA: [1, 2]")
     assert names == ["B=0,A=1", "B=0,A=2", "B=1,A=2"]
     names = identifiers(tmp_path, "A: [2]\nB: =range(A)\nC: =ones(B) + (5,)")
@@ -93,13 +96,13 @@ def test_lists_in_identifiers_are_joined_with_x(tmp_path: Path) -> None:
     assert names == ["A=1,B=2x3", "A=1,B=4", "A=1,B=none", "A=1,B=1x2x3"]
 
 
-def test_expressions_see_lists_as_tuples(tmp_path: Path) -> None:
+def test_lists_are_tuples_in_expressions(tmp_path: Path) -> None:
     assert identifiers(tmp_path, "A: [1]\nB: [[2], [3]]", where="=B + (1,) == (3, 1)") == [
         "A=1,B=3"
     ]
 
 
-def test_let_defines_names_for_the_desc_from_earlier_names(tmp_path: Path) -> None:
+def test_let_computes_names_for_the_desc_from_parameters_and_earlier_names(tmp_path: Path) -> None:
     text = replace_once(
         matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"'
     )
@@ -123,6 +126,11 @@ def test_expressions_may_stand_anywhere_in_the_desc_and_the_expectation(tmp_path
     assert [case.desc["OutputTensor"].Sizes for case in cases] == [(1, 2)] * 2 + [(2, 2)] * 2
     assert cases[0].desc["OutputTensor"].Strides == (2, 1)
     assert cases[0].desc["InputTensor"].Flags == ("OWNED_BY_DML",)
+    assert [case.desc["InputTensor"].DataType for case in cases[:2]] == ["INT8", "FLOAT32"]
+    last = cases[-1]
+    assert last.inputs()["InputTensor"].tolist() == [[0], [1]]
+    assert isinstance(last.expectation, ExpectedOutputs)
+    assert last.expectation.outputs["OutputTensor"].tolist() == [[0, 0], [1, 1]]
 
 
 REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
@@ -303,14 +311,15 @@ def test_an_invalid_matrix_is_refused_and_the_error_points_at_the_mistake(
     assert refusal(lambda: load_suite([path], every_case=True), tmp_path) == shown(message)
 
 
-THOUSAND = "[" + ", ".join(map(str, range(1001))) + "]"
+MANY = "[" + ", ".join(map(str, range(1001))) + "]"
+"""A list of 1,001 values; the combinations of two such lists are more than a million."""
 
 
 @pytest.mark.parametrize(
     ("parameters", "where"),
     [
-        (f"A: {THOUSAND}\nB: {THOUSAND}\nC: {THOUSAND}", "=True"),
-        (f"A: {THOUSAND}\nB: {THOUSAND}\nC: {THOUSAND}", "=False"),
+        (f"A: {MANY}\nB: {MANY}\nC: {MANY}", "=True"),
+        (f"A: {MANY}\nB: {MANY}\nC: {MANY}", "=False"),
         pytest.param(
             "A: [1]\nB: =range(4096)\nC: =range(4096)", "=False", marks=pytest.mark.hostile
         ),
@@ -339,7 +348,7 @@ def test_an_unknown_data_type_that_an_expression_gives_is_refused(tmp_path: Path
     )
 
 
-def test_expression_in_a_case_without_a_matrix_is_plain_text(tmp_path: Path) -> None:
+def test_an_expression_in_a_case_without_a_matrix_is_plain_text(tmp_path: Path) -> None:
     text = replace_once(MATRIX, f"  - matrix:\n      {indented(VALUES)}\n    desc", "  - desc")
     path = write(tmp_path, text)
     message = refusal(lambda: load_suite([path]), tmp_path)
@@ -353,18 +362,23 @@ def test_the_bundled_suite_has_fewer_cases_than_one_matrix_may_have(bundled_suit
 
 
 COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=6)
+"""How many values each parameter has."""
 
 
 def values_of(counts: list[int]) -> dict[str, list[int]]:
+    """Return parameters with as many values as these counts."""
     return {f"P{index}": list(range(count)) for index, count in enumerate(counts)}
 
 
 def pairs_of(row: dict[str, Any]) -> set[Any]:
+    """Return the pairs of parameters in a row, each parameter with its value."""
     return set(itertools.combinations(row.items(), 2))
 
 
 @given(COUNTS)
-def test_pairwise_contains_every_pair_of_values(counts: list[int]) -> None:
+def test_pairwise_rows_have_every_parameter_and_contain_every_pair_of_values(
+    counts: list[int],
+) -> None:
     values = values_of(counts)
     rows = list(pairwise(values))
     pairs_in_rows = set().union(*map(pairs_of, rows))
@@ -388,10 +402,9 @@ def test_pairwise_is_the_same_every_time(counts: list[int]) -> None:
 
 
 @given(st.lists(st.integers(3, 8), min_size=4, max_size=7))
-def test_pairwise_of_four_parameters_or_more_has_at_most_half_the_rows_of_the_product(
-    counts: list[int],
-) -> None:
+def test_pairwise_of_four_parameters_or_more_takes_few_rows(counts: list[int]) -> None:
     rows = list(pairwise(values_of(counts)))
+    # The pairs of the two longest parameters need a row each; the rest fits into thrice as many.
     first, second = sorted(counts)[-2:]
     assert first * second <= len(rows) <= 3 * first * second
     assert len(rows) * 2 <= math.prod(counts)
@@ -406,11 +419,11 @@ def test_pairwise_keeps_its_number_of_rows(counts: list[int], rows: int) -> None
 
 
 @pytest.mark.parametrize("counts", [[], [1], [4], [3, 2]])
-def test_pairwise_of_two_parameters_or_fewer_has_as_many_rows_as_their_product(
+def test_pairwise_of_two_parameters_or_fewer_has_a_row_for_each_combination(
     counts: list[int],
 ) -> None:
     rows = list(pairwise(values_of(counts)))
-    assert len(rows) == math.prod(counts)
+    assert len({tuple(row.items()) for row in rows}) == len(rows) == math.prod(counts)
 
 
 def test_pairwise_rows_are_combined_with_all_values_of_computed_parameters(tmp_path: Path) -> None:
@@ -418,4 +431,5 @@ def test_pairwise_rows_are_combined_with_all_values_of_computed_parameters(tmp_p
     few = identifiers(tmp_path, three, combine="pairwise")
     assert len(few) < 8
     more = identifiers(tmp_path, f"{three}\nD: =range(A)", combine="pairwise")
-    assert len(more) == sum(int(name[2]) for name in few)
+    # A row with A=2, such as `A=2,B=1,C=1`, stands for the two cases D=0 and D=1.
+    assert len(more) == sum(int(name[len("A=")]) for name in few)

@@ -44,19 +44,21 @@ def test_new_cases_have_the_desc_and_the_inputs_of_the_bundled_cases_that_they_c
             assert result.inputs()[tensor].tobytes() == array.tobytes()
 
 
-def test_the_command_writes_a_file_but_overwrites_none(tmp_path: Path) -> None:
+def test_the_command_writes_a_file_that_can_be_run_but_overwrites_none(tmp_path: Path) -> None:
     process = dmlconf_here(
         tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml"
     )
     assert process.returncode == 0
     ran = dmlconf_here(tmp_path, "run", "mine.yaml", "-b", "numpy")
-    assert ran.returncode == 7, "nothing tells what is right"
+    assert ran.returncode == 7, "no case can be judged, since none states what is right"
     again = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "mine.yaml")
     assert again.returncode == 2
     assert "it exists already" in again.stderr
 
 
-def test_a_new_file_names_the_schema_of_its_checkout(tmp_path: Path) -> None:
+def test_a_new_file_in_a_checkout_names_its_schema_and_one_outside_names_none(
+    tmp_path: Path,
+) -> None:
     schema = tmp_path / "schemas" / "case.schema.json"
     schema.parent.mkdir()
     schema.write_text("{}", encoding="utf-8")
@@ -108,7 +110,7 @@ def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input() 
     assert max(pattern.desc["StartPadding"]) < min(kernel[2:])
 
 
-def test_an_unknown_operator_gets_a_suggestion(tmp_path: Path) -> None:
+def test_an_unknown_operator_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     process = dmlconf_here(tmp_path, "new", "case", "TILES")
     assert process.returncode == 2
     assert "did you mean TILE?" in process.stderr

@@ -1,6 +1,7 @@
 """Cases are selected by keywords (`-k`), tags, operators and other options.
 
-The tested code is in `dmlconf/cases/selecting/`.
+The tested code is in `dmlconf/cases/selecting/keywords.py` and
+`dmlconf/cases/selecting/selection.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dmlconf.catalogue.model import FeatureLevel
 
 WORDS = st.sampled_from(["gather", "TILE", "Axis=1", "float16", "boundary/x", "zzz", "[A"])
 Formula = tuple[str, Callable[[str], bool]]
+"""A keyword expression, and a function that returns whether an identifier fits it."""
 
 
 def negated(inner: Formula, space: str) -> Formula:
@@ -102,7 +104,9 @@ def test_double_negation_cancels_out() -> None:
         ("a and 'b", "-k a and 'b: the quote at column 7 is not closed"),
     ],
 )
-def test_error_of_a_keyword_expression_says_what_is_wrong(expression: str, message: str) -> None:
+def test_the_error_of_a_keyword_expression_says_what_is_wrong(
+    expression: str, message: str
+) -> None:
     with pytest.raises(KeywordError, match=f"^{re.escape(message)}$"):
         keyword_matcher(expression)
 

@@ -1,6 +1,7 @@
 """A case file below `cases/shared` gives cases to each of the operators that it names.
 
-The tested code is in `dmlconf/cases/loading/`.
+The tested code is in `dmlconf/cases/loading/shared.py`, `dmlconf/cases/loading/loader.py`,
+`dmlconf/cases/loading/discovery.py` and `dmlconf/cases/loading/validated.py`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ cases:
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
+    """Return a folder with a shared file, and with two files of ELEMENT_WISE_SQRT alone."""
     for folder in ("shared/unary", "element_wise_sqrt", "element_wise_exp", "tile"):
         (tmp_path / folder).mkdir(parents=True)
     write(tmp_path / "shared/unary", SHARED, "invalid.yaml")

@@ -35,16 +35,19 @@ cases:
 
 
 def path_of(folder: Path, *lines: str) -> Path:
+    """Write the case file SINE with these lines at the end of its case, and return its path."""
     path = folder / "sine.yaml"
     path.write_text(SINE + "".join(f"    {line}\n" for line in lines))
     return path
 
 
 def case_of(folder: Path, *lines: str) -> Case:
+    """Return the case of SINE with these lines at its end."""
     return build(next(load_suite([path_of(folder, *lines)]).plan()))
 
 
 def verdict(case: Case, *values: float) -> Verdict:
+    """Return the verdict on a backend that gives these two values."""
     outcome = Outputs({"OutputTensor": np.array(values, np.float32)}, 0.0)
     return judge(case, outcome, lambda case: None)
 
@@ -107,4 +110,5 @@ def test_an_origin_without_expected_values_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_origin_beside_a_recording_is_refused(tmp_path: Path) -> None:
-    assert refused(path_of(tmp_path, "origin: elsewhere", "recorded: DirectML 1.15.4"))
+    message = refused(path_of(tmp_path, "origin: elsewhere", "recorded: DirectML 1.15.4"))
+    assert "cannot have `origin` and `recorded`" in message

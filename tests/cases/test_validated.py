@@ -111,11 +111,11 @@ def test_invalid_files_are_never_cached(store: Store, file: Path) -> None:
 def test_malformed_content_of_the_cache_is_replaced(store: Store, file: Path) -> None:
     load_suite([file], store=store)
     (entry,) = (path.stem for path in store.folder.iterdir())
-    others: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]
-    for damaged in others:
-        store.put(entry, damaged)
+    malformed: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]
+    for content in malformed:
+        store.put(entry, content)
         assert len(list(load_suite([file], store=store).plan())) == 9
-        assert store.get(entry) != damaged
+        assert store.get(entry) != content
 
 
 def test_problems_of_a_cached_file_still_point_at_their_line(store: Store, file: Path) -> None:
