@@ -1,4 +1,4 @@
-"""A desc that breaks a constraint of the catalogue is recognised, and a valid one passes.
+"""`violations` names the constraints that a desc breaks, and none for a valid desc.
 
 The tested code is in `dmlconf/catalogue/constraints.py`, `schemas/operators/` and
 `schemas/common.yaml`.
@@ -106,8 +106,8 @@ BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("TILE", "repeats-not-zero", {"Repeats": (1, 0)}),
     ("TILE", "output-sizes", {"OutputTensor": tensor(2, 5)}),
 ]
+"""An operator, a constraint, and the fields that its valid desc must have to break it."""
 
-# Other constraints that a change in BROKEN may break, too.
 BESIDES: Final = {
     ("ARGMIN", "same-dimension-count"): {"output-sizes"},
     ("GATHER", "same-dimension-count"): {"output-sizes"},
@@ -121,6 +121,7 @@ BESIDES: Final = {
     ("TILE", "same-dimension-count"): {"output-sizes"},
     ("TILE", "repeats-not-zero"): {"output-sizes"},
 }
+"""Other constraints that a change in BROKEN may break as well."""
 
 
 @pytest.mark.parametrize("name", VALID)
@@ -142,11 +143,12 @@ def test_a_broken_constraint_is_named(name: str, constraint: str, change: dict[s
 
 
 def tensor_names(name: str, *kinds: FieldKind) -> list[str]:
+    """Return the tensors of an operator's valid desc, such as `InputTensors[0]`."""
     return [tensor_name for tensor_name, _, _ in tensors_of(operator(name), VALID[name], *kinds)]
 
 
 def with_tensor(name: str, tensor_name: str, **change: Any) -> dict[str, Any]:
-    """Return the valid desc with one tensor changed; `InputTensors[0]` names one of an array."""
+    """Return an operator's valid desc with one tensor changed, which may be of an array."""
     desc = VALID[name]
     field, bracket, index = tensor_name.partition("[")
     if not bracket:
@@ -178,12 +180,15 @@ BREAKS_A_TENSOR: Final[dict[str, list[dict[str, Any]]]] = {
     "output-strides-do-not-overlap": [{"Strides": (0, 0)}],
     "output-not-owned-by-dml": [{"Flags": ("OWNED_BY_DML",)}],
 }
+"""For each constraint of all tensors, changes of a tensor that break it."""
+
 KEEPS_A_TENSOR: Final[list[dict[str, Any]]] = [
     {"Strides": (100, 1)},
     {"Strides": (1, 100)},
     {"DeclaredTensorSizeInBytes": 1 << 40},
     *({"GuaranteedBaseOffsetAlignment": alignment} for alignment in (0, 16, 32, 256, 65536)),
 ]
+"""Changes of a tensor that break nothing."""
 
 
 def test_the_table_breaks_a_tensor_has_every_constraint_of_all_tensors() -> None:
@@ -239,7 +244,7 @@ def test_an_undocumented_data_type_that_works_breaks_nothing() -> None:
     ("function", "permitted"),
     [("L1", False), ("SUM", False), ("MULTIPLY", False), ("SUM_SQUARE", False), ("MAX", True)],
 )
-def test_reduce_permits_small_integers_only_for_functions_whose_table_lists_them(
+def test_reduce_permits_integers_of_8_and_16_bits_only_for_functions_whose_table_lists_them(
     function: str, permitted: bool, data_type: str
 ) -> None:
     desc = {
@@ -307,7 +312,7 @@ LAST_AND_NEXT: Final = {"Last": "InputTensor.Sizes[-1]", "Next": "Last + 1"}
         ("Next == Last", ("by-terms",)),
     ],
 )
-def test_a_constraint_uses_terms(require: str, broken: tuple[str, ...]) -> None:
+def test_a_constraint_may_use_terms_that_use_others(require: str, broken: tuple[str, ...]) -> None:
     assert violations(with_terms(LAST_AND_NEXT, require), VALID["TILE"]) == broken
 
 

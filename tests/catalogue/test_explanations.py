@@ -51,6 +51,7 @@ def gather(
     sizes: str = "[1, 2]",
     axis: int = 1,
 ) -> list[str]:
+    """Return the `errors` of a case of GATHER with these fields."""
     text = GATHER.format(indices=indices, output=output, sizes=sizes, axis=axis)
     return errors(path, text)
 
@@ -86,7 +87,7 @@ def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -
     assert locations == ["5: same-data-type", "8: axis-in-range", "7: output-sizes"]
 
 
-def test_constraints_on_a_missing_field_are_not_explained(tmp_path: Path) -> None:
+def test_of_a_desc_with_missing_fields_only_these_are_reported(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, "operator: GATHER\ncases:\n  - name: case\n    desc: {Axis: 0}\n")
     missing = "InputTensor, IndicesTensor, OutputTensor, IndexDimensions are missing"
     assert error == f"4: required-field, but expects no rejection: {missing}"
@@ -177,12 +178,13 @@ TEXTS = [
         "`0 < K <= InputTensor.Sizes[Axis]` does not hold: K is 3",
     ),
 ]
+"""Cases that DirectML must reject: identifier, constraint, field, and the explanation there."""
 
 
 @pytest.mark.parametrize(
     ("identifier", "constraint", "field", "text"), TEXTS, ids=[each[1] for each in TEXTS]
 )
-def test_explanation_of_a_bundled_invalid_case_has_the_expected_text(
+def test_the_explanation_of_a_bundled_invalid_case_has_the_expected_text(
     identifier: str, constraint: str, field: str, text: str
 ) -> None:
     suite = bundled(identifier.partition("/")[0])
@@ -218,7 +220,7 @@ cases:
 
 
 def rejected() -> Iterator[tuple[Case, str]]:
-    """Yield the first rejected case for each constraint of each operator."""
+    """Yield the first case that must be rejected for each constraint of each operator."""
     seen = set()
     for planned in load_suite([cases_directory()]).plan():
         if "invalid" not in planned.template.tags or planned.template.operator_name == "GRAPHS":
@@ -233,7 +235,7 @@ def rejected() -> Iterator[tuple[Case, str]]:
 
 
 @pytest.mark.whole
-def test_every_constraint_of_every_operator_is_explained() -> None:
+def test_every_constraint_that_a_bundled_case_breaks_is_explained_at_a_field() -> None:
     count = 0
     for case, constraint in rejected():
         count += 1

@@ -1,4 +1,4 @@
-"""Mistakes in the catalogue's files are found, all at once; the bundled files have none.
+"""Lint finds the mistakes in a file of the catalogue; the bundled files have none.
 
 The tested code is in `dmlconf/catalogue/lint.py`, `dmlconf/catalogue/problems.py`,
 `schemas/operators/` and `schemas/common.yaml`.
@@ -73,16 +73,17 @@ MISTAKES: dict[str, dict[str, str]] = yaml.safe_load(
 
 
 def lint(directory: Path, text: str) -> str:
+    """Return the problems of an operator's file with this text, as they are shown."""
     error = InvalidFilesError(lint_operator(write(directory, text, "frob.yaml")))
     return str(error).replace(f"{directory}/", "").replace(f"{directory}\\", "")
 
 
-def test_bundled_catalogue_has_no_problem() -> None:
+def test_the_bundled_catalogue_has_no_problem() -> None:
     assert lint_catalogue() == []
 
 
 @for_each(operator_files(), name=lambda path: path.stem)
-def test_bundled_operator_has_no_problem(path: Path) -> None:
+def test_no_bundled_operator_has_a_problem(path: Path) -> None:
     assert lint_operator(path) == []
 
 
@@ -124,25 +125,23 @@ def test_a_syntax_error_of_yaml_is_reported(tmp_path: Path) -> None:
     )
 
 
-def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+def test_three_problems_of_one_check_are_reported_at_once(tmp_path: Path) -> None:
     text = OPERATOR
     for name in (
+        "a count that is no field",
         "an unknown enum",
         "ranks from the greatest to the least",
-        "a count that is no field",
     ):
         text = replace_once(text, MISTAKES[name]["replace"], MISTAKES[name]["by"])
-    assert [problem.line for problem in lint_operator(write(tmp_path, text, "frob.yaml"))] == [
-        13,
-        14,
-        21,
-    ]
+    problems = lint_operator(write(tmp_path, text, "frob.yaml"))
+    assert [problem.line for problem in problems] == [13, 14, 21]
 
 
 def test_a_copy_of_any_bundled_operator_whose_output_became_an_input_is_reported(
     tmp_path: Path,
 ) -> None:
     unnoticed = []
+    assert operator_files()
     for path in operator_files():
         text = path.read_text("utf-8").replace("kind: output", "kind: input", 1)
         if not lint_operator(write(tmp_path, text, path.name)):
@@ -161,6 +160,7 @@ def catalogue_problems(directory: Path) -> list[str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
+    """Return a folder with a copy of the package and of its schemas."""
     package = Path(dmlconf.__file__).parent
     shutil.copytree(package, tmp_path / "dmlconf", ignore=shutil.ignore_patterns("bundled"))
     shutil.copytree(schemas_directory(), tmp_path / "schemas")
@@ -178,7 +178,7 @@ def test_a_name_that_two_operators_have_is_reported(copy: Path) -> None:
     ]
 
 
-def test_problems_in_common_yaml_are_reported(tmp_path: Path) -> None:
+def test_a_sound_common_yaml_has_no_problem_and_a_mistake_in_it_is_reported(tmp_path: Path) -> None:
     text = (schemas_directory() / "common.yaml").read_text("utf-8")
     assert not lint_common(write(tmp_path, text, "common.yaml"))
     for old, new, message in (

@@ -23,7 +23,7 @@ from dmlconf.resources import schemas_directory
 from tests.cli.process import printed_by
 
 
-def test_every_operator_name_is_that_of_a_file_and_of_its_operator() -> None:
+def test_each_file_of_an_operator_has_its_name() -> None:
     assert operator_names() == sorted(path.stem.upper() for path in operator_files())
     assert {"ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"} <= set(operator_names())
     for name in operator_names():

@@ -1,6 +1,7 @@
-"""The catalogue's operators agree with each other; levels, fields, enums and tensors are read.
+"""Entries of the catalogue are consistent; so are its feature levels, fields, enums and tensors.
 
-The tested code is in `dmlconf/catalogue/`, `schemas/operators/` and `schemas/common.yaml`.
+The tested code is in `dmlconf/catalogue/model.py`, `dmlconf/catalogue/desc.py`,
+`dmlconf/catalogue/loader.py`, `schemas/operators/` and `schemas/common.yaml`.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def test_the_name_struct_and_page_of_an_operator_follow_the_header(entry: Operat
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
+def test_tensors_are_pointers_and_counts_are_numbers_before_their_arrays(entry: Operator) -> None:
     for field in entry.fields:
         assert field.is_tensor == (field.base_type == "DML_TENSOR_DESC")
         assert field.is_tensor <= field.c_type.endswith("*")
@@ -95,7 +96,9 @@ def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
 
 
 @for_each(OPERATORS, name=lambda o: o.name)
-def test_every_support_table_lists_every_required_tensor_and_valid_ranks(entry: Operator) -> None:
+def test_support_tables_list_every_required_tensor_and_valid_ranks_newest_first(
+    entry: Operator,
+) -> None:
     tensors = {field.name for field in entry.fields if field.is_tensor}
     optional = {field.name for field in entry.fields if field.is_tensor and field.optional}
     for when in {table.when for table in entry.support}:
@@ -197,7 +200,7 @@ def test_tensors_come_in_struct_order_and_arrays_are_numbered() -> None:
     assert not list(tensors_of(join, {"InputTensors": None}, FieldKind.INPUT))
 
 
-READ: Final = """
+PRINT_OPENED_FILES: Final = """
 import sys
 from dmlconf.catalogue import loader
 
@@ -213,6 +216,6 @@ print(*opened, sep="\\n")
 
 def test_the_catalogue_reads_only_its_own_schema_files() -> None:
     checkout = Path(__file__).parents[2]
-    read = {Path(line) for line in printed_by(READ, checkout).splitlines()}
+    read = {Path(line) for line in printed_by(PRINT_OPENED_FILES, checkout).splitlines()}
     data = {path for path in read if path.suffix not in (".py", ".pyc")}
     assert data == {schemas_directory() / "common.yaml", *operator_files()}

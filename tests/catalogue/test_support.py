@@ -21,10 +21,12 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def tensor(data_type: str, rank: int) -> TensorDesc:
+    """Return a tensor of one element."""
     return TensorDesc(DataType(data_type), (1,) * rank)
 
 
 def gather(data: str, indices: str, rank: int) -> dict[str, Any]:
+    """Return a desc of GATHER with these data types of its tensors."""
     return {
         "InputTensor": tensor(data, rank),
         "IndicesTensor": tensor(indices, rank),
@@ -107,7 +109,7 @@ def test_a_table_with_a_condition_counts_only_where_the_condition_holds() -> Non
     assert required_level(argmin, {**desc, "AxisDirection": "NEITHER"}) is None
 
 
-def test_data_types_are_those_of_any_table_newest_first() -> None:
+def test_data_types_are_those_of_all_tables_newest_first() -> None:
     tile = operator("TILE")
     assert data_types_of(tile, "InputTensor") == tile.support[0].tensors["InputTensor"].data_types
     assert set(data_types_of(operator("GATHER"), "IndicesTensor")) == {
@@ -119,6 +121,6 @@ def test_data_types_are_those_of_any_table_newest_first() -> None:
     assert data_types_of(tile, "NoTensor") == ()
 
 
-def test_ranks_are_those_of_any_table_ascending() -> None:
+def test_ranks_are_those_of_all_tables_ascending() -> None:
     assert ranks_of(operator("JOIN"), "InputTensors") == tuple(range(1, 9))
     assert ranks_of(operator("JOIN"), "NoTensor") == ()

@@ -1,4 +1,4 @@
-"""`Archive` gives back the values that it was made of, but none that are damaged.
+"""An archive gives back the values that it was made of, and none that is damaged.
 
 The tested code is in `dmlconf/documents/archive.py` and `dmlconf/documents/store.py`.
 """
@@ -32,7 +32,9 @@ def test_the_same_values_in_another_order_give_the_same_bytes() -> None:
     assert archive_content(VALUES) == archive_content(dict(sorted(VALUES.items())))
 
 
-def test_new_values_are_kept_in_the_store(path: Path, tmp_path: Path) -> None:
+def test_new_values_are_kept_in_the_store_and_replace_none_of_the_archive(
+    path: Path, tmp_path: Path
+) -> None:
     archive = Archive(path, Store(tmp_path / "cache"))
     archive.put("a", "another")
     archive.put("c", "mine")
@@ -77,7 +79,7 @@ def test_a_file_that_is_cut_off_never_gives_another_value(path: Path) -> None:
         '{"form": 1, "entries": {"a": ["0", null]}}',
     ],
 )
-def test_a_file_of_another_form_has_no_values(path: Path, header: str) -> None:
+def test_a_file_with_a_header_of_another_form_has_no_values(path: Path, header: str) -> None:
     path.write_text(header + "\n", "utf-8")
     assert Archive(path).get("a") is None
 

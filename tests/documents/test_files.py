@@ -17,12 +17,12 @@ PROC_STATUS = Path("/proc/self/status")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
-def test_a_file_that_is_longer_than_its_size_is_read_to_its_end() -> None:
+def test_a_file_that_is_longer_than_the_size_it_claims_is_read_to_its_end() -> None:
     assert PROC_STATUS.stat().st_size == 0
     assert b"\nVmRSS:" in read_bytes(PROC_STATUS, 1 << 20)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
-def test_a_file_that_is_longer_than_its_size_and_the_limit_is_refused() -> None:
+def test_a_file_that_is_longer_than_the_limit_is_refused_whatever_size_it_claims() -> None:
     with pytest.raises(UnreadableFileError, match="at most 20 are read"):
         read_bytes(PROC_STATUS, 20)

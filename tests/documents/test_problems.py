@@ -22,7 +22,7 @@ def test_printed_text_has_no_characters_that_move_the_cursor_or_reorder_text(tex
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
-def test_plain_text_is_printed_unchanged(text: str) -> None:
+def test_printable_ascii_text_is_printed_unchanged(text: str) -> None:
     assert printable(text) == text
 
 
@@ -65,18 +65,18 @@ def test_an_empty_list_has_no_most_similar_name() -> None:
     assert nearest("name", []) is None
 
 
-def test_problem_in_a_file_shows_line_caret_and_hint() -> None:
+def test_a_problem_in_a_line_shows_the_line_a_caret_and_a_hint() -> None:
     problem = Problem(Path("a.yaml"), "is wrong", 12, 4, "  - bad value", 3, "mend it")
     assert str(problem) == (
         "a.yaml:12:4: is wrong\n    12 |   - bad value\n       |    ^^^\n    hint: mend it"
     )
 
 
-def test_problem_of_a_whole_file_shows_no_line() -> None:
+def test_a_problem_of_a_whole_file_shows_no_line() -> None:
     assert str(Problem(Path("a.yaml"), "is empty")) == "a.yaml: is empty"
 
 
-def test_caret_stands_under_its_column_after_escaped_characters() -> None:
+def test_the_caret_stands_under_its_column_after_escaped_characters() -> None:
     rows = str(Problem(Path("a"), "m", 1, 3, "\x1b\u202eX", 1)).split("\n")
     assert rows[1] == r"     1 | \x1b\u202eX"
     assert rows[1][rows[2].index("^")] == "X"
@@ -100,7 +100,7 @@ def test_messages_paths_and_hints_are_escaped() -> None:
     assert str(problem) == "a\\x1b.yaml: m\\u202e\n    hint: h\\x07"
 
 
-def test_error_has_all_problems_in_order() -> None:
+def test_the_error_has_all_problems_in_order() -> None:
     problems = [Problem(Path("a"), "one"), Problem(Path("b"), "two", 1, 1, "x")]
     error = InvalidFilesError(problems)
     assert error.problems == tuple(problems)

@@ -22,10 +22,11 @@ from tests.documents.refusals import refusal, shown, write
 
 
 def read(directory: Path, content: str | bytes) -> Any:
+    """Return the data of a file with this content."""
     return read_document(write(directory, content)).data
 
 
-CORE_SCALARS: list[tuple[str, Any]] = [
+SCALAR_VALUES: list[tuple[str, Any]] = [
     ("", None),
     ("~", None),
     ("null", None),
@@ -94,8 +95,10 @@ CORE_SCALARS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), CORE_SCALARS)
-def test_scalars_of_the_core_schema_are_read(tmp_path: Path, text: str, value: Any) -> None:
+@pytest.mark.parametrize(("text", "value"), SCALAR_VALUES)
+def test_a_scalar_is_read_as_the_core_schema_says_and_as_text_if_it_says_nothing(
+    tmp_path: Path, text: str, value: Any
+) -> None:
     actual = read(tmp_path, f"a: {text}\n")["a"]
     assert actual == value
     assert type(actual) is type(value)

@@ -1,4 +1,4 @@
-"""JSON trees are stored with equal parts written once; reading makes one object of equal parts.
+"""A JSON tree is stored with equal parts written once, and read with one object for them.
 
 The tested code is in `dmlconf/documents/repeats.py`.
 """
@@ -47,7 +47,7 @@ def test_equal_parts_are_written_once_and_read_as_one_object() -> None:
 def test_equal_parts_far_apart_are_found() -> None:
     tree = [[number % 30] for number in range(90)]
     parts = without_repeats(tree)
-    assert len(parts) == 30 + 30 + 1
+    assert len(parts) == 30 + 30 + 1  # The numbers, the lists of one number, and the whole.
     assert with_repeats(parts) == tree
 
 

@@ -1,4 +1,4 @@
-"""Counts agree with their nouns, and lists that are cut off say how much is missing.
+"""Nouns agree with their counts, and lists that are cut off say how much is missing.
 
 The tested code is in `dmlconf/documents/wording.py` and `dmlconf/documents/problems.py`.
 """
@@ -14,7 +14,7 @@ from dmlconf.documents.wording import counted, first_lines, first_names
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1234, "1,234 cases")]
 )
-def test_a_count_agrees_with_its_noun(count: int, text: str) -> None:
+def test_a_noun_agrees_with_its_count(count: int, text: str) -> None:
     assert counted(count, "case") == text
 
 
