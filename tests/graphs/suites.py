@@ -1,4 +1,4 @@
-"""Graphs for tests, from the text of case files."""
+"""Texts of graphs for tests, and functions that make cases of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 
-ROW: Final = "{Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3]}"
-
 TWO_NODES: Final = """
 inputs: {x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3]}}
 nodes:
@@ -23,7 +21,8 @@ outputs: {y: relu}
 
 
 def graph_file(folder: Path, *graphs: str) -> Path:
-    """Write a case file whose graphs are named `a`, `b` and so on, and return its path."""
+    """Write a case file whose graphs, at most 8, are named `a`, `b` and so on; return its path."""
+    assert len(graphs) <= len("abcdefgh")
     text = "graph: graphs of a test\ncases:\n"
     for letter, graph in zip("abcdefgh", graphs, strict=False):
         text += f"- name: {letter}\n" + indent(graph.strip("\n"), "  ") + "\n"
@@ -33,7 +32,7 @@ def graph_file(folder: Path, *graphs: str) -> Path:
 
 
 def planned_graph(folder: Path, graph: str) -> PlannedCase:
-    """Return the first case of a graph."""
+    """Return the first case of a graph, planned."""
     return next(load_suite([graph_file(folder, graph)]).plan())
 
 

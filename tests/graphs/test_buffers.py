@@ -1,4 +1,6 @@
-"""A graph's nodes decide which inputs DirectML may own and which outputs may share a buffer.
+"""Nodes decide which inputs of a graph DirectML may own, and which outputs may be in place.
+
+An output is in place if it is written to the buffer of an input.
 
 The tested code is in `dmlconf/graphs/buffers.py`.
 """

@@ -18,10 +18,12 @@ ROW = TensorDesc(DataType.FLOAT32, (1, 1, 1, 3))
 
 
 def relu(name: str) -> Node:
+    """Return a node of one input and one output."""
     return Node(name, "ACTIVATION_RELU", {"InputTensor": ROW, "OutputTensor": ROW})
 
 
 def link(first: str, second: str) -> IntermediateEdge:
+    """Return the edge from the output of one node to the input of another."""
     return IntermediateEdge(first, "OutputTensor", second, "InputTensor")
 
 

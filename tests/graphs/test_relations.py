@@ -1,4 +1,4 @@
-"""Equivalent forms of a graph, such as one cut in two, must give equal outputs (`relation`).
+"""A `relation` names another form of a graph, such as cut in two, that gives equal outputs.
 
 The tested code is in `dmlconf/graphs/relations.py`, `dmlconf/judging/relations.py` and
 `dmlconf/cases/building/graph_build.py`.
@@ -55,7 +55,7 @@ def branches(tmp_path: Path) -> GraphCase:
 
 
 @pytest.mark.parametrize("relation", Relation)
-def test_every_equivalent_form_gives_the_outputs_of_the_graph(
+def test_each_form_of_a_graph_gives_the_outputs_of_the_graph(
     branches: GraphCase, relation: Relation
 ) -> None:
     assert lacking(branches.graph, relation) is None
@@ -65,7 +65,7 @@ def test_every_equivalent_form_gives_the_outputs_of_the_graph(
         np.testing.assert_array_equal(outputs[name], array)
 
 
-def test_equivalent_forms_are_valid_graphs(branches: GraphCase) -> None:
+def test_the_forms_of_a_graph_are_valid_graphs(branches: GraphCase) -> None:
     graph = branches.graph
     pieces = [part(graph, names).graph for names in halves(graph)]
     for other in (exported(graph), reversed_nodes(graph), owned_otherwise(graph), *pieces):

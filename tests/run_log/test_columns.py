@@ -1,6 +1,6 @@
 """Verdicts of very large logs are read into columns, and reports of them are the same.
 
-The tested code is in `dmlconf/run_log/columns.py` and `collected.py`, and in
+The tested code is in `dmlconf/run_log/columns.py`, `dmlconf/run_log/collected.py` and
 `dmlconf/verdicts/choosing.py`.
 """
 
@@ -23,24 +23,29 @@ from dmlconf.verdicts.verdict import Status
 from tests.reports.logs import dead, everything, run_log, verdict, write
 
 in_columns = partial(read_log, most_objects=0)
+"""Read a log into columns; by default only a log of many verdicts is."""
+
+COUNT = 800
+"""How many verdicts `large` has."""
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The log of 800 verdicts of every kind, of which some fail."""
+    """Return a log of COUNT verdicts of every kind, of which some fail."""
     every = everything().verdicts
     alike = [
         each.of_case(case=f"{each.case}[N={n}]", facts={**each.facts, "N": n % 7}).ran(
             seconds=n / 7, sequence=n or None
         )
-        for n in range(-(-800 // len(every)))
+        for n in range(-(-COUNT // len(every)))
         for each in every
     ]
-    return write(tmp_path_factory.mktemp("large") / "run.jsonl", run_log(*alike[:800]))
+    return write(tmp_path_factory.mktemp("large") / "run.jsonl", run_log(*alike[:COUNT]))
 
 
 @pytest.fixture(scope="module")
 def both(large: Path) -> tuple[RunLog, RunLog]:
+    """Return the log read into objects, and the log read into columns."""
     return read_log(large), in_columns(large)
 
 
@@ -52,13 +57,16 @@ def test_verdicts_in_columns_equal_those_that_are_objects(both: tuple[RunLog, Ru
 
 
 @pytest.mark.parametrize("name", RUN_FORMATS)
-def test_every_report_is_the_same(both: tuple[RunLog, RunLog], name: str) -> None:
+def test_every_report_is_the_same_as_of_verdicts_that_are_objects(
+    both: tuple[RunLog, RunLog], name: str
+) -> None:
     objects, columns = both
     assert RUN_FORMATS[name].text(columns) == RUN_FORMATS[name].text(objects)
     assert slowest_lines(columns, 9) == slowest_lines(objects, 9)
 
 
 def columns_in_memory() -> int:
+    """Return how many objects of the module `columns` there are."""
     return sum(type(each).__module__ == "dmlconf.run_log.columns" for each in gc.get_objects())
 
 
@@ -68,7 +76,7 @@ def test_the_columns_of_a_log_that_nothing_holds_are_freed_at_once(large: Path) 
     gc.disable()
     try:
         log = in_columns(large)
-        assert len(list(log.verdicts)) == 800
+        assert len(list(log.verdicts)) == COUNT
         assert columns_in_memory() > before
         del log
         assert columns_in_memory() == before
@@ -88,9 +96,9 @@ def test_the_cases_before_failures_with_nan_are_found(tmp_path: Path) -> None:
         for n in range(600)
     ]
     path = write(tmp_path / "run.jsonl", run_log(*verdicts))
-    assert [each.before for each in symptoms(in_columns(path))] == [
-        each.before for each in symptoms(read_log(path))
-    ]
+    before = [each.before for each in symptoms(read_log(path))]
+    assert any(before)
+    assert [each.before for each in symptoms(in_columns(path))] == before
 
 
 def test_a_log_that_has_only_a_header_is_read(tmp_path: Path) -> None:
@@ -111,11 +119,12 @@ def test_the_last_line_of_a_case_counts_and_others_must_be_equal(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("field", "number"), [("place", 801), ("place", 0), ("place", 10**30), ("case", 1)]
+    ("field", "number"), [("place", COUNT + 1), ("place", 0), ("place", 10**30), ("case", 1)]
 )
-def test_contradictions_are_found_in_columns_too(
+def test_a_log_read_into_columns_is_refused_for_the_same_contradiction(
     large: Path, tmp_path: Path, field: str, number: int
 ) -> None:
+    """A verdict gets another place, or the case in the line of this number."""
     path = tmp_path / "changed.jsonl"
     lines = large.read_text("utf-8").splitlines()
     changed = json.loads(lines[77])
@@ -125,19 +134,20 @@ def test_contradictions_are_found_in_columns_too(
 
 
 def problem(path: Path, most_objects: int) -> str:
+    """Return why a log is refused; more than `most_objects` verdicts are read into columns."""
     with pytest.raises(InvalidLogError) as raised:
         read_log(path, most_objects=most_objects)
     return str(raised.value)
 
 
-def test_numbers_of_more_than_64_bits_are_read(tmp_path: Path) -> None:
+def test_a_number_of_more_than_64_bits_is_read(tmp_path: Path) -> None:
     one = verdict("gather/matrix[N=1]").ran(process=1, sequence=10**30)
     path = write(tmp_path / "run.jsonl", run_log(one))
     assert in_columns(path).verdicts[0].execution.sequence == 10**30
 
 
 @pytest.mark.parametrize("name", ["html", "junit", "markdown"])
-def test_a_verdict_that_is_read_and_reported_takes_little_memory(
+def test_a_verdict_that_is_read_and_reported_takes_less_than_300_bytes(
     both: tuple[RunLog, RunLog], tmp_path: Path, name: str
 ) -> None:
     names = [f"tile/large[Number={number}]" for number in range(10_001)]

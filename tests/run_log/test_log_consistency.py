@@ -33,7 +33,7 @@ cases:
 
 @pytest.fixture
 def lines(tmp_path: Path) -> Lines:
-    """Return the lines of a log of three cases; the first and the third fail."""
+    """Return a header, the verdicts on three cases, of which the second passes, and a footer."""
     write(tmp_path, CASES, "case.yaml")
     done = dmlconf_here(tmp_path, "run", "case.yaml", "-q", "--log", "run.jsonl")
     assert done.returncode == 1
@@ -41,12 +41,14 @@ def lines(tmp_path: Path) -> Lines:
 
 
 def write_log(directory: Path, lines: Lines) -> Path:
+    """Write a log of these lines, and return its path."""
     path = directory / "changed.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
 
 def passes(line: dict[str, Any]) -> None:
+    """Change the verdict in a line to a pass."""
     line.update(status="passed", reason=None)
 
 
@@ -108,6 +110,7 @@ CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
         ":6: .*a line after the footer",
     ),
 }
+"""Changes of the lines, and where and why the log is then refused."""
 
 
 @pytest.mark.parametrize("name", CHANGES)

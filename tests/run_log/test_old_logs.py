@@ -3,8 +3,8 @@
 The logs in `of_0_1_0` are what dmlconf 0.1.0 wrote, on its backend `miniature`, which is now called
 `faulty`: `waived.jsonl` with waivers, and `stopped.jsonl` at the first failure, with retries.
 
-The tested code is in `dmlconf/run_log/lines.py`, `dmlconf/run_log/log.py`, `dmlconf/reports/` and
-`dmlconf/history/adding.py`.
+The tested code is in `dmlconf/run_log/lines.py`, `dmlconf/run_log/log.py`,
+`dmlconf/reports/formats.py` and `dmlconf/history/adding.py`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def test_every_report_shows_a_log_of_0_1_0(name: str, path: Path) -> None:
         validator(bundled_schema("report")).validate(json.loads(text))
 
 
-def test_logs_of_0_1_0_are_compared(tmp_path: Path) -> None:
+def test_logs_of_0_1_0_are_compared_and_scored(tmp_path: Path) -> None:
     base, new = str(STOPPED), str(WAIVED)
     done = dmlconf(
         tmp_path, "compare", base, new, *reports(COMPARISON_FORMATS, tmp_path / "changes")

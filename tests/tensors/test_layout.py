@@ -36,11 +36,12 @@ STRIDED = SIZES.flatmap(
 
 
 def coordinates(sizes: Sizes) -> Iterator[Sizes]:
-    """Return every coordinate in row-major order."""
+    """Return the coordinates of all elements in row-major order."""
     return itertools.product(*map(range, sizes))
 
 
 def offset(coordinate: Sizes, strides: Sizes) -> int:
+    """Return the offset, in elements, of the element at a coordinate."""
     return sum(c * s for c, s in zip(coordinate, strides, strict=True))
 
 
@@ -138,11 +139,13 @@ def test_implicit_strides_need_as_many_bytes_as_packed_strides(
         (DataType.FLOAT64, 1, 8),
     ],
 )
-def test_buffers_are_whole_words_of_4_bytes(data_type: DataType, count: int, total: int) -> None:
+def test_a_buffer_has_as_many_words_of_4_bytes_as_its_elements_need(
+    data_type: DataType, count: int, total: int
+) -> None:
     assert minimum_buffer_bytes(data_type, (count,), None) == total
 
 
-def test_there_are_six_named_layouts() -> None:
+def test_the_names_of_the_layouts_are_fixed() -> None:
     assert list(LAYOUTS) == [
         "implicit",
         "packed",
@@ -154,6 +157,7 @@ def test_there_are_six_named_layouts() -> None:
 
 
 def strides_of(layout: str, sizes: Sizes) -> Sizes:
+    """Return the strides that a layout gives to a tensor of these sizes."""
     strides = LAYOUTS[layout](sizes)
     assert strides is not None
     return strides

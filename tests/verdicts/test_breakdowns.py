@@ -27,10 +27,12 @@ def lost_process(
     kind: ReasonKind = CRASH,
     blamed: bool = False,
 ) -> LostProcess:
+    """Return how a case lost its process; the arguments are fields of `LostProcess`."""
     return LostProcess(kind, "its process died", process, sequence, together, blamed)
 
 
 def verdict(case: str, *processes: LostProcess, worker: str | None = None) -> Verdict:
+    """Return a pass of a case that earlier ran in these processes, which broke down."""
     execution = Execution(worker=worker, process=9, sequence=1, lost_processes=processes)
     return Verdict(Identity(case, "TILE", ()), Judgement(Status.PASSED), execution)
 
@@ -43,7 +45,7 @@ def test_a_breakdown_of_a_batch_whose_cases_all_ran_through_is_unexplained() -> 
     assert (found.kind, found.message) == (CRASH, "its process died")
 
 
-def test_a_case_that_broke_down_alone_explains_its_earlier_tries() -> None:
+def test_a_case_that_got_the_blame_for_a_breakdown_explains_its_earlier_ones() -> None:
     guilty = verdict(
         "a", lost_process(1, 7, 2), lost_process(2, 3, 1), lost_process(3, 1, 1, blamed=True)
     )

@@ -1,6 +1,6 @@
 """Verdicts are written as JSON and read back unchanged.
 
-The tested code is in `dmlconf/verdicts/`.
+The tested code is in `dmlconf/verdicts/record.py`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DIFFERENCE = {
     "allowed": [[0.5, math.inf]],
 }
 
-WHOLE = Verdict(
+WITH_EVERYTHING = Verdict(
     Identity("gather/a", "GATHER", ("a", "b"), "a.yaml:3", facts={"Axis": 1, "Scale": "inf"}),
     Judgement(
         Status.FAILED,
@@ -59,25 +59,25 @@ WHOLE = Verdict(
     Execution(0.25, (0.125, 0.5)),
 )
 
-BRIEF = Verdict(Identity("gather/b", "GATHER", ()), Judgement(Status.NOT_RUN))
+WITH_LITTLE = Verdict(Identity("gather/b", "GATHER", ()), Judgement(Status.NOT_RUN))
 
 
 def test_a_verdict_written_as_json_is_read_back_unchanged() -> None:
-    for verdict in (WHOLE, BRIEF):
+    for verdict in (WITH_EVERYTHING, WITH_LITTLE):
         text = json.dumps(record_of(verdict), allow_nan=False)
         assert value_of(Verdict, json.loads(text)) == verdict
 
 
 def test_numbers_that_json_lacks_are_text_and_text_stays_text() -> None:
-    record = record_of(WHOLE)
+    record = record_of(WITH_EVERYTHING)
     assert record["figures"]["OutputTensor"]["worst_ulp"] == "inf"
     assert record["reason"]["differences"][0]["actual"] == "-inf"
     assert record["reason"]["differences"][0]["allowed"] == [[0.5, "inf"]]
     assert value_of(Verdict, record).facts["Scale"] == "inf"
 
 
-def test_absent_values_are_left_out_but_for_those_that_every_line_has() -> None:
-    assert list(record_of(BRIEF).items()) == [
+def test_absent_values_are_left_out_except_those_that_every_verdict_states() -> None:
+    assert list(record_of(WITH_LITTLE).items()) == [
         ("case", "gather/b"),
         ("operator", "GATHER"),
         ("tags", []),
@@ -91,10 +91,10 @@ def test_absent_values_are_left_out_but_for_those_that_every_line_has() -> None:
 
 
 def test_times_are_rounded() -> None:
-    record = record_of(BRIEF.ran(seconds=1 / 3, dispatch_seconds=(1 / 3,)))
+    record = record_of(WITH_LITTLE.ran(seconds=1 / 3, dispatch_seconds=(1 / 3,)))
     assert (record["seconds"], record["dispatch_seconds"]) == (0.333333, [0.333333333])
 
 
-def test_figures_of_older_versions_are_read() -> None:
+def test_figures_without_the_fields_of_newer_versions_are_read() -> None:
     old = {"elements": 4, "differing": 0, "worst_ulp": None, "rule": "exact", "limit": 0}
     assert value_of(Figures, old) == Figures(4, 0, None, "exact", 0)

@@ -1,6 +1,7 @@
 """Reports name the simplest of several failures, which has the fewest elements, first.
 
-The tested code is in `dmlconf/verdicts/simplest.py` and `dmlconf/reports/runs/`.
+The tested code is in `dmlconf/verdicts/simplest.py`, and in `github.py`, `html.py`,
+`json_report.py`, `junit.py`, `markdown.py` and `terminal.py` in `dmlconf/reports/runs/`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ SMALL = "gather/matrix[Axis=1]"
 
 
 def failed(case: str, tensors: list[str], **changes: Any) -> Verdict:
+    """Return a failure of a case with these tensors."""
     facts = {"Tensors": tensors} if tensors else {}
     return logs.FAILED.of_case(case=case, facts=facts, **changes)
 
@@ -37,18 +39,23 @@ ALL = (LARGE, UNKNOWN, LONGER, REFUSED, ONE)
 
 
 def run() -> RunLog:
+    """Return the log of a run with all these failures and a pass."""
     return logs.run_log(*ALL, logs.PASSED)
 
 
-def test_the_simplest_case_has_the_fewest_elements_then_the_shortest_name() -> None:
+def test_the_simplest_case_has_the_fewest_elements_and_of_equally_many_the_shortest_name() -> None:
     assert simplest(ALL) is ONE
     assert simplest([LARGE, LONGER]) is LONGER
-    assert simplest([REFUSED, LARGE]) is LARGE
-    assert simplest([UNKNOWN, LARGE]) is LARGE
+    assert simplest([LONGER, ONE]) is ONE
     assert simplest([REFUSED]) is REFUSED
 
 
-def test_a_case_for_combinations_comes_after_others_of_few_elements() -> None:
+def test_an_invalid_case_and_one_of_unknown_sizes_come_after_others() -> None:
+    assert simplest([REFUSED, LARGE]) is LARGE
+    assert simplest([UNKNOWN, LARGE]) is LARGE
+
+
+def test_a_case_for_combinations_comes_after_cases_of_few_elements_but_before_large_ones() -> None:
     paired = failed("gather/c", ["FLOAT32 1"], tags=("combinations",))
     assert simplest([paired, LARGE]) is LARGE
     huge = failed("gather/h", ["FLOAT32 32x32"])
@@ -71,7 +78,7 @@ def test_the_terminal_shows_the_simplest_failure_first_and_names_it_last(failure
     assert f"see one case    dmlconf show {handle} " in text
 
 
-def test_each_report_of_groups_names_the_simplest_failure() -> None:
+def test_the_reports_in_files_and_on_github_name_the_simplest_failure() -> None:
     log = run()
     handle = failing_handles(log)[SMALL]
     assert f"dmlconf show {handle} " in markdown.render(log)

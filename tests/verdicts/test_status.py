@@ -1,6 +1,7 @@
-"""Everything that depends on a status, such as its color, is stated where the status is defined.
+"""One definition of a status states all that depends on it, such as its color in reports.
 
-The tested code is in `dmlconf/verdicts/status.py`, `dmlconf/verdicts/schema.py`, `schemas/` and
+The tested code is in `dmlconf/verdicts/status.py`, `dmlconf/verdicts/schema.py`,
+`schemas/run-log.schema.json`, `schemas/report.schema.json`, `schemas/comparison.schema.json` and
 `docs/verdicts.md`.
 """
 
@@ -41,7 +42,7 @@ DEFINITION = """
     @property
     def fails_run"""
 
-LOGS = """
+MAKE_LOGS = """
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -66,8 +67,9 @@ for number, judgement in enumerate((suspect, passed, under)):
     with Path(f"{number}.jsonl").open("w", encoding="utf-8") as stream:
         rewrite(log, LogWriter(stream))
 """
+"""A script that writes three logs: a case is suspect, passes, or is suspect if repeated."""
 
-SCHEMA = """
+CHECK_REPORTS = """
 import json
 import sys
 from pathlib import Path
@@ -84,7 +86,7 @@ def test_no_two_statuses_have_the_same_gravity() -> None:
     assert len({status.traits.gravity for status in Status}) == len(Status)
 
 
-def test_every_failing_status_fails_in_junit_and_no_other() -> None:
+def test_a_status_fails_in_junit_if_it_fails_a_run_and_only_passed_says_nothing_there() -> None:
     for status in Status:
         assert (status.traits.junit in ("failure", "error")) == status.fails_run
     assert [status for status in Status if status.traits.junit is None] == [Status.PASSED]
@@ -112,7 +114,7 @@ def test_schemas_list_all_statuses(name: str) -> None:
     assert all(each == list(Status) for each in lists)
 
 
-def test_the_documentation_lists_all_statuses() -> None:
+def test_the_documentation_lists_every_status_with_its_meaning_and_whether_it_fails() -> None:
     text = (ROOT / "docs" / "verdicts.md").read_text("utf-8")
     for status in Status:
         answer = "yes" if status.fails_run else "no"
@@ -152,7 +154,7 @@ def test_one_definition_makes_a_new_status_known_to_all_reports(tmp_path: Path) 
         files = sorted(tmp_path.glob(f"{prefix}.*"))
         return {file.suffix[1:]: file.read_text("utf-8") for file in files}
 
-    python("-c", LOGS)
+    python("-c", MAKE_LOGS)
     run_formats = [name for name, each in RUN_FORMATS.items() if each.takes_file]
     command = ("-m", "dmlconf")
     shown = python(*command, "report", "0.jsonl", *reports(run_formats, "run"))
@@ -171,7 +173,7 @@ def test_one_definition_makes_a_new_status_known_to_all_reports(tmp_path: Path) 
     for page in (of_run["html"], scores["html"], changes["html"]):
         assert "--suspect: #123456" in page
         assert re.search(r"td\.suspect[^}]*{ font-weight: 600; }", page)
-    python("-c", SCHEMA, "report", "run.json", "comparison", "changes.json")
+    python("-c", CHECK_REPORTS, "report", "run.json", "comparison", "changes.json")
     history = ("--database", "history.sqlite")
     python(*command, "history", "add", *history, "0.jsonl", "1.jsonl", "2.jsonl")
     assert "suspect" in python(*command, "history", "case", *history, "gather/a/b")
