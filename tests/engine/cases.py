@@ -1,4 +1,7 @@
-"""Small case files and plans for tests of the engine and of what it calls."""
+"""Small case files, and functions that plan and build their cases.
+
+Tests of the engine use them, and tests of what the engine calls.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,7 @@ cases:
       Repeats: [2]
     expect: {OutputTensor: [1, 1]}
 """
+"""Four cases; no page lists the data type of the last, so a backend may refuse it."""
 
 ONLY_THE_FIRST = """
 operator: TILE
@@ -53,13 +57,13 @@ def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
 
 
 def plan(directory: Path, *names: str) -> list[PlannedCase]:
-    """Return the planned cases of TILE, or only those of these names."""
+    """Write TILE, and return its planned cases, or only those of these names."""
     planned = load_suite([write(directory)]).plan()
     return [case for case in planned if not names or case.identifier.split("/")[-1] in names]
 
 
 def case(directory: Path, name: str) -> Case:
-    """Return the case of TILE that has this name."""
+    """Write TILE, and return its case of this name."""
     return build(plan(directory, name)[0])
 
 

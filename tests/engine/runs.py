@@ -1,4 +1,4 @@
-"""Run plans through the engine, write the log, and read it back."""
+"""Make runs for tests, send them through the engine, write the log, and read it back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_of(
     against: str = "numpy",
     most_failures: int | None = None,
 ) -> Run:
-    """Return a run of these cases."""
+    """Return a run of these cases; its suite is TILE of tests/engine/cases.py."""
     return Run(
         suite=load_suite([write(directory)]),
         paths=("cases",),

@@ -1,7 +1,8 @@
 """`--against` gives expected outcomes, chosen so that no backend is judged by its own results.
 
 The tested code is in `dmlconf/engine/against.py`, `dmlconf/backends/errors.py`,
-`dmlconf/backends/recording/` and `dmlconf/cases/loading/discovery.py`.
+`dmlconf/backends/recording/store.py`, `dmlconf/backends/recording/file.py` and
+`dmlconf/cases/loading/discovery.py`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ from tests.backends.recordings import ENVIRONMENT, recording
 from tests.engine.cases import plan, write
 
 REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
+"""The environment of a recording of the reference."""
 
 
 @contextmanager
 def opened_backend(backend: str) -> Iterator[OpenBackend]:
+    """Open the backend of this name, and close it in the end."""
     result = open_backend(registry.parse(backend), Limits())
     try:
         yield result
@@ -44,6 +47,7 @@ def opened_backend(backend: str) -> Iterator[OpenBackend]:
 
 
 def unstated(directory: Path) -> Case:
+    """Return the case of TILE that states no outputs."""
     return build(plan(directory, "unstated")[0])
 
 
@@ -78,7 +82,7 @@ def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> 
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.RECORDED)
 
 
-def test_a_recorded_rejection_is_expected(tmp_path: Path) -> None:
+def test_a_recorded_rejection_is_the_expected_outcome(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "x.dmlrec", case, Rejection("CreateOperator", "E_INVALIDARG"))
     against = chosen(tmp_path, f"recording:{path}").against
@@ -120,7 +124,9 @@ def test_a_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
         chosen(tmp_path, f"recording:{path}", names=("stated",))
 
 
-def test_a_recording_of_the_suite_may_lack_all_chosen_cases(tmp_path: Path) -> None:
+def test_a_recording_that_lacks_all_chosen_cases_is_accepted_if_it_has_others_of_the_suite(
+    tmp_path: Path,
+) -> None:
     path = write_recording(tmp_path / "x.dmlrec", unstated(tmp_path))
     expected = chosen(tmp_path, f"recording:{path}", names=("stated",))
     assert expected.against(build(plan(tmp_path, "stated")[0])) is None
@@ -183,13 +189,15 @@ def test_a_recording_of_another_device_gives_expected_outcomes(
     assert isinstance(actual, Recorded)
 
 
-def test_auto_uses_the_suites_recordings_and_then_the_reference(tmp_path: Path) -> None:
+def test_auto_uses_the_recordings_of_the_suite_and_for_other_cases_the_reference(
+    tmp_path: Path,
+) -> None:
     case = unstated(tmp_path)
-    twice = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
-    path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, twice)
+    recorded = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
+    path = write_recording(tmp_path / "recordings" / "x.dmlrec", case, recorded)
     expected = chosen(tmp_path, AUTO, "faulty:zeros")
     assert expected.name == f"recording:{path}, else numpy"
-    verdict = judge(case, twice, expected.against)
+    verdict = judge(case, recorded, expected.against)
     assert (verdict.status, verdict.expectation) == (Status.FAILED, Provenance.RECORDED)
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.CONTRADICTION
@@ -197,7 +205,7 @@ def test_auto_uses_the_suites_recordings_and_then_the_reference(tmp_path: Path) 
     assert isinstance(expected.against(unrecorded), Outputs)
 
 
-def test_auto_compares_the_reference_only_with_recordings(tmp_path: Path) -> None:
+def test_auto_judges_the_reference_only_by_recordings(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", case)
     expected = chosen(tmp_path, AUTO)
@@ -218,8 +226,9 @@ def test_auto_ignores_recordings_of_the_tested_backend(tmp_path: Path) -> None:
     write_recording(tmp_path / "recordings" / "a.dmlrec", case, **REFERENCE)
     path = write_recording(tmp_path / "recordings" / "b.dmlrec", case)
     assert chosen(tmp_path, AUTO).name == f"recording:{path}"
+    assert [each.path for each in chosen(tmp_path, AUTO).recordings] == [path]
     replay = chosen(tmp_path, AUTO, f"recording:{path}")
-    assert not [each for each in replay.recordings if each.path == path]
+    assert [each for each in replay.recordings if each.path == path] == []
 
 
 def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -> None:
@@ -237,7 +246,7 @@ def test_auto_uses_the_reference_for_a_stale_case_and_notes_it(tmp_path: Path) -
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
 
-def test_a_damaged_recording_of_the_suite_is_reported(tmp_path: Path) -> None:
+def test_auto_reports_a_damaged_recording_of_the_suite(tmp_path: Path) -> None:
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BackendError, match="a damaged one"):

@@ -28,11 +28,12 @@ from tests.engine.runs import run_of
 from tests.reports.logs import everything, run_log, text_of, write
 
 LASTING = re.compile(r"multiprocessing\.(resource_tracker|forkserver) import main")
+"""In the command lines of processes of Python and of the tests, which outlive an engine."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-api.md"
 
 
-def test_events_come_in_order(tmp_path: Path) -> None:
+def test_a_run_yields_opened_then_a_verdict_on_each_case_then_finished(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     with Engine(run_of(tmp_path, planned)) as engine:
         events = list(engine.execute())
@@ -103,7 +104,6 @@ def test_a_run_whose_events_are_not_read_to_the_end_closes_its_backend(tmp_path:
         events = engine.execute()
         assert isinstance(next(events), Opened)
         here = psutil.Process()
-        # Python's resource tracker and the fork server of the tests live as long as this process.
         lasting = [each for each in here.children() if LASTING.search(str(each.cmdline()))]
         children = [each for each in here.children(recursive=True) if each not in lasting]
         assert children
@@ -162,13 +162,14 @@ def test_the_log_kept_in_memory_equals_the_log_written_to_a_file(
     assert (kept.header, kept.footer) == (read.header, read.footer)
     assert text_of(kept) == text_of(read)
     assert [each.execution for each in kept.verdicts] == [each.execution for each in read.verdicts]
+    # Reports also read single verdicts and parts of a log.
     assert [verdict_data(each) for each in kept.verdicts[5:90:7]] == [
         verdict_data(each) for each in read.verdicts[5:90:7]
     ]
     assert verdict_data(kept.verdicts[-1]) == verdict_data(read.verdicts[-1])
 
 
-def test_a_kept_verdict_of_a_large_run_takes_little_memory() -> None:
+def test_a_kept_verdict_of_a_large_run_takes_less_than_150_bytes() -> None:
     written = everything()
     passed = next(each for each in written.verdicts if each.status is Status.PASSED)
     names = [f"tile/large[Number={number}]" for number in range(2000)]

@@ -1,4 +1,4 @@
-"""Scripts make runs by one function, whose module had another name in 0.2.0.
+"""Scripts make runs by `plan_run`; they may import it by the name that its module had in 0.2.0.
 
 The tested code is in `dmlconf/engine/making_runs.py` and `dmlconf/engine/planning.py`.
 """

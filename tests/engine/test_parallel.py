@@ -1,4 +1,4 @@
-"""If worker processes build, run and judge cases, the log is the same as with one process.
+"""Worker processes that build, run and judge cases give the same log as one process.
 
 The tested code is in `dmlconf/engine/parallel.py`, `dmlconf/engine/core.py`,
 `dmlconf/documents/problems.py` and `dmlconf/run_log/log.py`.
@@ -47,7 +47,17 @@ def logged(
     most_failures: int | None = None,
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
 ) -> RunLog:
-    """Run the plan on the reference, and return the log as read back."""
+    """Run the plan on the reference, and return the log as read back.
+
+    Args:
+        directory: where the log and the suite are.
+        planned: the plan.
+        expected: gives expected outcomes; by default what `--against auto` chooses.
+        jobs: how many worker processes run side by side.
+        timeout: seconds that one case may take.
+        most_failures: stop after so many failures; by default never.
+        on_verdict: is called with each verdict.
+    """
     run = run_of(
         directory,
         planned,
@@ -64,6 +74,7 @@ def logged(
 
 
 def without_time(log: RunLog) -> list[Verdict]:
+    """Return the verdicts of a log with 0 in place of their seconds."""
     return [verdict.ran(seconds=0.0) for verdict in log.verdicts]
 
 
@@ -78,7 +89,7 @@ def test_a_run_in_two_processes_has_the_same_log_as_in_one_process(tmp_path: Pat
 
 def test_a_worker_process_that_has_grown_too_much_is_replaced(tmp_path: Path) -> None:
     planned = many(tmp_path, 200)
-    run = run_of(tmp_path, planned, limits=Limits(2, 60, memory=1), against=AUTO)
+    run = run_of(tmp_path, planned, limits=Limits(jobs=2, timeout=60, memory=1), against=AUTO)
     log = logged_run(tmp_path, run)
     assert len({verdict.execution.process for verdict in log.verdicts}) > 2
 
@@ -101,7 +112,7 @@ def test_worker_processes_report_stale_cases_of_a_recording(tmp_path: Path) -> N
     assert recording.stale == ["tile/mixed/unstated"]
 
 
-def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+def test_a_recording_that_worker_processes_cannot_read_is_reported(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     path = write_recording(tmp_path / "recordings" / "x.dmlrec", build(planned[1]))
     suite = load_suite([write(tmp_path)])
@@ -181,7 +192,7 @@ def test_a_case_that_cannot_be_built_is_reported_as_in_one_process(tmp_path: Pat
     assert statuses == [Status.UNCHECKED, Status.NOT_RUN, Status.NOT_RUN]
 
 
-def test_errors_of_files_can_be_pickled_completely(tmp_path: Path) -> None:
+def test_an_error_of_files_keeps_its_problems_when_it_is_pickled(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError) as actual:
         load_suite([tmp_path])
     copied = pickle.loads(pickle.dumps(actual.value))
@@ -206,7 +217,12 @@ WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements of OutputTensor differs
 def out_of_order(
     directory: Path, order: Sequence[int], *, most_failures: int | None = None
 ) -> tuple[list[str], RunLog]:
-    """Run five cases whose verdicts come in this order; the third case fails.
+    """Run five cases, of which the third fails, and interrupt the run after the last verdict.
+
+    Args:
+        directory: where the log goes.
+        order: the numbers of the cases, from 0, in the order of their verdicts.
+        most_failures: stop after so many failures; by default never.
 
     Returns:
         the numbers of the cases in the order of the log's lines, and the log as read back.

@@ -36,13 +36,14 @@ class Judge:
 
 
 def verdicts(retries: Retries, judge: Judge, max_failures: int | None = None) -> dict[str, Verdict]:
+    """Return the verdicts of a run of PLAN by case; no case may have two."""
     stream = retries.run(PLAN, judge, max_failures)
     reached = [each for each in stream if isinstance(each, Verdict)]
     assert len({verdict.case for verdict in reached}) == len(reached)
     return {verdict.case: verdict for verdict in reached}
 
 
-def test_a_case_that_passes_later_is_failed_with_the_share_of_passes() -> None:
+def test_a_case_that_passes_later_has_failed_and_the_reason_counts_its_passes() -> None:
     judge = Judge(FIRST, "fpfp")
     reached = verdicts(Retries(3), judge)
     assert set(reached) == {FIRST, *OTHERS}
@@ -79,7 +80,7 @@ def test_a_failure_is_announced_before_its_case_runs_again() -> None:
         if isinstance(each, Attempt)
     ]
     assert announced == [("failed", 1), ("passed", 2)]
-    assert retries.attempts == {}
+    assert retries.attempts == {}, "attempts of a case with a verdict are not kept"
 
 
 def test_attempts_of_an_earlier_part_of_a_resumed_run_count() -> None:

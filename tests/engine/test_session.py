@@ -1,6 +1,7 @@
 """Every planned case of a run gets one verdict in its log; a file that is no log is refused.
 
-The tested code is in `dmlconf/engine/session.py`, `dmlconf/engine/core.py` and `dmlconf/run_log/`.
+The tested code is in `dmlconf/engine/session.py`, `dmlconf/engine/core.py`,
+`dmlconf/run_log/lines.py` and `dmlconf/run_log/log.py`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def run_and_read_log(
 
 
 def statuses(log: RunLog) -> list[str]:
+    """Return the name of each case with its status, such as `stated: passed`."""
     return [f"{verdict.case.split('/')[-1]}: {verdict.status}" for verdict in log.verdicts]
 
 
@@ -64,7 +66,9 @@ def test_the_reference_in_workers_is_never_judged_by_itself(tmp_path: Path) -> N
     assert "unstated: unchecked" in statuses(log)
 
 
-def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path) -> None:
+def test_the_log_has_the_worker_process_of_each_verdict_and_the_number_of_the_case_in_it(
+    tmp_path: Path,
+) -> None:
     in_workers = run_and_read_log(tmp_path, plan(tmp_path), "faulty:crash,on=unstated")
     ran = {
         each.case.split("/")[-1]: (each.execution.process, each.execution.sequence)

@@ -1,4 +1,7 @@
-"""The cases without a verdict are found by identifier, and take little memory."""
+"""`Unreached` finds the cases without a verdict by identifier, and takes little memory.
+
+The tested code is in `dmlconf/engine/unreached.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from tests.engine.cases import many
 
 COUNT = 2000
 
+MOST_BYTES = 20
+"""The most bytes that a case may take; in a dictionary it takes 150."""
+
 
 class SameDigest(str):
     """An identifier whose digest is that of any other."""
@@ -25,12 +31,14 @@ class SameDigest(str):
 
 @pytest.fixture(params=[str, SameDigest])
 def cases(request: pytest.FixtureRequest, tmp_path: Path) -> list[PlannedCase]:
-    """Eight cases, whose identifiers differ, and perhaps their digests."""
+    """Return eight cases; their digests differ as well, or are all the same."""
     planned = many(tmp_path, 8)
     return [PlannedCase(request.param(each.identifier), each.template, {}) for each in planned]
 
 
-def test_each_case_is_reached_once_in_any_order(cases: list[PlannedCase]) -> None:
+def test_cases_are_reached_once_in_any_order_and_the_others_are_left(
+    cases: list[PlannedCase],
+) -> None:
     unreached = Unreached()
     unreached.expect(cases, range(10, 18))
     names = [planned.identifier for planned in cases]
@@ -57,11 +65,11 @@ def test_cases_of_a_further_round_are_added(cases: list[PlannedCase]) -> None:
     assert not len(unreached)
 
 
-def test_a_case_takes_a_few_bytes(tmp_path: Path) -> None:
+def test_a_case_takes_less_than_20_bytes(tmp_path: Path) -> None:
     planned = many(tmp_path, COUNT)
     unreached = Unreached()
     tracemalloc.start()
     unreached.expect(planned, range(COUNT))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert taken < 20 * COUNT
+    assert taken < MOST_BYTES * COUNT

@@ -1,8 +1,9 @@
 """Each case runs in all variants of a backend, and its verdict says which variant is wrong.
 
 The tested code is in `dmlconf/engine/variants.py`, `dmlconf/backends/options.py`,
-`dmlconf/backends/registry.py`, `dmlconf/verdicts/`, `dmlconf/diagnosis/groups.py` and
-`dmlconf/reports/runs/`.
+`dmlconf/backends/registry.py`, `dmlconf/engine/session.py`, `dmlconf/verdicts/verdict.py`,
+`dmlconf/diagnosis/groups.py`, `dmlconf/reports/runs/remarks.py` and
+`dmlconf/reports/runs/shared_properties.py`.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ def opened(**backends: str) -> OpenBackend:
 
 
 def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
+    """Return the verdicts on cases of TILE, which run in the variants that `opened` returns."""
     tested = registry.parse("faulty:zeros")
     return list(
         judged_variants(plan(directory, *names), opened(**backends), reference("numpy", tested))
     )
 
 
-def test_the_value_both_stands_for_each_value_of_an_option_the_usual_one_first() -> None:
+def test_the_value_both_of_an_option_stands_for_each_of_its_values_in_their_order() -> None:
     choices = {"metacommands": ("on", "off"), "half": ("off", "on")}
     assert variants_of("adapter=1,half=both", choices) == {
         "half=off": "adapter=1,half=off",

@@ -1,4 +1,4 @@
-"""A plugin's backend that notes cases whose outcomes a worker has taken.
+"""A backend of a plugin; it notes which cases' outcomes a worker has taken.
 
 A note is a line in the file that the environment variable FILE names. The note is written when the
 worker asks for the next outcome, because then it has taken the previous one.
@@ -36,7 +36,7 @@ cases:
       OutputTensor: {{Sizes: [60000], DataType: FLOAT32}}
       Repeats: [2]
 """
-"""Cases that the backend runs faster than dmlconf judges them, so that outcomes wait in pipes."""
+"""A file of COUNT cases; outcomes wait in pipes, since to run one takes less time than to judge."""
 
 
 class Witness:

@@ -1,6 +1,7 @@
 """Deviations of a target, such as ONNX, waive what its specification leaves open, and nothing else.
 
-The tested code is in `dmlconf/excuses/` and `schemas/targets/`.
+The tested code is in `deviations.py`, `deviating_elements.py` and `permitted_refusals.py` in
+`dmlconf/excuses/`, and in `schemas/targets/`.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from tests.bundled import bundled
 from tests.permitted.graphs.accepted import graph, single
 
 ONNX: Final = read_deviations("onnx")
-GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
+FORWARD_GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
+"""Parameters of a case of GRU, as in its identifier."""
 
 
 def case(name: str) -> Case:
+    """Return the case of the suite that has this identifier, with its inputs in memory."""
     operator, rest = name.split("/", 1)
     file = rest.partition("[")[0].partition("/")[0]
     plan = bundled(f"{operator}/{file}.yaml").plan()
@@ -40,11 +43,13 @@ def case(name: str) -> Case:
 
 
 def verdict(tested: Case, outcome: Outcome, deviations: Deviations = ONNX) -> Verdict:
+    """Return the verdict on an outcome, which these deviations may waive."""
     conclusion = Conclusion(run_case, deviations=deviations)
     return conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
 
 
 def reference_output(tested: Case) -> Array:
+    """Return a copy of the first output that the reference computes."""
     outcome = run_case(tested)
     assert isinstance(outcome, Outputs)
     return next(iter(outcome.arrays.values())).copy()
@@ -68,7 +73,7 @@ def test_a_maximum_of_nan_may_be_nan_and_a_wrong_maximum_of_numbers_fails() -> N
     assert verdict(tested, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 
-def test_directml_itself_has_no_deviations() -> None:
+def test_onnx_runtime_has_the_deviations_of_onnx_and_directml_has_none() -> None:
     assert deviations_of(Environment("directml", "1.15.4")) == Deviations()
     details = {"target": "onnx"}
     assert deviations_of(Environment("directml", "1.15.4", details=details)) == Deviations()
@@ -98,8 +103,8 @@ def test_sigmoids_are_waived_only_within_the_error_of_the_deviation() -> None:
         ("graphs/captured/cast-gather", Status.FAILED),
         ("reverse_subsequences/boundary/length-beyond-the-axis", Status.WAIVED),
         ("reverse_subsequences/boundary/whole-length", Status.FAILED),
-        (f"gru/boundary/sequence-longer-than-the-input[{GRU}]", Status.WAIVED),
-        (f"gru/boundary/sequence-of-length-0[{GRU}]", Status.FAILED),
+        (f"gru/boundary/sequence-longer-than-the-input[{FORWARD_GRU}]", Status.WAIVED),
+        (f"gru/boundary/sequence-of-length-0[{FORWARD_GRU}]", Status.FAILED),
     ],
 )
 def test_a_refusal_is_waived_only_for_inputs_that_may_be_refused(name: str, status: Status) -> None:
@@ -189,7 +194,7 @@ def test_only_a_recurrent_layer_of_an_infinite_input_may_be_infinite(
     assert verdict(tested, Outputs(infinite)).status is status
 
 
-def test_a_remainder_by_zero_may_be_any_number_and_no_other_may() -> None:
+def test_a_remainder_by_zero_may_be_another_number_and_one_by_1_may_not() -> None:
     tested = case("element_wise_modulus_floor/questions/ends-of-words[DataType=UINT8,Seed=0]")
     for divisor, status in ((0, Status.WAIVED), (1, Status.FAILED)):
         output = reference_output(tested)
@@ -331,7 +336,7 @@ PADDED: Final = (
 def test_output_padding_may_only_hold_the_elements_that_end_padding_removes() -> None:
     tested = case(PADDED)
     output = reference_output(tested)
-    assert not output[..., -1].any()
+    assert not output[..., -1].any(), "DirectML leaves output padding 0"
     without_padding = {"OutputPadding": (0,), "EndPadding": (0,)}
     output[...] = reference_output(replace(tested, desc={**tested.desc, **without_padding}))
     assert output[..., -1].all()
@@ -346,7 +351,7 @@ def test_elements_gathered_beyond_the_axis_may_have_any_value() -> None:
     assert verdict(tested, Outputs({"OutputTensor": zeros})).status is Status.WAIVED
 
 
-def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_and_no_other_power() -> None:
+def test_zero_to_the_power_of_zero_may_be_1_in_a_graph_but_not_0() -> None:
     tested = case("graphs/rewrites-conditions/replace-power-by-one-or-zero--x-is-not-zero")
     powers = np.ones((1, 1, 1, 5), np.float32)
     assert verdict(tested, Outputs({"y": powers})).status is Status.WAIVED

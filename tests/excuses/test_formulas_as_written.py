@@ -1,4 +1,11 @@
-"""Deviations waive what a specification's own formula gives, and no other wrong result."""
+"""A wrong result is waived if the specification's own formula gives it, and no other is.
+
+A wrong result of ONNX Runtime is named as a finding only if the finding's formula gives it.
+
+The tested code is in `specifications.py`, `specified_activations.py`, `onnxruntime.py` and
+`onnxruntime_quantization.py` in `dmlconf/faults/runtimes/`, in
+`dmlconf/excuses/computed_elements.py`, `schemas/targets/` and `schemas/findings/`.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +32,7 @@ CPU: Final = Environment(
 
 
 def described(directory: Path, operator: str, desc: str) -> Case:
+    """Return a case of an operator; `desc` is YAML without the outer braces."""
     file = directory / f"{operator.lower()}.yaml"
     file.write_text(
         f"operator: {operator}\ncases:\n  - {{name: one, desc: {{{desc}}}}}\n", encoding="utf-8"
@@ -45,11 +53,13 @@ def verdict(of: Case, values: list[float], target: str = "onnx") -> Verdict:
 
 
 def tensor(name: str, values: str, data_type: str = "FLOAT32", sizes: str = "") -> str:
+    """Return an input in YAML; without `sizes` it has one dimension."""
     sizes = sizes or f"[{values.count(',') + 1}]"
     return f"{name}: {{Sizes: {sizes}, DataType: {data_type}, values: [{values}]}}"
 
 
 def output(count: int, data_type: str = "FLOAT32") -> str:
+    """Return OutputTensor in YAML, with one dimension."""
     return f"OutputTensor: {{Sizes: [{count}], DataType: {data_type}}}"
 
 

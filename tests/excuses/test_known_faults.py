@@ -82,18 +82,22 @@ faults:
 
 
 def case(directory: Path, name: str = "stated") -> Case:
+    """Return a case of the file TILE in tests/engine/cases.py."""
     return build(plan(directory, name)[0])
 
 
 def verdict(fault: KnownFault, case: Case, outcome: Outcome) -> Verdict:
+    """Return the verdict on an outcome of DirectML 1.9.0, which only this fault may waive."""
     return KnownFaults("1.9.0", (fault,)).waive(case, outcome, judge(case, outcome, no_expectation))
 
 
 def directml(version: str, **details: Any) -> Environment:
+    """Return an environment of this version of DirectML."""
     return Environment("directml", version, "an adapter", "1.0", {"compile": "operator", **details})
 
 
 def names(environment: Environment) -> set[str]:
+    """Return the names of the bundled faults that apply to an environment."""
     return {fault.name for fault in known_faults(environment).faults}
 
 
@@ -169,7 +173,7 @@ def test_a_fault_of_compile_operator_also_waives_a_refusal_by_compile_graph(
         replace(FAULT, when=Expression("NoSuchTensor.DimensionCount == 1")),
     ],
 )
-def test_cases_that_the_fault_does_not_concern_are_not_waived(
+def test_a_case_that_the_fault_does_not_concern_is_not_waived(
     tmp_path: Path, other: KnownFault
 ) -> None:
     assert verdict(other, case(tmp_path), WRONG).status is Status.FAILED
@@ -240,7 +244,7 @@ def test_faults_apply_to_their_range_of_versions_and_to_untested_versions_beside
     assert names_in("1.14.2") == set()
 
 
-def test_known_faults_keep_the_version_and_how_directml_compiles() -> None:
+def test_known_faults_state_the_version_and_whether_operators_are_compiled_as_graphs() -> None:
     assert not known_faults(directml("1.9.0")).as_graph
     assert known_faults(directml("1.9.0", compile="graph")).as_graph
     assert known_faults(directml("1.9.0")).version == "1.9.0"
@@ -294,6 +298,7 @@ def test_cases_that_faults_name_are_in_the_suite_unless_fuzzing_makes_them(
     bundled_suite: Suite,
 ) -> None:
     faults = read_known_faults()
+    assert any(fault.example or fault.cases for fault in faults)
     known = {planned.identifier: planned for planned in bundled_suite.plan()}
     known |= {planned.template.identifier: planned for planned in bundled_suite.plan()}
     for fault in faults:

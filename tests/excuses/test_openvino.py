@@ -1,7 +1,8 @@
-"""Findings in OpenVINO explain wrong outputs of its provider in ONNX Runtime 1.24.1, no others.
+"""Findings explain the wrong outputs of OpenVINO in ONNX Runtime 1.24.1, and no other wrong ones.
 
-The tested code is in `schemas/findings/`, `dmlconf/faults/runtimes/` and
-`dmlconf/excuses/findings.py`.
+The tested code is in `openvino.py`, `openvino_activations.py`, `openvino_graphs.py`,
+`openvino_integers.py` and `recurrent_layers.py` in `dmlconf/faults/runtimes/`, in
+`dmlconf/excuses/findings.py` and in `schemas/findings/`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ QUICK_GELU: Final = (
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
+    """Return the reason of a failure of a case on OpenVINO."""
     return reason_of_failure(OPENVINO, name, outcome)
 
 
@@ -191,6 +193,7 @@ GIVEN: Final = [
         [-3.4028234663852886e38] * 12,
     ),
 ]
+"""A case, the finding without its prefix `openvino-`, and the elements that OpenVINO gives."""
 
 
 @pytest.mark.parametrize(("name", "finding", "given"), GIVEN)

@@ -53,6 +53,7 @@ def substrate(tmp_path: Path) -> Substrate:
 
 
 def status(substrate: Substrate, case: Case, outcome: Outcome) -> Status:
+    """Return the status of a case with this outcome on a substrate."""
     verdict = judge(case, outcome, lambda case: None)
     return substrate.excuse(case, outcome, verdict).status
 
@@ -69,7 +70,7 @@ def test_a_failure_that_a_limit_explains_is_unsupported(
     assert status(substrate, stated, WRONG) is Status.UNSUPPORTED
 
 
-def test_a_limit_explains_the_refusal_of_its_operator_compiled_as_a_graph(
+def test_a_limit_explains_the_refusal_of_one_operator_compiled_as_a_graph_but_of_no_graph_case(
     tmp_path: Path, substrate: Substrate
 ) -> None:
     as_graph = Rejection("CompileGraph", "E_FAIL")

@@ -60,6 +60,9 @@ TWO, FLOAT32, INT32, REFUSED = (
     for name in ("two", "types[DataType=FLOAT32]", "types[DataType=INT32]", "refused")
 )
 
+NO_CASE: dict[str, Any] = {"cases": None, "where": "Repeats[0] > 5"}
+"""Fields of a waiver that waives no case of SUITE."""
+
 SCALED = "faulty:scaled"
 """A backend whose elements are 1.1 times the right ones."""
 
@@ -134,7 +137,7 @@ def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
         ({"cases": ["*/two", "tile/small/types[DataType=?*]"]}, "1"),
     ],
 )
-def test_cases_are_named_by_identifier_pattern_operator_and_condition(
+def test_a_waiver_names_cases_by_identifier_pattern_operator_or_condition(
     tmp_path: Path, scope: dict[str, Any], jobs: str
 ) -> None:
     result = run(tmp_path, SCALED, waiver(**scope), jobs=jobs)
@@ -200,7 +203,7 @@ def test_wrong_integers_are_within_no_bound_in_ulp(tmp_path: Path) -> None:
 
 
 def test_conditions_of_waivers_share_one_budget_of_steps(tmp_path: Path) -> None:
-    # Each condition takes 4,000 steps. Without a limit for all together, many would take hours.
+    # Each condition takes 4,000 steps, and all together may take 10,000: two, but not four.
     long = "any(i < 0 for i in range(4000)) or DataType == INT32"
     many = [waiver(name=f"w{i}", cases=None, where=long) for i in range(4)]
     result = run(tmp_path, SCALED, *many[:2])
@@ -274,7 +277,9 @@ def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
 
 
 @pytest.mark.breakdown
-def test_a_crash_a_refusal_and_a_wrong_type_can_be_waived(tmp_path: Path) -> None:
+def test_a_crash_a_wrong_type_and_a_refusal_by_the_stated_call_can_be_waived(
+    tmp_path: Path,
+) -> None:
     crash = waiver(failure="crash", bound=None)
     assert status_and_kind(run(tmp_path, "faulty:crash,on=two", crash))[0] == "waived"
     refusal = waiver(failure="rejected what is supported", bound=None)
@@ -374,6 +379,7 @@ def test_a_waiver_names_devices_by_patterns_and_ranges_of_versions(
 def test_a_wrong_waiver_file_is_refused_with_the_line_of_the_mistake(
     tmp_path: Path, change: dict[str, Any], spot: str, message: str
 ) -> None:
+    """The mistake is in the first line with `spot`; `{` stands for the beginning of the waiver."""
     result = run(tmp_path, "numpy", waiver(**change))
     lines = (tmp_path / "w.yaml").read_text().splitlines()
     first = 3 if spot == "{" else 1
@@ -428,7 +434,7 @@ def with_reasons(text: str) -> str:
 )
 def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) -> None:
     backend = f"faulty:{fault}"
-    run(tmp_path, backend, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
+    run(tmp_path, backend, waiver(**NO_CASE), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "-o", "first.yaml", "--until", "2099-01-01")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.endswith(
@@ -442,14 +448,14 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     (tmp_path / "first.yaml").write_text(with_reasons(text), "utf-8")
     again = dmlconf_here(tmp_path, *command)
     assert again.returncode == 0
-    # Three cases have outputs; some faults also fail the fourth, which must be rejected.
+    # Three cases have outputs; some faults also fail the fourth, which a backend must reject.
     expected = 4 if fault in ("crash", "error", "zeros") else 3
     assert f"{expected} waived" in again.stdout
     assert "failed" not in again.stdout
 
 
 def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> None:
-    run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
+    run(tmp_path, SCALED, waiver(**NO_CASE), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--link", "https://bugs.example.com/2")
     (tmp_path / "first.yaml").write_text(done.stdout)
     with pytest.raises(InvalidFilesError, match="excuses failures for no reason yet"):
@@ -462,7 +468,7 @@ def test_waivers_made_from_a_log_apply_only_to_its_device(tmp_path: Path) -> Non
 
 
 def test_waive_drafts_a_waiver_of_the_case_with_the_given_name_or_handle(tmp_path: Path) -> None:
-    run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
+    run(tmp_path, SCALED, waiver(**NO_CASE), log="log.jsonl")
     log = read_log(tmp_path / "log.jsonl")
     first, *others = [each.case for each in log.verdicts if each.status == "failed"]
     assert others
@@ -476,11 +482,11 @@ def test_waive_drafts_a_waiver_of_the_case_with_the_given_name_or_handle(tmp_pat
 
 
 def test_the_command_waive_says_that_nothing_failed_and_replaces_no_file(tmp_path: Path) -> None:
-    run(tmp_path, "numpy", waiver(cases=None, where="Repeats[0] > 5"), log="right.jsonl")
+    run(tmp_path, "numpy", waiver(**NO_CASE), log="right.jsonl")
     done = dmlconf_here(tmp_path, "waive", "right.jsonl", "-o", "none.yaml")
     assert done.returncode == 5
     assert not (tmp_path / "none.yaml").exists()
-    run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="wrong.jsonl")
+    run(tmp_path, SCALED, waiver(**NO_CASE), log="wrong.jsonl")
     done = dmlconf_here(tmp_path, "waive", "wrong.jsonl", "-o", "w.yaml")
     assert done.returncode == 2
     assert "exists already" in done.stderr

@@ -21,9 +21,11 @@ from dmlconf.workers.boundary import checked_outcome
 from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
-CASES = Path(__file__).resolve().parents[2] / "cases"
-HALF = "faulty:declines,on=example-1"
+SOME = "faulty:declines,on=example-1"
+"""A backend that declines cases with `example-1` in their identifiers."""
+
 GATHER = ("--operator", "GATHER", "--tag", "documented")
+"""Options that select cases which SOME declines, and others."""
 
 
 def test_a_run_in_which_all_cases_are_declined_has_exit_code_7(tmp_path: Path) -> None:
@@ -41,7 +43,7 @@ def test_declined_cases_beside_passes_fail_a_run_only_on_request(
 ) -> None:
     log = tmp_path / "run.jsonl"
     done = dmlconf_here(
-        tmp_path, "run", *GATHER, "-b", HALF, "--log", str(log), "--report", "json:r.json", *options
+        tmp_path, "run", *GATHER, "-b", SOME, "--log", str(log), "--report", "json:r.json", *options
     )
     assert done.returncode == code, done.stdout
     declined = [v for v in read_log(log).verdicts if v.status is Status.UNSUPPORTED]
@@ -53,22 +55,22 @@ def test_declined_cases_beside_passes_fail_a_run_only_on_request(
 
 
 def test_compare_reports_a_declined_case_as_another_status(tmp_path: Path) -> None:
-    for name, backend in (("one", "numpy"), ("other", HALF)):
+    for name, backend in (("one", "numpy"), ("other", SOME)):
         dmlconf_here(tmp_path, "run", *GATHER, "-b", backend, "--log", f"{name}.jsonl")
     done = dmlconf_here(tmp_path, "compare", "one.jsonl", "other.jsonl")
     assert done.returncode == 0, done.stdout
     assert "passed, now unsupported: not expressible by the backend" in done.stdout
 
 
-def test_record_leaves_declined_cases_out(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "record", *GATHER, "-b", HALF, "-o", "x.dmlrec")
+def test_record_names_declined_cases_and_leaves_them_out(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "record", *GATHER, "-b", SOME, "-o", "x.dmlrec")
     assert "not expressible by the backend" in done.stderr, done.stderr
     recorded = read_recording(tmp_path / "x.dmlrec").entries
     assert recorded
     assert not [name for name in recorded if "example-1" in name]
 
 
-def test_a_malformed_decline_is_a_breakdown() -> None:
+def test_a_decline_without_a_reason_is_a_breakdown() -> None:
     case = valid_case(next(iter(bundled("tile/documented.yaml").plan())))
     assert isinstance(checked_outcome(Declined(None), case), Breakdown)  # type: ignore[arg-type]
     assert checked_outcome(Declined("no such operator"), case) == Declined("no such operator")

@@ -1,4 +1,4 @@
-"""Times that the device's clock measured are written to the log and the report.
+"""Times of dispatches, which the device's clock measures, are written to the log and the report.
 
 The tested code is in `dmlconf/judging/judge.py`, `dmlconf/verdicts/record.py`,
 `dmlconf/run_log/log.py`, `schemas/run-log.schema.json` and `schemas/report.schema.json`.
@@ -23,6 +23,7 @@ from tests.engine.cases import plan
 
 
 def verdict(directory: Path, outcome: Outcome) -> Verdict:
+    """Return the verdict on this outcome of a case that states its outputs."""
     return judge(build(plan(directory, "stated")[0]), outcome, lambda case: None)
 
 

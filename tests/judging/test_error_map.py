@@ -41,7 +41,9 @@ def test_an_error_beside_nan_infinities_or_zeros_has_the_expected_digit(
 
 
 @given(SHAPES, st.data())
-def test_one_wrong_element_marks_one_cell(shape: tuple[int, ...], data: st.DataObject) -> None:
+def test_one_wrong_element_marks_one_cell_in_the_row_where_it_lies(
+    shape: tuple[int, ...], data: st.DataObject
+) -> None:
     expected = np.ones(shape, np.float32)
     actual = expected.copy()
     index = data.draw(st.integers(0, expected.size - 1))

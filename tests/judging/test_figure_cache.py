@@ -13,6 +13,7 @@ from dmlconf.documents.store import LARGEST_ENTRY, Store
 from dmlconf.judging.figure_cache import CachedRecord, FigureCache
 
 LONG = "x" * (LARGEST_ENTRY // 10)
+"""A record; nine of this length fit into one file."""
 
 
 def save_records(folder: Path, *keys: str) -> None:
@@ -36,13 +37,13 @@ def test_records_of_later_runs_are_added(tmp_path: Path) -> None:
     assert keys_in(tmp_path / "cache") == ["a", "b", "c"]
 
 
-def test_the_newest_records_are_kept_when_the_file_is_full(tmp_path: Path) -> None:
+def test_the_newer_half_of_the_records_is_kept_if_all_do_not_fit(tmp_path: Path) -> None:
     save_records(tmp_path / "cache", *map(str, range(8)))
     save_records(tmp_path / "cache", *map(str, range(8, 12)))
     assert keys_in(tmp_path / "cache") == ["6", "7", "8", "9", "10", "11"]
 
 
-def test_records_that_would_only_replace_others_of_the_same_run_are_not_kept(
+def test_records_that_would_replace_others_of_the_same_run_are_not_kept(
     tmp_path: Path,
 ) -> None:
     save_records(tmp_path / "cache", "of an earlier run")

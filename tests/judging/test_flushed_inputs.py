@@ -50,6 +50,7 @@ DESCS = {
 
 
 def case_of(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
+    """Return a case of an operator on these four numbers, which are subnormal by default."""
     desc = DESCS[operator].replace(NUMBERS, numbers)
     text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
     (planned,) = load_suite([write(directory, text, "one.yaml")]).plan()
@@ -64,10 +65,12 @@ def flushed(case: Case) -> dict[str, Array]:
 
 
 def gradients(case: Case) -> dict[str, Array]:
+    """Return the input of gradients, if the operator has one; it is not compared."""
     return {name: a for name, a in case.inputs().items() if name == "InputGradientTensor"}
 
 
 def reference(case: Case) -> Outcome:
+    """Return what the reference computes."""
     return Outputs(evaluate(case, case.inputs()))
 
 

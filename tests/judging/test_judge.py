@@ -1,4 +1,4 @@
-"""Outputs, rejections and breakdowns lead to a status and a reason; each output has its figures.
+"""The verdict on outputs, a rejection or a breakdown has a status, a reason and figures.
 
 The tested code is in `dmlconf/judging/judge.py`, `dmlconf/judging/figures.py`,
 `dmlconf/run_log/log.py` and `dmlconf/backends/faulty/backend.py`.
@@ -38,6 +38,7 @@ from tests.reports.logs import HEADER
 
 
 def outputs(*values: float) -> Outputs:
+    """Return an OutputTensor of FLOAT32 with these elements."""
     return Outputs({"OutputTensor": np.array(values, np.float32)})
 
 
@@ -56,7 +57,7 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
         "exact",
         0.0,
         margin=0.0,
-        source=verdict.figures["OutputTensor"].source,
+        source="moves data and computes nothing, so every bit is kept",
         open=0,
         loose=0,
         expectation=Provenance.DOCUMENTED,
@@ -119,7 +120,9 @@ def test_the_reference_judges_a_case_that_states_no_outputs(tmp_path: Path) -> N
     assert status_and_kind(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
 
 
-def test_an_expected_rejection_passes(tmp_path: Path) -> None:
+def test_an_expected_rejection_passes_whether_or_not_it_names_the_constraint(
+    tmp_path: Path,
+) -> None:
     invalid = case(tmp_path, "invalid")
     assert judge(invalid, run_case(invalid), no_expectation).status is Status.PASSED
     unnamed = Rejection("CreateOperator", "E_INVALIDARG")
@@ -167,7 +170,9 @@ def test_a_breakdown_makes_its_case_broken(tmp_path: Path, kind: BreakdownKind) 
     assert verdict.reason.diagnostics == "last words"
 
 
-def test_a_case_that_needs_a_higher_level_or_a_missing_type_is_unsupported(tmp_path: Path) -> None:
+def test_the_reason_for_unsupported_names_the_higher_level_or_the_missing_data_type(
+    tmp_path: Path,
+) -> None:
     everything = Capabilities(FeatureLevel(6, 4), frozenset(DataType))
     old = Capabilities(FeatureLevel(1, 0), frozenset(DataType))
     no_floats = Capabilities(FeatureLevel(6, 4), frozenset({DataType.INT32}))
@@ -205,6 +210,7 @@ cases:
 
 
 def one_of_two(directory: Path, against: Against, index: int = 1) -> Verdict:
+    """Return the verdict on the right value, at this index; the index 1 is right."""
     (planned,) = load_suite([write(directory, ONE_OF_TWO, "top.yaml")]).plan()
     arrays = {
         "OutputValueTensor": np.full((1, 1, 1, 1), 7, np.float32),
@@ -214,6 +220,7 @@ def one_of_two(directory: Path, against: Against, index: int = 1) -> Verdict:
 
 
 def provenances(verdict: Verdict) -> dict[str, Provenance | None]:
+    """Return where the expected values of each judged output come from."""
     return {name: figures.expectation for name, figures in verdict.figures.items()}
 
 

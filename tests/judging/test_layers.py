@@ -2,7 +2,7 @@
 
 The data of each layer must be chosen so that a wrong output violates the precision rule.
 
-What is tested is in `cases/*/model.yaml` and `tests/judging/wrong_results.py`.
+The tested code is in `cases/*/model.yaml` and `tests/judging/wrong_results.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_BYTES: Final = 1 << 18
 """The sample leaves out layers whose tensors have more bytes; each of them takes seconds."""
 
 MOST_ALIKE: Final = 0.95
-"""Share of an output's elements that may be equal; beyond it a constant output is nearly right."""
+"""The share of an output's elements that may be equal; with more, a constant is nearly right."""
 
 FEW: Final = 64
 """The elements of an output with at most this many may all be equal."""
@@ -58,6 +58,7 @@ def reference() -> Against:
 
 
 def unnoticed(plan: Sequence[PlannedCase]) -> list[Survivor]:
+    """Return the verdicts on layers that pass although outputs were changed."""
     return list(survivors(plan, reference(), LAYER_CHANGES))
 
 
@@ -81,7 +82,7 @@ def sample() -> list[PlannedCase]:
 
 
 @pytest.mark.whole
-def test_there_are_hundreds_of_layers_each_with_its_network() -> None:
+def test_there_are_hundreds_of_layers_each_with_a_note_of_its_network() -> None:
     templates = {planned.template for planned in layers()}
     assert len(layers()) >= 600
     notes = {template.about.note for template in templates}

@@ -43,10 +43,12 @@ def only_case(folder: Path, text: str) -> Case:
 
 
 def sums(folder: Path, row: Sequence[float]) -> Case:
+    """Return a case of eight sums of these terms."""
     return only_case(folder, SUMS.format(length=len(row), values=[*row] * 8))
 
 
 def judge_outputs(case: Case, output: Array) -> Verdict:
+    """Return the verdict on an OutputTensor, judged by the reference."""
     right = run_case(case)
     return judge(case, Outputs({"OutputTensor": output}), lambda _: right)
 
@@ -89,6 +91,7 @@ cases:
     )
     copied = judge_outputs(case, case.inputs()["InputTensor"])
     assert copied.figures["OutputTensor"].differing == 0
+    assert copied.status is Status.FAILED
     assert copied.reason is not None
     assert copied.reason.kind is ReasonKind.INPUT_COPIED
     right = run_case(case)
@@ -190,7 +193,7 @@ def test_zeros_pass_if_another_permitted_output_is_zero(tmp_path: Path) -> None:
     assert judge_outputs(case, np.zeros((4, 8), np.float32)).status is Status.PASSED
 
 
-def test_the_greatest_of_single_elements_is_a_copy_and_right(tmp_path: Path) -> None:
+def test_a_copy_is_right_as_the_maximum_of_each_single_element(tmp_path: Path) -> None:
     case = only_case(
         tmp_path,
         """

@@ -1,4 +1,4 @@
-"""A case with a relation fails if the outputs of its two forms differ, or are equally wrong.
+"""A graph with a relation fails if the outputs of its two forms differ, or are wrong alike.
 
 A relation names another form of a graph, such as its nodes one by one, with the same outputs.
 
@@ -62,6 +62,7 @@ class HalvesAll(NumpyBackend):
 def verdict_of(
     folder: Path, graph: str, backend: NumpyBackend, *, compare_unfused: bool = False
 ) -> Verdict:
+    """Return the verdict on a graph that runs on a backend and is judged by the reference."""
     ready = in_process(parse("numpy"), backend)
     plan = [planned_graph(folder, graph)]
     [verdict] = judged(plan, ready, run_case, JudgeOptions(compare_unfused=compare_unfused))
@@ -166,7 +167,7 @@ def test_a_graph_that_passes_reports_how_many_elements_equal_those_of_its_nodes(
 
 @pytest.mark.parametrize("fault", ["no-output", "wrong-sizes", "wrong-type", "rejects", "zeros"])
 @pytest.mark.parametrize("relation", ["unfused", "exported", "cut", "order"])
-def test_a_backend_with_any_of_five_faults_gives_a_case_exactly_one_verdict(
+def test_a_graph_has_one_verdict_which_is_failed_if_the_graph_and_its_other_form_are_faulty(
     tmp_path: Path, fault: str, relation: str
 ) -> None:
     name = parse(f"faulty:{fault}")
@@ -174,5 +175,4 @@ def test_a_backend_with_any_of_five_faults_gives_a_case_exactly_one_verdict(
     for graph in (GRAPH, GRAPH + f"relation: {relation}\n"):
         plan = [planned_graph(tmp_path, graph)]
         [verdict] = judged(plan, ready, run_case, JudgeOptions(compare_unfused=True))
-        assert verdict.status in (Status.FAILED, Status.BROKEN, Status.PASSED)
-        assert verdict.status is not Status.PASSED or fault == "zeros"
+        assert verdict.status is Status.FAILED

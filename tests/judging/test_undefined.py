@@ -40,6 +40,7 @@ def case(tmp_path: Path) -> Case:
 
 
 def outcome(*faults: Fault, coordinates: tuple[int, ...] = (0, 1, 1, 1, 9, 9, 9, 9)) -> Outputs:
+    """Return outputs of NONZERO with these faults; the last four coordinates are undefined."""
     arrays = {
         "OutputCountTensor": np.array([2], np.uint32),
         COORDINATES: np.array(coordinates, np.uint32).reshape(4, 2),
@@ -48,6 +49,7 @@ def outcome(*faults: Fault, coordinates: tuple[int, ...] = (0, 1, 1, 1, 9, 9, 9,
 
 
 def fault(kind: FaultKind, *elements: int, output: str = COORDINATES) -> Fault:
+    """Return a fault in elements of an output, by their indices."""
     return Fault(kind, f"told of {kind}", output, np.array(elements))
 
 
@@ -84,7 +86,7 @@ def test_a_fault_that_concerns_no_elements_is_kept(case: Case) -> None:
     assert without_excused_faults(case, both) == replace(both, faults=(guard,))
 
 
-def test_an_element_with_a_candidate_of_all_numbers_is_undefined(tmp_path: Path) -> None:
+def test_an_element_for_which_all_numbers_are_candidates_is_undefined(tmp_path: Path) -> None:
     text = """
 operator: ELEMENT_WISE_QUANTIZE_LINEAR
 cases:

@@ -71,6 +71,7 @@ cases:
 
 
 def cases(directory: Path, text: str) -> dict[str, Case]:
+    """Return the cases of a file with this text, by name."""
     planned = load_suite([write(directory, text, "open.yaml")]).plan()
     return {case.identifier.split("/")[-1]: build(case) for case in planned}
 
@@ -93,7 +94,7 @@ def test_an_element_of_a_convolution_that_overflows_is_judged(tmp_path: Path) ->
     assert judge(case, zeros, run_case).status is Status.FAILED
 
 
-def test_one_judged_element_makes_a_verdict(tmp_path: Path) -> None:
+def test_a_case_with_one_judged_element_passes(tmp_path: Path) -> None:
     case = cases(tmp_path, DIVISIONS)["half-of-it-by-zero"]
     verdict = judge(case, run_case(case), run_case)
     assert verdict.status is Status.PASSED
@@ -101,7 +102,7 @@ def test_one_judged_element_makes_a_verdict(tmp_path: Path) -> None:
     assert not judges_nothing(case)
 
 
-def test_one_judged_output_makes_a_verdict(tmp_path: Path) -> None:
+def test_a_case_with_one_judged_output_passes(tmp_path: Path) -> None:
     case = cases(tmp_path, NONZERO)["nothing"]
     verdict = judge(case, run_case(case), run_case)
     assert verdict.status is Status.PASSED

@@ -1,6 +1,6 @@
 """Wrong results (zeros, negated or 10% larger) fail each case, unless a file explains why not.
 
-What is tested is in `cases/`, `tests/judging/wrong_results.py` and
+The tested code is in `cases/`, `tests/judging/wrong_results.py` and
 `tests/judging/explained_survivors.yaml`.
 """
 
@@ -71,10 +71,12 @@ def explained(found: Iterable[Survivor]) -> tuple[list[str], set[str]]:
     return unexplained, used
 
 
-def test_explanations_name_known_changes() -> None:
+def test_each_explanation_has_known_changes_and_patterns_of_cases() -> None:
+    assert explanations()
     for explanation in explanations():
         assert set(explanation.changes) <= CHANGES.keys(), explanation.because
-        assert explanation.cases
+        assert explanation.changes, explanation.because
+        assert explanation.cases, explanation.because
 
 
 def test_no_unexplained_wrong_result_passes_a_sample_of_the_suite() -> None:
