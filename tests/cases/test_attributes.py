@@ -64,7 +64,9 @@ def test_a_nested_operator_has_all_of_its_fields(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["DML_OPERATOR_ACTIVATION_LINEAR", "activation_linear"])
-def test_a_nested_operator_may_be_named_as_in_the_header(tmp_path: Path, name: str) -> None:
+def test_a_nested_operator_may_be_named_with_its_prefix_or_in_lower_case(
+    tmp_path: Path, name: str
+) -> None:
     text = replace_once(GEMM, "ACTIVATION_LINEAR", name)
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR_DESC
 
@@ -115,7 +117,7 @@ def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
         ("ACTIVATION_RELU", "must be a mapping or nothing", None),
     ],
 )
-def test_a_wrong_nested_operator_is_refused_with_a_hint(
+def test_a_wrong_nested_operator_is_refused_with_its_message_and_hint(
     tmp_path: Path, written: str, message: str, hint: str | None
 ) -> None:
     actual = problems_with(tmp_path, written)

@@ -243,7 +243,7 @@ def test_a_chain_of_2000_nodes_may_be_listed_backwards(tmp_path: Path) -> None:
     assert [node.name for node in graph.in_order()][:2] == ["n1999", "n1998"]
 
 
-def test_the_message_about_a_cycle_of_500_nodes_names_eight(tmp_path: Path) -> None:
+def test_the_message_about_a_cycle_of_500_nodes_names_the_first_seven(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError) as caught:
         graph_case(tmp_path, chain(500, lambda n: f"n{(n + 1) % 500}"))
     [problem] = caught.value.problems

@@ -38,7 +38,7 @@ def test_the_handle_of_an_identifier_does_not_change_between_versions() -> None:
     assert handles(["gemm/matrix[A=0]"]) == {"gemm/matrix[A=0]": "cc9m8"}
 
 
-def test_handles_in_a_run_are_longer_than_the_shortest_only_to_differ(
+def test_handles_in_a_run_differ_and_only_those_with_an_equal_beginning_are_longer(
     known: Mapping[str, str],
 ) -> None:
     assert len(set(known.values())) == len(NAMES)

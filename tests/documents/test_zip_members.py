@@ -1,4 +1,4 @@
-"""Members of zip archives are read within limits; damage raises at most DamagedArchiveError.
+"""Members of zip archives are read within limits; damage raises only DamagedArchiveError.
 
 The tested code is in `dmlconf/documents/zip_members.py`.
 """
@@ -54,7 +54,7 @@ def test_methods_of_compression_other_than_deflate_and_none_are_refused(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_damaged_byte_raises_no_error_but_damaged_archive_error(
+def test_a_damaged_byte_raises_no_other_error_than_damaged_archive_error(
     tmp_path: Path, method: int
 ) -> None:
     path = tmp_path / "x.zip"

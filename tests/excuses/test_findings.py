@@ -58,7 +58,7 @@ def reason(name: str, outcome: Outputs | Rejection) -> str:
     return reason_of_failure(CPU, name, outcome)
 
 
-def test_a_finding_names_its_failures_and_no_others_of_the_same_operator() -> None:
+def test_a_finding_explains_its_failures_and_no_others_of_the_same_operator() -> None:
     name = "element_wise_if/boundary/float32-special-numbers"
     output = right(case(name))
     zeros = np.signbit(output) & (output == 0)
@@ -73,7 +73,9 @@ def test_a_finding_names_its_failures_and_no_others_of_the_same_operator() -> No
     ("message", "named"),
     [("pads[dim] < kernel_shape[dim] was false", True), ("no memory", False)],
 )
-def test_a_finding_names_refusals_by_their_message(message: str, named: bool) -> None:
+def test_a_finding_explains_a_refusal_only_if_its_message_has_the_known_cause(
+    message: str, named: bool
+) -> None:
     refusal = Rejection("InferenceSession", "Fail", message=message)
     found = reason("max_pooling/boundary/nothing-but-padding", refusal)
     assert found.startswith("known finding padding-as-wide-as-a-window ") is named

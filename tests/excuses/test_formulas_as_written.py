@@ -1,6 +1,6 @@
 """A wrong result is waived if the specification's own formula gives it, and no other is.
 
-A wrong result of ONNX Runtime is named as a finding only if the finding's formula gives it.
+A finding explains a wrong result of ONNX Runtime only if the finding's formula gives it.
 
 The tested code is in `specifications.py`, `specified_activations.py`, `onnxruntime.py` and
 `onnxruntime_quantization.py` in `dmlconf/faults/runtimes/`, in
@@ -312,7 +312,7 @@ FOUND: Final = [
 
 
 @pytest.mark.parametrize(("name", "operator", "desc", "given", "other"), FOUND)
-def test_a_finding_names_what_onnx_runtime_gives_and_no_other_wrong_result(
+def test_a_finding_explains_what_onnx_runtime_gives_and_no_other_wrong_result(
     tmp_path: Path,
     name: str,
     operator: str,

@@ -254,7 +254,7 @@ def test_an_lstm_result_without_peepholes_is_explained_but_without_a_state_is_no
 TOP: Final = "top_k1/sizes/long-axis[DataType=INT16,K=1025]"
 
 
-def test_top_k_may_swap_equal_numbers_but_no_others() -> None:
+def test_top_k_may_swap_the_indices_of_equal_numbers_but_of_no_others() -> None:
     outcome = run_case(case(TOP))
     assert isinstance(outcome, Outputs)
     values, indices = outcome.arrays["OutputValueTensor"], outcome.arrays["OutputIndexTensor"]

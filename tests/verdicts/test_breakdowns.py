@@ -37,7 +37,7 @@ def verdict(case: str, *processes: LostProcess, worker: str | None = None) -> Ve
     return Verdict(Identity(case, "TILE", ()), Judgement(Status.PASSED), execution)
 
 
-def test_a_breakdown_of_a_batch_whose_cases_all_ran_through_is_unexplained() -> None:
+def test_a_breakdown_is_unexplained_if_all_cases_that_may_have_caused_it_passed_later() -> None:
     [found] = unexplained_breakdowns(
         [verdict("b", lost_process(1, 8, 2)), verdict("a", lost_process(1, 7, 2)), verdict("other")]
     )
