@@ -1,6 +1,6 @@
-"""Judging an element alone gives the same result as judging it within its whole output.
+"""An element that is judged alone gets the same result as within its whole output.
 
-Therefore samples of outputs can be judged.
+So it suffices to judge samples of large outputs.
 
 The tested code is in `dmlconf/precision/allowance.py` and `dmlconf/precision/compare.py`.
 """
@@ -23,7 +23,7 @@ def floats(*values: float, dtype: Any = np.float32) -> Array:
 
 
 ONES = floats(1, 1, 1, 1)
-HALVES = floats(50, 50, 50, 50, dtype=np.float16)
+FIFTIES = floats(50, 50, 50, 50, dtype=np.float16)
 
 OUTPUTS = {
     "interval": (
@@ -41,17 +41,17 @@ OUTPUTS = {
         [True, True, False, False],
     ),
     "sums of FLOAT32": (
-        HALVES,
+        FIFTIES,
         floats(50, 50.03, 51, 50, dtype=np.float16),
         PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 9),
-        Allowance(right=HALVES, errors=SumErrors(floats(50, 50, 50, 50))),
+        Allowance(right=FIFTIES, errors=SumErrors(floats(50, 50, 50, 50))),
         [True, True, False, True],
     ),
     "sums of FLOAT16": (
-        HALVES,
+        FIFTIES,
         floats(50, 50.2, 60, 50, dtype=np.float16),
         PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 9),
-        Allowance(right=HALVES, errors=SumErrors(floats(50, 50, 50, 50)), half_precision=True),
+        Allowance(right=FIFTIES, errors=SumErrors(floats(50, 50, 50, 50)), half_precision=True),
         [True, True, False, True],
     ),
     "subnormal inputs": (
@@ -65,14 +65,20 @@ OUTPUTS = {
         [True, True, False, False],
     ),
 }
+"""The expected and the actual output, the rule, its allowance, and which elements pass.
+
+Outputs have the sizes {2, 2}.
+"""
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_each_element_alone_is_judged_as_in_the_output(name: str) -> None:
-    expected, actual, rule, allowance, right = OUTPUTS[name]
+    expected, actual, rule, allowance, passing = OUTPUTS[name]
     whole = compare(actual, expected, rule, allowance)
-    assert whole.differing == right.count(False)
-    for number, passes in enumerate(right):
+    assert [difference.coordinates for difference in whole.first] == [
+        divmod(number, 2) for number, passes in enumerate(passing) if not passes
+    ]
+    for number, passes in enumerate(passing):
         index = np.array([number])
         part = compare(actual.ravel()[index], expected.ravel()[index], rule, allowance.at(index))
         assert part.passed is passes, number

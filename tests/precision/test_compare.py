@@ -1,6 +1,6 @@
-"""Outputs are compared by bits, ULP, absolute or relative error.
+"""The rules `exact`, `ulp`, `absolute` and `relative`, and what a comparison reports.
 
-The tested code is in `dmlconf/precision/compare.py` and `dmlconf/precision/ulp.py`.
+The tested code is in `dmlconf/precision/compare.py` and `dmlconf/precision/rules.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ from dmlconf.tensors.datatypes import Array, DataType
 EXACT = PrecisionRule(RuleKind.EXACT, 0, "test")
 FLOATS = [DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64]
 
+NANS = {
+    DataType.FLOAT16: (0x7E00, 0xFE01),
+    DataType.FLOAT32: (0x7FC00000, 0xFFC00001),
+    DataType.FLOAT64: (0x7FF8000000000000, 0xFFF8000000000001),
+}
+"""The bits of two NaNs that differ in their sign and in their fraction."""
+
 
 def rule(kind: str, limit: float) -> PrecisionRule:
     return PrecisionRule(RuleKind(kind), limit, "test")
@@ -40,7 +47,7 @@ def differing(actual: Array, expected: Array, precision: PrecisionRule) -> list[
 
 
 @pytest.mark.parametrize("data_type", DataType)
-def test_equal_arrays_do_not_differ_under_any_rule(data_type: DataType) -> None:
+def test_equal_arrays_do_not_differ_under_these_four_rules(data_type: DataType) -> None:
     values = np.arange(12, dtype=data_type.dtype).reshape(3, 4)
     for precision in (EXACT, rule("ulp", 1), rule("absolute", 0.1), rule("relative", 0.1)):
         comparison = compare(values, values.copy(), precision)
@@ -92,13 +99,6 @@ def test_any_nan_equals_any_nan_and_no_number(kind: str, data_type: DataType) ->
         assert comparison.worst_ulp == math.inf
 
 
-NANS = {
-    DataType.FLOAT16: (0x7E00, 0xFE01),
-    DataType.FLOAT32: (0x7FC00000, 0xFFC00001),
-    DataType.FLOAT64: (0x7FF8000000000000, 0xFFF8000000000001),
-}
-
-
 @pytest.mark.parametrize("kind", ["exact", "ulp", "absolute", "relative"])
 def test_an_infinity_equals_itself_only(kind: str) -> None:
     precision = rule(kind, 0.5)
@@ -120,7 +120,7 @@ def test_the_ulp_rule_accepts_its_limit_and_nothing_beyond(
     assert comparison.worst_ulp == steps
 
 
-def test_the_worst_element_is_the_farthest_and_not_the_first() -> None:
+def test_the_worst_element_is_the_farthest_one_and_not_the_first_that_fails() -> None:
     expected = floats(1, 1, 1, 1).reshape(2, 2)
     actual = expected.copy()
     actual[0, 1] = 1.5
@@ -142,13 +142,13 @@ NUMBERS = st.floats(-100, 100, width=32)
 
 
 @given(NUMBERS, NUMBERS, st.floats(0.001, 10))
-def test_absolute_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
+def test_the_absolute_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
     comparison = compare(floats(a), floats(e), rule("absolute", limit))
     assert comparison.differing == int(abs(a - e) > limit)
 
 
 @given(NUMBERS, NUMBERS, st.floats(0.001, 2))
-def test_relative_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
+def test_the_relative_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
     comparison = compare(floats(a), floats(e), rule("relative", limit))
     assert comparison.differing == int(abs(a - e) > limit * abs(e))
 
@@ -169,10 +169,12 @@ def test_unsigned_integers_do_not_wrap_under_a_tolerant_rule() -> None:
 @pytest.mark.parametrize("data_type", DataType)
 def test_arrays_without_elements_do_not_differ(data_type: DataType) -> None:
     empty: Array = np.empty((0, 3), data_type.dtype)
-    assert compare(empty, empty, EXACT).elements == 0
+    comparison = compare(empty, empty, EXACT)
+    assert (comparison.elements, comparison.differing, comparison.first) == (0, 0, ())
+    assert comparison.passed
 
 
-def test_differences_hold_plain_numbers() -> None:
+def test_differences_hold_numbers_of_python() -> None:
     comparison = compare(floats(2.5), floats(1.5), EXACT)
     kinds: list[type[Any]] = [type(comparison.first[0].actual), type(comparison.first[0].expected)]
     assert kinds == [float, float]

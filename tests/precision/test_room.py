@@ -1,6 +1,6 @@
 """`room` counts elements that are open (any value passes) or loose (a wide range passes).
 
-The tested code is in `dmlconf/precision/room.py` and `dmlconf/precision/compare.py`.
+The tested code is in `dmlconf/precision/room.py` and `dmlconf/precision/accumulation.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FLOATS = st.floats(-30000, 30000, width=16)
 
 @dataclass(frozen=True)
 class Ends:
-    """The ends of one element."""
+    """The lowest and the highest permitted value of one element."""
 
     low: float
     high: float
@@ -36,6 +36,7 @@ def half(*values: float) -> Array:
 
 
 def counted(expected: Array, *ends: Ends) -> Room:
+    """Return the room of an output under the rule `interval`, with these ends of each element."""
     low = np.array([end.low for end in ends], expected.dtype)
     high = np.array([end.high for end in ends], expected.dtype)
     return room(expected, INTERVAL, Allowance(interval=(low, high)))
@@ -63,7 +64,7 @@ def test_integers_are_open_if_the_interval_contains_all_of_their_type() -> None:
     assert counted(np.array([3], np.uint8), Ends(3, 3)) == NO_ROOM
 
 
-def test_room_is_measured_by_the_largest_finite_number() -> None:
+def test_whether_an_element_is_loose_depends_on_the_largest_finite_magnitude() -> None:
     narrow = Ends(1, 1.5)
     assert counted(half(1, 100), narrow, Ends(100, 100)) == NO_ROOM
     assert counted(half(1, -100), narrow, Ends(-100, -100)) == NO_ROOM
@@ -72,6 +73,7 @@ def test_room_is_measured_by_the_largest_finite_number() -> None:
 
 
 def test_an_expected_value_outside_its_interval_leaves_no_room() -> None:
+    """Only values equal to it pass."""
     assert counted(half(5), Ends(1, 3)) == NO_ROOM
     assert counted(half(math.nan), Ends(1, 3)) == NO_ROOM
 
@@ -85,13 +87,14 @@ def test_an_interval_from_the_largest_number_to_infinity_is_not_loose() -> None:
 
 
 def test_a_sum_is_loose_if_its_error_scale_is_large_and_open_if_it_is_enormous() -> None:
+    """Each sum may be off by 12.5 * 2^-24 of its error scale, and by 1.5 ULP of FLOAT16."""
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
-    sums = np.array([1.0, 2.0**18, 2.0**301])
-    actual = room(half(1, 1, 1), rule, Allowance(errors=SumErrors(sums)))
+    error_scales = np.array([1.0, 2.0**18, 2.0**301])
+    actual = room(half(1, 1, 1), rule, Allowance(errors=SumErrors(error_scales)))
     assert actual == Room(open=1, loose=2)
 
 
-def test_a_sum_whose_partial_sums_may_overflow_is_not_open() -> None:
+def test_a_sum_whose_partial_sums_may_overflow_float32_is_not_open() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     assert room(half(1), rule, Allowance(errors=SumErrors(np.array([1e39])))).open == 0
 
@@ -125,10 +128,11 @@ def test_values_between_the_permitted_ends_pass_and_values_outside_fail(
     expected = half(*values)
     allowed = Allowance(errors=SumErrors(np.abs(expected.astype(np.float64)) + size))
     low, high = permitted_ends(expected, rule, allowed)
-    for ends, toward in ((low, 0.999), (high, 0.999)):
-        inside = _between(expected, ends, toward)
+    for ends in (low, high):
+        inside = _between(expected, ends, 0.999)
         assert compare(inside, expected, rule, allowed).differing == 0
     for ends, side in ((low, -np.inf), (high, np.inf)):
+        # One step beyond larger ends may be infinite.
         for at in np.flatnonzero(np.abs(ends) < 60000):
             outside = expected.copy()
             while not _farther(outside[at], ends[at], expected[at]):

@@ -3,7 +3,9 @@
 Each test computes outputs of a bundled case as a right or a wrong driver would, and compares them
 under the case's own rule.
 
-The tested code is in `dmlconf/precision/`, `dmlconf/permitted/` and `schemas/operators/`.
+The tested code is in `dmlconf/precision/accumulation.py`, and in `dmlconf/permitted/`: in
+`products/gemm.py`, `reduction/reduce.py`, `normalization/mean_variance.py`,
+`activation/softmax.py` and `recurrent/gru.py`. The rules are in `schemas/operators/`.
 """
 
 from __future__ import annotations
@@ -31,17 +33,20 @@ NORMALIZATION: Final = "mean_variance_normalization1/matrix/options[DataType={}]
 Driver = Callable[[Array, Array], Array]
 """Multiplies two FLOAT64 matrices as a driver does; returns FLOAT64, sizes {rows, columns}."""
 
-SUMS: Final = {
+UNEQUAL: Final = {
     "GEMM": "gemm/boundary/large-terms-between-small-ones[DataType={},Inner=256]",
     "GEMM, short": "gemm/boundary/large-terms-between-small-ones[DataType={},Inner=64]",
     "REDUCE": "reduce/boundary/large-terms-between-small-ones[DataType={},Function=SUM,Length=256]",
 }
+"""Cases whose sums have large terms between small ones; FLOAT16 sums lose the small ones."""
+
 RANDOM: Final = (
     "gemm/matrix/long-sums[DataType={},Inner=16,Low=-1,TransB=NONE]",
     "gemm/matrix/long-sums[DataType={},Inner=255,Low=-1,TransB=NONE]",
     "gemm/matrix/long-sums[DataType={},Inner=4096,Low=0,TransB=NONE]",
     "gemm/matrix/long-sums[DataType={},Inner=4096,Low=-1,TransB=NONE]",
 )
+"""Cases with sums of `Inner` random products."""
 
 
 @cache
@@ -53,13 +58,14 @@ def case_of(identifier: str) -> Case:
 
 
 def comparison(case: Case, output: str, actual: Array) -> Comparison:
+    """Compare an output, rounded to its type, with the reference's under the case's own rule."""
     expected = evaluate(case)[output]
-    wrong = actual.reshape(expected.shape).astype(expected.dtype)
-    return compare(wrong, expected, case.rule(output), CaseAllowances(case).of(output))
+    rounded = actual.reshape(expected.shape).astype(expected.dtype)
+    return compare(rounded, expected, case.rule(output), CaseAllowances(case).of(output))
 
 
 def matrices(case: Case) -> tuple[Array, Array]:
-    """Return the two factors of a case's sums, FLOAT64; ones for a reduction."""
+    """Return the two matrices that a case multiplies, FLOAT64; REDUCE multiplies by ones."""
     inputs = [array.astype(np.float64) for array in case.inputs().values()]
     if case.operator_name == "REDUCE":
         return inputs[0], np.ones((inputs[0].shape[-1], 1))
@@ -67,6 +73,7 @@ def matrices(case: Case) -> tuple[Array, Array]:
 
 
 def rounding_to(dtype: type[np.floating[Any]]) -> Callable[[Array], Array]:
+    """Return a function that rounds FLOAT64 values to a type and returns FLOAT64."""
     return lambda values: values.astype(dtype).astype(np.float64)
 
 
@@ -74,7 +81,7 @@ half, single = rounding_to(np.float16), rounding_to(np.float32)
 
 
 def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
-    """Return a driver that adds up the terms of these indices, and rounds each sum by `store`."""
+    """Return a driver that adds up the terms in this order; `store` rounds each sum."""
 
     def summed(a: Array, b: Array) -> Array:
         terms = (np.outer(a[:, k], b[k]) for k in indices)
@@ -86,7 +93,13 @@ def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
 def tiled(
     size: int, inner: Callable[[Array], Array], outer: Callable[[Array], Array], *, backward: bool
 ) -> Driver:
-    """Return a driver that adds up tiles: `inner` rounds sums in a tile, `outer` sums of tiles."""
+    """Return a driver that adds up `size` terms at a time, in tiles, and then the tiles' sums.
+
+    Args:
+        inner: rounds each sum within a tile.
+        outer: rounds each sum of tiles.
+        backward: whether a tile adds up its last term first.
+    """
 
     def summed(a: Array, b: Array) -> Array:
         total = np.zeros((len(a), len(b[0])))
@@ -99,11 +112,12 @@ def tiled(
     return summed
 
 
-def one_tile(store: Callable[[Array], Array], *, backward: bool = False) -> Driver:
+def untiled(store: Callable[[Array], Array], *, backward: bool = False) -> Driver:
     return lambda a, b: tiled(len(b), store, store, backward=backward)(a, b)
 
 
 def pairwise(a: Array, b: Array) -> Array:
+    """Add up neighbours in FLOAT32, then neighbouring sums, until one sum is left."""
     terms = [single(np.outer(a[:, k], b[k])) for k in range(len(b))]
     while len(terms) > 1:
         odd = terms[len(terms) // 2 * 2 :]
@@ -119,55 +133,58 @@ def slices_held_in_float16(a: Array, b: Array) -> Array:
     return total
 
 
-RIGHT: Final[dict[str, Driver]] = {
-    "forward": one_tile(single),
-    "backward": one_tile(single, backward=True),
+FLOAT32_SUMS: Final[dict[str, Driver]] = {
+    "forward": untiled(single),
+    "backward": untiled(single, backward=True),
     "pairwise": pairwise,
     **{f"blocks of {n}": tiled(n, single, single, backward=False) for n in (8, 64, 256)},
 }
 
-HALF: Final[dict[str, Driver]] = {
-    "FLOAT16 forward": one_tile(half),
-    "FLOAT16 backward": one_tile(half, backward=True),
+FLOAT16_SUMS: Final[dict[str, Driver]] = {
+    "FLOAT16 forward": untiled(half),
+    "FLOAT16 backward": untiled(half, backward=True),
     **{
         f"FLOAT16 in tiles of {n}": tiled(n, half, single, backward=backward)
         for n, backward in ((16, False), (16, True), (32, False), (64, True))
     },
 }
 
-TERMS: Final[dict[str, Driver]] = {
-    "last product dropped": lambda a, b: a[:, :-1] @ b[:-1],
-    "last tile dropped": lambda a, b: a[:, :-8] @ b[:-8],
-    "negated": lambda a, b: -(a @ b),
-    "zero": lambda a, b: 0 * (a @ b),
-    "times 1.1": lambda a, b: 1.1 * (a @ b),
-}
-
 
 def one_off(a: Array, b: Array) -> Array:
+    """Return the product with its largest element off by 1%."""
     sums = a @ b
     sums.flat[np.abs(sums).argmax()] *= 1.01
     return sums
 
 
-@pytest.mark.parametrize("driver", HALF)
-@pytest.mark.parametrize("identifier", SUMS.values(), ids=SUMS)
+WRONG: Final[dict[str, Driver]] = {
+    "last product dropped": lambda a, b: a[:, :-1] @ b[:-1],
+    "last tile dropped": lambda a, b: a[:, :-8] @ b[:-8],
+    "negated": lambda a, b: -(a @ b),
+    "zero": lambda a, b: 0 * (a @ b),
+    "times 1.1": lambda a, b: 1.1 * (a @ b),
+    "one 1% off": one_off,
+}
+
+
+@pytest.mark.parametrize("driver", FLOAT16_SUMS)
+@pytest.mark.parametrize("identifier", UNEQUAL.values(), ids=UNEQUAL)
 def test_sums_held_in_float16_fail_where_terms_are_unequal(identifier: str, driver: str) -> None:
     case = case_of(identifier.format("FLOAT16"))
-    assert not comparison(case, "OutputTensor", HALF[driver](*matrices(case))).passed
+    assert not comparison(case, "OutputTensor", FLOAT16_SUMS[driver](*matrices(case))).passed
 
 
-@pytest.mark.parametrize("driver", RIGHT)
+@pytest.mark.parametrize("driver", FLOAT32_SUMS)
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
-@pytest.mark.parametrize("identifier", [*RANDOM, *SUMS.values()])
+@pytest.mark.parametrize("identifier", [*RANDOM, *UNEQUAL.values()])
 def test_outputs_computed_with_each_of_six_orders_of_float32_additions_pass(
     identifier: str, data_type: str, driver: str
 ) -> None:
     case = case_of(identifier.format(data_type))
-    assert comparison(case, "OutputTensor", RIGHT[driver](*matrices(case))).passed
+    assert comparison(case, "OutputTensor", FLOAT32_SUMS[driver](*matrices(case))).passed
 
 
-@pytest.mark.parametrize("identifier", [RANDOM[1], RANDOM[3], SUMS["GEMM"]])
+@pytest.mark.parametrize("identifier", [RANDOM[1], RANDOM[3], UNEQUAL["GEMM"]])
 def test_the_sum_of_each_of_four_slices_may_be_truncated_to_float16(identifier: str) -> None:
     case = case_of(identifier.format("FLOAT16"))
     assert comparison(case, "OutputTensor", slices_held_in_float16(*matrices(case))).passed
@@ -177,17 +194,14 @@ def test_the_sum_of_each_of_four_slices_may_be_truncated_to_float16(identifier: 
     ("identifier", "data_type", "driver"),
     [
         (identifier, data_type, driver)
-        for identifier, data_type, driver in product(
-            RANDOM, ("FLOAT32", "FLOAT16"), (*TERMS, "one 1% off")
-        )
-        # One of 4,096 positive products is less than a ULP of their FLOAT16 sum.
+        for identifier, data_type, driver in product(RANDOM, ("FLOAT32", "FLOAT16"), WRONG)
+        # The last of 4,096 positive products is less than a ULP of their FLOAT16 sum.
         if (identifier, data_type, driver) != (RANDOM[2], "FLOAT16", "last product dropped")
     ],
 )
-def test_lost_terms_and_wrong_elements_fail(identifier: str, data_type: str, driver: str) -> None:
+def test_each_of_six_wrong_products_fails(identifier: str, data_type: str, driver: str) -> None:
     case = case_of(identifier.format(data_type))
-    wrong = {**TERMS, "one 1% off": one_off}[driver](*matrices(case))
-    assert not comparison(case, "OutputTensor", wrong).passed
+    assert not comparison(case, "OutputTensor", WRONG[driver](*matrices(case))).passed
 
 
 @pytest.mark.parametrize("off", [1, -1])
@@ -239,6 +253,7 @@ def test_a_variance_divided_by_n_minus_1_fails(options: str) -> None:
 
 def test_an_epsilon_outside_the_root_fails() -> None:
     case = case_of(NORMALIZATION.format("FLOAT32,Axes=2,NormalizeVariance=True,Epsilon=0.1"))
+    assert comparison(case, "OutputTensor", normalized(case)).passed
     assert not comparison(case, "OutputTensor", normalized(case, outside=True)).passed
 
 
@@ -249,7 +264,7 @@ def test_an_epsilon_outside_the_root_fails() -> None:
         ("mean_variance_normalization1/boundary/exact-in-float16", "OutputTensor"),
     ],
 )
-def test_a_row_of_nan_is_wrong_where_the_result_is_finite(identifier: str, output: str) -> None:
+def test_each_nan_in_place_of_a_finite_result_is_wrong(identifier: str, output: str) -> None:
     case = case_of(identifier)
     right = evaluate(case)[output]
     assert np.isfinite(right).all()
@@ -264,7 +279,7 @@ def test_a_result_between_those_of_two_known_kernels_fails() -> None:
     case = case_of(f"{layer}LinearBeforeReset=False]")
     right = evaluate(case)["OutputSequenceTensor"]
     # Known kernels give -0.02532 or -0.02515 for the first element.
-    for value, differing in ((-0.02531, 0), (-0.02514, 0), (-0.02523, 1)):
+    for value, wrong in ((-0.02531, 0), (-0.02514, 0), (-0.02523, 1)):
         actual = right.copy()
-        actual.ravel()[0] = value
-        assert comparison(case, "OutputSequenceTensor", actual).differing == differing
+        actual.flat[0] = value
+        assert comparison(case, "OutputSequenceTensor", actual).differing == wrong
