@@ -13,8 +13,8 @@ from dmlconf.permitted.allowance import CaseAllowances
 from tests.bundled import bundled
 
 
-def test_limits_are_freed_without_garbage_collection() -> None:
-    # Collections are rare in a run, and limits of a large case take hundreds of megabytes.
+def test_allowances_are_freed_without_garbage_collection() -> None:
+    """Collections are rare in a run, and allowances of a large case take hundreds of megabytes."""
     planned = next(bundled("gemm/matrix.yaml").plan())
     allowances = CaseAllowances(build(planned))
     assert allowances.of("OutputTensor").errors is not None

@@ -3,7 +3,9 @@
 Any result is right where Direct3D lets a device take the number for another, as for ATAN of NaN;
 elsewhere the usual limits hold.
 
-The tested code is in `dmlconf/permitted/element_wise/` and `dmlconf/permitted/activation/`.
+The tested code is in `dmlconf/permitted/activation/softmax.py`, and in
+`dmlconf/permitted/element_wise/`: in `trigonometry.py`, `exponential.py`, `modulus.py` and
+`power.py`.
 """
 
 from __future__ import annotations
@@ -23,12 +25,14 @@ from tests.reference.functions import function_of
 NAN, INFINITY = np.nan, np.inf
 LARGEST = float(np.finfo(np.float32).max)
 SUBNORMAL = 1e-45
+
 OF_CANDIDATES = (
     "ACTIVATION_LOG_SOFTMAX",
     "ELEMENT_WISE_ATAN_YX",
     "ELEMENT_WISE_MODULUS_TRUNCATE",
     "ELEMENT_WISE_TAN",
 )
+"""Operators whose rule is `one of`; the others here have the rule `interval`."""
 
 
 def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
@@ -67,7 +71,7 @@ def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
         ("ACTIVATION_LOG_SOFTMAX", {"InputTensor": [[NAN, 1], [1, 2]]}, [[0, 1], [0, 0]]),
     ],
 )
-def test_any_result_is_right_only_where_a_device_may_replace_the_number(
+def test_any_result_is_right_only_where_a_device_may_take_a_number_for_another(
     operator: str, arguments: dict[str, Any], open_elements: list[Any]
 ) -> None:
     assert (

@@ -1,6 +1,7 @@
-"""CLIP, CLIP_GRAD and THRESHOLD of integers may convert a NaN bound to an integer.
+"""CLIP, CLIP_GRAD and THRESHOLD of integers convert a bound of NaN to an integer.
 
-Any integer is right that a processor makes of NaN. In UINT64 these are 0, 2^63 and 2^64 - 1.
+Processors convert NaN to different integers, and each of them is right. In UINT64 these are 0,
+2^63 and 2^64 - 1.
 
 The tested code is in `dmlconf/permitted/element_wise/clipping.py`.
 """
@@ -8,13 +9,15 @@ The tested code is in `dmlconf/permitted/element_wise/clipping.py`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.precision.allowance import Interval
+from dmlconf.tensors.datatypes import DataType
 from tests.permitted.intervals import hull, is_permitted
 from tests.reference.functions import function_of
 
@@ -22,10 +25,10 @@ NAN = math.nan
 VALUES = [0, 3, 6, 100]
 
 
-def right_range(
+def candidates(
     operator: str, data_type: DataType, least: float, greatest: float
-) -> tuple[Array, Array]:
-    """Return the least and the greatest right results for VALUES, with Min and Max FLOAT32."""
+) -> Sequence[Interval]:
+    """Return the candidates for VALUES, with Min and Max FLOAT32."""
     values = np.array(VALUES, data_type.dtype)
     desc = TensorDesc(data_type, (len(VALUES),))
     fields: dict[str, Any] = {"InputTensor": values, "Min": least, "Max": greatest}
@@ -35,7 +38,13 @@ def right_range(
         fields |= {"InputGradientTensor": values + 1, "OutputGradientTensor": desc}
     else:
         fields |= {"OutputTensor": desc, "ScaleBias": None}
-    return hull(function_of(operator, "candidates")(**fields))
+    permitted: Sequence[Interval] = function_of(operator, "candidates")(**fields)
+    return permitted
+
+
+def right_range(operator: str, data_type: DataType, least: float, greatest: float) -> Interval:
+    """Return the least and the greatest right results for VALUES."""
+    return hull(candidates(operator, data_type, least, greatest))
 
 
 CLIPS = ["ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"]
@@ -47,12 +56,13 @@ GRADIENTS = ["ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"]
 def test_each_integer_that_a_processor_makes_of_nan_is_a_right_bound(
     operator: str, converted: int
 ) -> None:
-    low, high = right_range(operator, DataType.UINT64, NAN, 2**40)
-    clipped = [max(converted, value) for value in VALUES]
-    assert all(int(low[i]) <= clipped[i] <= int(high[i]) for i in range(4))
-    low, high = right_range(operator, DataType.UINT64, 1, NAN)
-    clipped = [max(1, min(value, converted)) for value in VALUES]
-    assert all(int(low[i]) <= clipped[i] <= int(high[i]) for i in range(4))
+    for least, greatest, clipped in (
+        (NAN, 2**40, [max(converted, value) for value in VALUES]),
+        (1, NAN, [max(1, min(value, converted)) for value in VALUES]),
+    ):
+        actual = np.array(clipped, np.uint64)
+        intervals = candidates(operator, DataType.UINT64, least, greatest)
+        assert is_permitted(actual, actual, *intervals).all()
 
 
 @pytest.mark.parametrize("operator", CLIPS)
@@ -62,7 +72,9 @@ def test_bounds_that_are_numbers_leave_one_right_result(operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", CLIPS)
-def test_a_bound_of_nan_permits_only_the_integers_of_processors(operator: str) -> None:
+def test_a_least_of_nan_counts_as_0_or_less_in_int32_and_as_0_or_255_in_uint8(
+    operator: str,
+) -> None:
     low, high = right_range(operator, DataType.INT32, NAN, 5)
     assert low.tolist() == high.tolist() == [0, 3, 5, 5]
     low, high = right_range(operator, DataType.UINT8, NAN, 5)

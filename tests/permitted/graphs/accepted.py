@@ -37,7 +37,7 @@ def status_of(case: Case, outputs: Mapping[str, ArrayLike]) -> Status:
 
 
 def accepts(case: Case, output: str, values: ArrayLike) -> bool:
-    """Return whether a case passes or is unchecked if an output has these values."""
+    """Return whether a case does not fail if an output has these values: it may be unchecked."""
     return status_of(case, {output: values}) in (Status.PASSED, Status.UNCHECKED)
 
 

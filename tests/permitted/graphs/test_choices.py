@@ -1,9 +1,10 @@
-"""Every result that follows from a possible value of an uncertain node of a graph is right.
+"""Indices and coordinates in a graph whose elements have errors or are open.
 
-A value is uncertain if the documentation leaves it open, or if its permitted error lets it be
-zero, equal another value or overflow. No other result is right.
+An error may let an element be zero or change its rank. An element is open if any value of it is
+right. What follows from possible values of the elements is right, and nothing else.
 
-The tested code is in `dmlconf/permitted/graphs/`.
+The tested code is in `dmlconf/permitted/graphs/choices.py`,
+`dmlconf/permitted/graphs/nonzero.py` and `dmlconf/permitted/graphs/steps.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.permitted.graphs.accepted import Values, accepts, graph
+from tests.graphs.suites import graph_case
+from tests.permitted.graphs.accepted import Values, accepts, graph, passes
 
 NONZERO = """
   cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
@@ -21,11 +23,14 @@ NONZERO = """
          desc: {InputTensor: cosine, OutputCountTensor: {Sizes: [1], DataType: UINT32},
                 OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}}"""
 
+
 NEAR_ZERO = "\n  x: {Sizes: [4], DataType: FLOAT32, values: [1.5707964, 1, 1.5707964, 0]}"
 """The cosines of elements 0 and 2 are 0 with an error of 0.0008; the other cosines are not 0."""
 
 
-def test_an_element_that_may_be_zero_may_count_as_zero_or_as_nonzero(tmp_path: Path) -> None:
+def test_the_count_of_nonzero_elements_may_include_each_element_that_may_be_zero(
+    tmp_path: Path,
+) -> None:
     case = graph(tmp_path, NEAR_ZERO, NONZERO)
     for count in (2, 3, 4):
         assert accepts(case, "y", [count]), count
@@ -33,8 +38,9 @@ def test_an_element_that_may_be_zero_may_count_as_zero_or_as_nonzero(tmp_path: P
         assert not accepts(case, "y", [count]), count
 
 
-def test_a_row_may_have_the_coordinate_of_any_element_that_may_be_there(tmp_path: Path) -> None:
+def test_coordinates_may_leave_out_only_elements_that_may_be_zero(tmp_path: Path) -> None:
     case = graph(tmp_path, NEAR_ZERO, NONZERO, "node.OutputCoordinatesTensor")
+    # Rows after the last coordinate are undefined, so 9 is right there.
     for rows in ([0, 1, 2, 3], [0, 1, 3, 9], [1, 2, 3, 9], [1, 3, 9, 9]):
         assert accepts(case, "y", rows), rows
     for rows in ([2, 3, 9, 9], [3, 3, 9, 9], [0, 0, 2, 3]):
@@ -50,7 +56,7 @@ FIRST = """
          desc: {ATensor: first, BTensor: i, OutputTensor: {}}}"""
 
 
-def test_every_right_index_leads_to_a_right_result(tmp_path: Path) -> None:
+def test_a_later_node_may_compute_with_each_right_index(tmp_path: Path) -> None:
     """Twelve cosines of 1.5707964 are 0 with an error of 0.0008, so each may be the greatest."""
     inputs = f"""
   x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}
@@ -68,30 +74,12 @@ CAST = (
 )
 
 
-def test_every_right_index_may_be_cast(tmp_path: Path) -> None:
+def test_a_cast_of_each_right_index_is_right(tmp_path: Path) -> None:
     inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
     case = graph(tmp_path, inputs, CAST)
     for index in range(12):
         assert accepts(case, "y", [index] * 8), index
     assert not accepts(case, "y", [12] * 8)
-
-
-LARGE = """
-  large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 3, Beta: 1}}
-  sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: large, OutputTensor: {}}}
-  scaled: {operator: ACTIVATION_LINEAR,
-           desc: {InputTensor: sine, OutputTensor: {}, Alpha: 3000, Beta: 0}}
-  node: {operator: ELEMENT_WISE_SINH, desc: {InputTensor: scaled, OutputTensor: {}}}"""
-
-
-def test_every_number_is_right_if_the_ends_of_its_range_overflow(
-    tmp_path: Path,
-) -> None:
-    """Sines of 9e20 may be anything from -1 to 1, and SINH of 3,000 times that may overflow."""
-    case = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+20]}", LARGE)
-    for value in (-np.inf, -1e30, -27.3, 0.5, 1e30, np.inf):
-        assert accepts(case, "y", [value]), value
-    assert not accepts(case, "y", [np.nan])
 
 
 MOVED = (
@@ -132,10 +120,12 @@ OPEN = """
             TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0}}
   node: {operator: OPERATOR}"""
 
+
 OVERFLOWING = """
   a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
   b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [1, 0, 0, 1, 0, 0, 1, 0, 0]}"""
 """Later nodes may read the first of three products as any number or NaN: it may overflow."""
+
 
 INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
 
@@ -160,6 +150,8 @@ FIRST_OF = (
     f"OPERATOR, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], "
     "AxisDirection: DECREASING}"
 )
+
+
 REDUCTION = (
     f"REDUCE, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], Function: OPERATOR}}"
 )
@@ -167,7 +159,7 @@ REDUCTION = (
 
 @pytest.mark.parametrize("operator", [FIRST_OF, REDUCTION], ids=["itself", "reduce"])
 @pytest.mark.parametrize(("function", "wrong"), [("ARGMAX", 2), ("ARGMIN", 1)])
-def test_an_element_surely_less_than_another_is_not_the_greatest_of_the_line(
+def test_an_element_that_another_surely_exceeds_is_not_the_greatest_nor_the_other_the_least(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
     """The line is an open element, 5 and 3: 3 is never the greatest, and 5 never the least."""
@@ -184,6 +176,7 @@ INTEGERS = """
   quotients: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
   sums: {operator: ELEMENT_WISE_ADD, desc: {ATensor: quotients, BTensor: c, OutputTensor: {}}}
   node: {operator: OPERATOR}"""
+
 
 DIVIDED = """
   a: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [7, 9, 3, 9, 5]}
@@ -217,7 +210,9 @@ def test_top_k_beside_an_open_integer_gives_elements_that_may_have_the_rank(
         assert not accepts(case, "y", indices), indices
 
 
-def test_hardmax_of_a_line_with_an_open_element_is_0_or_1(tmp_path: Path) -> None:
+def test_hardmax_of_a_line_with_an_open_element_marks_one_that_may_be_the_greatest(
+    tmp_path: Path,
+) -> None:
     operator = "ACTIVATION_HARDMAX1, desc: {InputTensor: product, OutputTensor: {}, Axes: [3]}"
     case = graph(tmp_path, OVERFLOWING, OPEN.replace("OPERATOR", operator))
     for right in ([1, 0, 0], [0, 1, 0]):
@@ -225,3 +220,75 @@ def test_hardmax_of_a_line_with_an_open_element_is_0_or_1(tmp_path: Path) -> Non
     impossible: list[Values] = [[0.5, 0, 0], [1, 0, 7], [np.nan, 0, 0], [0, 0, 1]]
     for wrong in impossible:
         assert not accepts(case, "y", wrong), wrong
+
+
+ORDER = """
+inputs:
+  x: {Sizes: [4], DataType: FLOAT32, values: VALUES}
+nodes:
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  index:
+    operator: OPERATOR
+outputs: {y: index.OUTPUT}
+"""
+
+
+NEARLY_EQUAL = "[0.00001, 0.00002, 0.00003, 3]"
+"""The errors of the first three cosines are at least as large as their differences."""
+
+GREATEST = ORDER.replace(
+    "OPERATOR",
+    """ARGMAX
+    desc: {InputTensor: cosine, OutputTensor: {Sizes: [1], DataType: UINT32}, Axes: [0],
+           AxisDirection: INCREASING}""",
+).replace("OUTPUT", "OutputTensor")
+
+
+LEAST_TWO = ORDER.replace(
+    "OPERATOR",
+    """TOP_K1
+    desc: {InputTensor: cosine, OutputValueTensor: {Sizes: [2]},
+           OutputIndexTensor: {Sizes: [2], DataType: UINT32}, Axis: 0, K: 2,
+           AxisDirection: INCREASING}""",
+).replace("OUTPUT", "OutputIndexTensor")
+
+
+@pytest.mark.parametrize(("index", "right"), [(0, True), (1, True), (2, True), (3, False)])
+def test_an_index_is_right_if_its_value_may_be_the_greatest(
+    tmp_path: Path, index: int, right: bool
+) -> None:
+    assert (
+        passes(graph_case(tmp_path, GREATEST.replace("VALUES", NEARLY_EQUAL)), "y", [index])
+        is right
+    )
+
+
+@pytest.mark.parametrize(
+    ("indices", "right"),
+    [([3, 0], True), ([3, 2], True), ([2, 0], False), ([0, 3], False), ([3, 1], True)],
+)
+def test_each_rank_accepts_only_indices_of_values_that_may_have_it(
+    tmp_path: Path, indices: list[float], right: bool
+) -> None:
+    assert (
+        passes(graph_case(tmp_path, LEAST_TWO.replace("VALUES", NEARLY_EQUAL)), "y", indices)
+        is right
+    )
+
+
+def test_indices_of_exact_values_are_exact(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, GREATEST.replace("VALUES", "[3, 0, 2, 1]"))
+    assert passes(case, "y", [1])
+    assert not any(passes(case, "y", [index]) for index in (0, 2, 3))
+
+
+def test_hardmax_marks_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
+    graph = ORDER.replace(
+        "OPERATOR",
+        """ACTIVATION_HARDMAX1
+    desc: {InputTensor: cosine, OutputTensor: {}, Axes: [0]}""",
+    ).replace("OUTPUT", "OutputTensor")
+    case = graph_case(tmp_path, graph.replace("VALUES", NEARLY_EQUAL))
+    assert passes(case, "y", [1, 0, 0, 0])
+    assert passes(case, "y", [0, 0, 1, 0])
+    assert not passes(case, "y", [0, 0, 0, 1])

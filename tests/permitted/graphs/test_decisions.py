@@ -1,4 +1,11 @@
-"""Numbers that are equal within their errors: later nodes see true or false, nothing between."""
+"""Numbers that are equal within their errors: a comparison of them may be true or false.
+
+Later nodes of the graph may give what follows from either outcome, and nothing between. Such a
+comparison is called in doubt here.
+
+The tested code is in `dmlconf/permitted/graphs/decisions.py` and
+`dmlconf/permitted/graphs/jumps.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,9 @@ INPUTS = {
     "b": "[100, 200, 300, 400]",
     "c": "[0.2, 0.1, 0.14, 0.3]",
 }
-"""The tanh of the first and the third number of `x` and `near` may be the number itself."""
+"""The tanh of the first and the third number of `x` and `near` may be the number itself, so the
+first and the third comparison are in doubt, and the second and the fourth are not."""
+
 
 EQUALS = """
   tanh: {operator: ACTIVATION_TANH, desc: {InputTensor: x, OutputTensor: {}}}
@@ -24,26 +33,31 @@ EQUALS = """
     operator: ELEMENT_WISE_LOGICAL_EQUALS
     desc: {ATensor: x, BTensor: tanh, OutputTensor: {Sizes: [2, 2], DataType: UINT8}}"""
 
+
 CAST = """
   NAME:
     operator: CAST
     desc: {InputTensor: SOURCE, OutputTensor: {Sizes: [2, 2], DataType: FLOAT32}}"""
 
 
-def after_equals(tmp_path: Path, nodes: str, *inputs: str) -> Case:
+def after_equals(tmp_path: Path, nodes: str, *inputs: str, output: str = "node") -> Case:
+    """Return a graph of x == tanh(x) and further nodes, which also read these inputs."""
     given = "".join(
         f"\n  {name}: {{Sizes: [2, 2], DataType: FLOAT32, values: {INPUTS[name]}}}"
         for name in ("x", *inputs)
     )
-    return graph(tmp_path, given, EQUALS + nodes)
+    return graph(tmp_path, given, EQUALS + nodes, output)
 
 
 def cast(name: str, source: str = "equals") -> str:
+    """Return a node `name` that converts the output of the node `source` to FLOAT32."""
     return CAST.replace("NAME", name).replace("SOURCE", source)
 
 
 @pytest.mark.parametrize("later", ["", "exp"])
-def test_a_cast_gives_0_or_1(tmp_path: Path, later: str) -> None:
+def test_a_cast_of_a_comparison_in_doubt_gives_0_or_1_also_to_a_later_node(
+    tmp_path: Path, later: str
+) -> None:
     nodes = cast("number" if later else "node")
     true, false = 1.0, 0.0
     if later:
@@ -75,6 +89,8 @@ def test_an_if_gives_one_of_its_two_elements(tmp_path: Path) -> None:
 
 
 FLOAT32 = "{Sizes: [2, 2], DataType: FLOAT32}"
+
+
 PICK = f"""
   pick:
     operator: ELEMENT_WISE_IF
@@ -93,18 +109,21 @@ def test_a_sum_behind_an_if_adds_to_one_of_its_two_elements(tmp_path: Path) -> N
 
 JOIN = """{operator: JOIN, desc: {InputTensors: [pick, a], Axis: 0,
     OutputTensor: {Sizes: [4, 2], DataType: FLOAT32}}}"""
+
+
 SPLIT = f"{{operator: SPLIT, desc: {{InputTensor: pick, Axis: 0, OutputTensors: [{FLOAT32}]}}}}"
 
 
 @pytest.mark.parametrize("node", [JOIN, SPLIT], ids=["join", "split"])
-def test_operators_of_several_tensors_behind_an_if_can_be_judged(tmp_path: Path, node: str) -> None:
+def test_behind_an_if_join_and_split_have_open_elements_only_where_the_if_is_in_doubt(
+    tmp_path: Path, node: str
+) -> None:
     output = "node" if node is JOIN else '"node.OutputTensors[0]"'
-    given = "".join(
-        f"\n  {name}: {{Sizes: [2, 2], DataType: FLOAT32, values: {INPUTS[name]}}}"
-        for name in ("x", "a", "b")
-    )
-    case = graph(tmp_path, given, f"{EQUALS}{PICK}\n  node: {node}", output)
-    assert accepts(case, "y", [10, 200, 300, 400, *([10, 20, 30, 40] if node is JOIN else [])])
+    case = after_equals(tmp_path, f"{PICK}\n  node: {node}", "a", "b", output=output)
+    joined = [10, 20, 30, 40] if node is JOIN else []
+    for first in (10, 100, 77):
+        assert accepts(case, "y", [first, 200, 300, 400, *joined]), first
+    assert not accepts(case, "y", [10, 20, 300, 400, *joined])
 
 
 def test_an_if_gives_elements_with_their_own_errors(tmp_path: Path) -> None:
@@ -140,23 +159,25 @@ def test_two_comparisons_have_each_combination_of_outcomes(tmp_path: Path, opera
     assert not accepts(case, "y", [1, 1, 1, 0])
 
 
-def test_a_sum_of_several_outcomes_is_open(tmp_path: Path) -> None:
+def test_a_sum_of_two_comparisons_in_doubt_is_open_and_a_sum_of_others_is_not(
+    tmp_path: Path,
+) -> None:
     nodes = (
         cast("number")
         + """
   node:
     operator: REDUCE
-    desc: {InputTensor: number, Axes: [AXIS], Function: SUM,
-           OutputTensor: {Sizes: SIZES, DataType: FLOAT32}}"""
+    desc: {InputTensor: number, Axes: [0], Function: SUM,
+           OutputTensor: {Sizes: [1, 2], DataType: FLOAT32}}"""
     )
-    of_columns = after_equals(tmp_path, nodes.replace("AXIS", "0").replace("SIZES", "[1, 2]"))
-    for both in (0, 1, 2):
-        assert accepts(of_columns, "y", [both, 0])
+    of_columns = after_equals(tmp_path, nodes)
+    for open_sum in (0, 1, 2, 7):
+        assert accepts(of_columns, "y", [open_sum, 0])
     assert not accepts(of_columns, "y", [0, 1])
 
 
-def test_an_element_of_two_comparisons_at_different_places_is_open(tmp_path: Path) -> None:
-    """The first element of the sum is that of the first outcome and, transposed, of the third."""
+def test_elements_that_add_a_comparison_to_its_transpose_are_open(tmp_path: Path) -> None:
+    """The second and the third element add an outcome in doubt to one that is not."""
     nodes = (
         cast("number")
         + """
@@ -165,8 +186,35 @@ def test_an_element_of_two_comparisons_at_different_places_is_open(tmp_path: Pat
     desc: {ATensor: {from: number, Strides: [1, 2]}, BTensor: number, OutputTensor: {}}"""
     )
     case = after_equals(tmp_path, nodes)
-    for second, third in ((0, 1), (1, 0), (1, 1)):
+    for second, third in ((0, 1), (1, 0), (1, 1), (7, 1)):
         assert accepts(case, "y", [0, second, third, 0])
+    assert not accepts(case, "y", [0, 1, 1, 5])
+
+
+COPY_EQUALS = """
+  tanh: {operator: ACTIVATION_TANH, desc: {InputTensor: x, OutputTensor: {}}}
+  copy: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: SOURCE, OutputTensor: {}}}
+  node:
+    operator: ELEMENT_WISE_LOGICAL_EQUALS
+    desc: {ATensor: copy, BTensor: tanh, OutputTensor: {Sizes: [2], DataType: UINT8}}
+"""
+
+
+def test_numbers_that_are_equal_within_their_errors_may_be_called_equal(tmp_path: Path) -> None:
+    """DirectML 1.13.1 takes tanh(-0.00099486) for -0.00099486."""
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
+    case = graph(tmp_path, inputs, COPY_EQUALS.replace("SOURCE", "x"), "node")
+    assert accepts(case, "y", [0, 0])
+    assert accepts(case, "y", [1, 0])
+    assert not accepts(case, "y", [2, 0])
+    assert not accepts(case, "y", [0, 1])
+
+
+def test_a_copy_of_a_number_with_an_error_equals_the_number(tmp_path: Path) -> None:
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
+    case = graph(tmp_path, inputs, COPY_EQUALS.replace("SOURCE", "tanh"), "node")
+    assert accepts(case, "y", [1, 1])
+    assert not accepts(case, "y", [1, 0])
 
 
 def test_a_sum_of_two_outcomes_may_equal_one(tmp_path: Path) -> None:

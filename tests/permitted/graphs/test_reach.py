@@ -1,15 +1,19 @@
-"""Elements that follow from open or inexact elements of earlier nodes are right.
+"""Elements that follow from open elements of earlier nodes are open, and no others.
 
 An element is called open if any value of it is right.
 
-The tested code is in `dmlconf/permitted/graphs/`.
+The tested code is in `dmlconf/permitted/graphs/reach.py`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.permitted.graphs.accepted import accepts, graph
+import pytest
+
+from dmlconf.verdicts.verdict import Status
+from tests.graphs.suites import graph_case
+from tests.permitted.graphs.accepted import accepts, graph, passes, status_of
 
 ONE_HOT = """
   topk:
@@ -21,6 +25,7 @@ ONE_HOT = """
     desc: {IndicesTensor: topk.OutputIndexTensor, ValuesTensor: v,
            OutputTensor: {Sizes: [1, 3], DataType: FLOAT32}, Axis: 1}
 """
+
 
 ATTENTION = """
   pool:
@@ -52,10 +57,10 @@ def test_an_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
     assert not accepts(numbers, "y", [1, 1, 0])
 
 
-def test_shares_of_an_open_logit_may_be_0_and_1(tmp_path: Path) -> None:
-    """The gradient of a window with only padding may be in the first element (DirectML 1.15.4).
+def test_attention_to_an_open_query_may_give_all_weight_to_one_value(tmp_path: Path) -> None:
+    """DirectML 1.15.4 puts the gradient of a window that has only padding into the first element.
 
-    Great logits of both signs choose the second value, infinite ones give NaN.
+    That makes the scores large, so that softmax chooses the second value, (-0.625, 0.375).
     """
     inputs = """
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
@@ -66,34 +71,11 @@ def test_shares_of_an_open_logit_may_be_0_and_1(tmp_path: Path) -> None:
     assert accepts(case, "y", [0, 0.375])
 
 
-EQUALS = """
-  tanh: {operator: ACTIVATION_TANH, desc: {InputTensor: x, OutputTensor: {}}}
-  copy: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: SOURCE, OutputTensor: {}}}
-  node:
-    operator: ELEMENT_WISE_LOGICAL_EQUALS
-    desc: {ATensor: copy, BTensor: tanh, OutputTensor: {Sizes: [2], DataType: UINT8}}
-"""
-
-
-def test_numbers_that_are_equal_within_their_errors_may_be_called_equal(tmp_path: Path) -> None:
-    """DirectML 1.13.1 takes tanh(-0.00099486) for -0.00099486."""
-    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
-    case = graph(tmp_path, inputs, EQUALS.replace("SOURCE", "x"), "node")
-    assert accepts(case, "y", [0, 0])
-    assert accepts(case, "y", [1, 0])
-    assert not accepts(case, "y", [2, 0])
-    assert not accepts(case, "y", [0, 1])
-
-
-def test_a_copy_of_a_number_with_an_error_equals_the_number(tmp_path: Path) -> None:
-    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [-0.00099486, 0.5]}"
-    case = graph(tmp_path, inputs, EQUALS.replace("SOURCE", "tanh"), "node")
-    assert accepts(case, "y", [1, 1])
-    assert not accepts(case, "y", [1, 0])
-
-
 def test_the_logarithm_of_an_open_share_may_be_any_number(tmp_path: Path) -> None:
-    """DirectML 1.13.1 gives positive numbers for a line with NaN, which RELU keeps."""
+    """DirectML 1.13.1 gives positive numbers for a line with NaN, which RELU keeps.
+
+    Along axis 0, each line has one element, whose share is 1 and whose logarithm is 0.
+    """
     inputs = """
   x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
   g: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [5, 6]}"""
@@ -114,3 +96,245 @@ def test_the_logarithm_of_an_open_share_may_be_any_number(tmp_path: Path) -> Non
     apart = graph(tmp_path, inputs, nodes.replace("AXIS", "0"), "node")
     assert accepts(apart, "y", [0, 0])
     assert not accepts(apart, "y", [0, 0.25])
+
+
+SHIFTED = """
+  a: {Sizes: [2], DataType: UINT64, values: [6, 16]}
+  b: {Sizes: [2], DataType: UINT64, values: [64, 2]}
+  m: {Sizes: [2], DataType: UINT64, values: [7, 7]}"""
+
+
+SHIFT = """
+  SHIFT: {operator: ELEMENT_WISE_BIT_SHIFT_RIGHT,
+          desc: {ATensor: a, BTensor: b, OutputTensor: {}}}"""
+
+
+def test_undefined_elements_of_64_bits_are_open(tmp_path: Path) -> None:
+    """A shift by 64 is undefined, so any 64-bit number is right for the first element."""
+    inputs = SHIFTED[: SHIFTED.index("\n  m:")]
+    case = graph(tmp_path, inputs, SHIFT.replace("SHIFT:", "node:"))
+    for value in (0, 6, 1 << 63, (1 << 64) - 1):
+        assert accepts(case, "y", [value, 4])
+        assert not accepts(case, "y", [value, 5])
+
+
+def test_elements_computed_from_open_elements_of_64_bits_are_open(tmp_path: Path) -> None:
+    modulus = """
+  node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
+         desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
+    case = graph(tmp_path, SHIFTED, SHIFT.replace("SHIFT:", "shifted:") + modulus)
+    for value in range(7):
+        assert accepts(case, "y", [value, 4])
+    assert not accepts(case, "y", [0, 5])
+
+
+def test_64_bit_indices_of_the_greatest_elements_are_open_if_one_is_nan(tmp_path: Path) -> None:
+    nodes = """
+  node: {operator: TOP_K1,
+         desc: {InputTensor: x, OutputValueTensor: {Sizes: [2]}, Axis: 0, K: 2,
+                OutputIndexTensor: {Sizes: [2], DataType: UINT64}, AxisDirection: DECREASING}}"""
+    inputs = "\n  x: {Sizes: [3], DataType: FLOAT32, values: [.nan, 1, 2]}"
+    with_nan = graph(tmp_path, inputs, nodes, "node.OutputIndexTensor")
+    numbers = graph(tmp_path, inputs.replace(".nan", "0"), nodes, "node.OutputIndexTensor")
+    for indices in ([2, 1], [1, 0], [0, 2]):
+        assert accepts(with_nan, "y", indices), indices
+        assert accepts(numbers, "y", indices) is (indices == [2, 1]), indices
+
+
+MASKED = """
+  root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: OPERATOR, desc: {INPUTS, OutputTensor: {}}}"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs"),
+    [
+        ("ELEMENT_WISE_BIT_NOT", "InputTensor: root"),
+        ("ELEMENT_WISE_BIT_XOR", "ATensor: root, BTensor: m"),
+        ("ELEMENT_WISE_BIT_AND", "ATensor: m, BTensor: root"),
+    ],
+)
+def test_bits_of_approximate_numbers_are_unknown(
+    tmp_path: Path, operator: str, inputs: str
+) -> None:
+    nodes = MASKED.replace("OPERATOR", operator).replace("INPUTS", inputs)
+    given = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [2, .nan]}"
+    if "BTensor" in inputs:
+        given += "\n  m: {Sizes: [2], DataType: FLOAT32, values: [-9, 5]}"
+    case = graph(tmp_path, given, nodes)
+    assert accepts(case, "y", [0.5, 0.25])
+
+
+def test_bits_of_constants_are_known(tmp_path: Path) -> None:
+    """The constants are 0x3F800000, 0x40000000 and 0x40400000 as FLOAT32."""
+    text = """
+constants:
+  c: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
+nodes:
+  node: {operator: ELEMENT_WISE_BIT_COUNT,
+         desc: {InputTensor: c, OutputTensor: {Sizes: [3], DataType: UINT8}}}
+outputs: {y: node}
+"""
+    case = graph_case(tmp_path, text)
+    assert accepts(case, "y", [7, 1, 2])
+    assert not accepts(case, "y", [7, 1, 3])
+
+
+def test_a_comparison_of_two_open_numbers_may_have_either_result(tmp_path: Path) -> None:
+    """With a large Bias the argument may overflow, so the two sines may be any two numbers."""
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}"
+    nodes = """
+  sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: x, OutputTensor: {},
+         ScaleBias: {Scale: 1, Bias: BIAS}}}
+  halves: {operator: SPLIT, desc: {InputTensor: sine, Axis: 0,
+           OutputTensors: [{Sizes: [1], DataType: FLOAT32}, {Sizes: [1], DataType: FLOAT32}]}}
+  node: {operator: ELEMENT_WISE_LOGICAL_LESS_THAN,
+         desc: {ATensor: "halves.OutputTensors[0]", BTensor: "halves.OutputTensors[1]",
+                OutputTensor: {DataType: UINT8}}}"""
+    overflowing = graph(tmp_path, inputs, nodes.replace("BIAS", "3.4028234663852886e+38"))
+    finite = graph(tmp_path, inputs, nodes.replace("BIAS", "0"))
+    for result in (0, 1):
+        assert accepts(overflowing, "y", [result]), result
+        assert accepts(finite, "y", [result]) is (result == 1), result
+
+
+COORDINATES = """
+inputs:
+  x: {Sizes: [4], DataType: UINT8, values: [0, 7, 0, 9]}
+nodes:
+  coordinates:
+    operator: NONZERO_COORDINATES
+    desc: {InputTensor: x, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+           OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}
+  bits:
+    operator: ELEMENT_WISE_BIT_COUNT
+    desc: {InputTensor: coordinates.OutputCoordinatesTensor,
+           OutputTensor: {Sizes: [4, 1], DataType: UINT8}}
+outputs: {y: bits}
+"""
+
+
+def test_elements_computed_from_undefined_coordinates_are_open_and_no_others(
+    tmp_path: Path,
+) -> None:
+    case = graph_case(tmp_path, COORDINATES)
+    assert passes(case, "y", [1, 2, 20, 32])
+    assert not passes(case, "y", [1, 3, 20, 32])
+
+
+def test_rows_after_a_count_that_is_undefined_are_open(tmp_path: Path) -> None:
+    """The last coordinates are undefined, and so is the number of them that are less than 2."""
+    text = """
+inputs:
+  x: {Sizes: [4], DataType: UINT8, values: [0, 7, 0, 9]}
+  two: {Sizes: [4, 1], DataType: UINT32, values: [2, 2, 2, 2]}
+nodes:
+  coordinates:
+    operator: NONZERO_COORDINATES
+    desc: {InputTensor: x, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+           OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}
+  small:
+    operator: ELEMENT_WISE_LOGICAL_LESS_THAN
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: two,
+           OutputTensor: {Sizes: [4, 1], DataType: UINT8}}
+  places:
+    operator: NONZERO_COORDINATES
+    desc: {InputTensor: small, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+           OutputCoordinatesTensor: {Sizes: [4, 2], DataType: UINT32}}
+outputs: {y: places.OutputCoordinatesTensor}
+"""
+    case = graph_case(tmp_path, text)
+    assert passes(case, "y", [0, 0, 9, 9, 9, 9, 9, 9])
+    assert not passes(case, "y", [1, 0, 9, 9, 9, 9, 9, 9])
+
+
+def graph_of_coordinates(nodes: str) -> str:
+    """Return a graph whose nodes read 32 coordinates of x, the last 30 of which are undefined."""
+    values = [0, 7, *[0] * 29, 9]
+    return f"""
+inputs:
+  x: {{Sizes: [32], DataType: UINT8, values: {values}}}
+  divisor: {{Sizes: [32, 1], DataType: UINT32, values: {[3] * 32}}}
+nodes:
+  coordinates:
+    operator: NONZERO_COORDINATES
+    desc: {{InputTensor: x, OutputCountTensor: {{Sizes: [1], DataType: UINT32}},
+           OutputCoordinatesTensor: {{Sizes: [32, 1], DataType: UINT32}}}}
+{nodes}
+"""
+
+
+def test_remainders_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
+    """2^32 - 1 is a multiple of 3, so both ends of the range of UINT32 have the remainder 0."""
+    case = graph_case(
+        tmp_path,
+        graph_of_coordinates(
+            """  rest:
+    operator: ELEMENT_WISE_MODULUS_TRUNCATE
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: divisor, OutputTensor: {}}
+outputs: {y: rest}"""
+        ),
+    )
+    assert passes(case, "y", [1, 1, *[2] * 30])
+    assert not passes(case, "y", [1, 0, *[2] * 30])
+
+
+def test_the_least_of_elements_some_of_which_are_undefined_may_be_undefined(tmp_path: Path) -> None:
+    """The flags of the 30 undefined coordinates alternate between 1 and 0. If all of these
+    coordinates are 0, or none is, XOR has a 0; if zeros alternate with other numbers, it may have
+    none.
+    """
+    flags = [0, 0, *[1, 0] * 15]
+    nodes = """  differs:
+    operator: ELEMENT_WISE_LOGICAL_XOR
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: divisor,
+           OutputTensor: {Sizes: [32, 1], DataType: UINT8}}
+  least:
+    operator: TOP_K1
+    desc: {InputTensor: differs, OutputValueTensor: {Sizes: [1, 1]},
+           OutputIndexTensor: {Sizes: [1, 1], DataType: UINT32}, Axis: 0, K: 1,
+           AxisDirection: INCREASING}
+outputs: {y: least.OutputValueTensor}"""
+    graph = graph_of_coordinates(nodes).replace(str([3] * 32), str(flags))
+    assert status_of(graph_case(tmp_path, graph), {"y": [1]}) is Status.UNCHECKED
+    certain = graph.replace("XOR", "AND").replace(str(flags), str([0] * 32))
+    assert passes(graph_case(tmp_path, certain), "y", [0])
+
+
+ROOTS_AND_POLES = """
+inputs:
+  x: {Sizes: [1, 3], DataType: FLOAT32, values: [1.5707, 0, 1]}
+  z: {Sizes: [1, 3], DataType: FLOAT32, values: [DIVISOR, 0, 1]}
+nodes:
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: cosine, OutputTensor: {}}}
+  divisor: {operator: ELEMENT_WISE_COS, desc: {InputTensor: z, OutputTensor: {}}}
+  quotient: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: divisor, OutputTensor: {}}}
+  both:
+    operator: JOIN
+    desc: {InputTensors: [root, quotient],
+           OutputTensor: {Sizes: [2, 3], DataType: FLOAT32}, Axis: 0}
+  sorted:
+    operator: TOP_K1
+    desc: {InputTensor: both, OutputValueTensor: {Sizes: [2, 3]},
+           OutputIndexTensor: {Sizes: [2, 3], DataType: UINT32}, Axis: 1, K: 3,
+           AxisDirection: DECREASING}
+  index:
+    operator: ARGMAX
+    desc: {InputTensor: sorted.OutputValueTensor,
+           OutputTensor: {Sizes: [2, 1], DataType: UINT32}, Axes: [1],
+           AxisDirection: INCREASING}
+outputs: {y: index}
+"""
+
+
+@pytest.mark.parametrize(("divisor", "uncertain"), [("1", False), ("1.5707", True)])
+def test_an_index_into_a_line_that_may_have_nan_is_open_and_so_is_one_into_a_line_with_a_pole(
+    tmp_path: Path, divisor: str, uncertain: bool
+) -> None:
+    """The cosine of 1.5707 is 0.0001 with an error of 0.0008: its root may be NaN, which TOP_K may
+    put anywhere; its reciprocal may be infinite."""
+    case = graph_case(tmp_path, ROOTS_AND_POLES.replace("DIVISOR", divisor))
+    for index in range(3):
+        assert passes(case, "y", [index, 0]), index
+    assert passes(case, "y", [2, 2]) is uncertain

@@ -27,6 +27,7 @@ CONSTANT_POW = ("ELEMENT_WISE_CONSTANT_POW", "InputTensor: cosine, Exponent: EXP
 
 
 def _power(tmp_path: Path, operator: str, desc: str, exponent: str) -> Case:
+    """Return a graph that raises cosines, one of them near zero, to a power."""
     nodes = COSINES.replace("OPERATOR", operator).replace("DESC", desc)
     inputs = NEAR_ZERO.replace("EXPONENT", exponent)
     if "ExponentTensor" not in desc:
@@ -91,7 +92,7 @@ def test_operators_without_negative_results_may_not_give_a_negative_number(
         ("-16777216", [1, 0.1353353], [-1, -0.1353353]),
     ],
 )
-def test_a_large_exponent_counts_as_even_only_if_int32_can_hold_it(
+def test_a_large_exponent_is_certainly_even_only_if_int32_can_hold_it(
     tmp_path: Path, exponent: str, right: list[float], wrong: list[float]
 ) -> None:
     tensor = "{Sizes: [2], DataType: FLOAT32, values: [-1, -1.0000001]}"

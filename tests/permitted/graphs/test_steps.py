@@ -2,7 +2,7 @@
 
 If only a few whole numbers are possible, a fraction between them is wrong.
 
-The tested code is in `dmlconf/permitted/graphs/`.
+The tested code is in `dmlconf/permitted/graphs/steps.py`.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ WIDE = """
 
 
 @pytest.mark.parametrize(("scale", "between"), [(2, False), (100, True)])
-def test_each_whole_number_of_a_range_is_right_and_fractions_are_only_in_a_long_range(
+def test_each_whole_number_of_a_range_is_right_and_fractions_only_if_there_are_many(
     tmp_path: Path, scale: int, between: bool
 ) -> None:
     """The cosine of 9e8 is unknown. Where 200 whole numbers are right, fractions pass as well."""

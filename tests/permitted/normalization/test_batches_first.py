@@ -1,6 +1,7 @@
 """FLOAT16 means and variances are right if each batch is averaged first, as DirectML 1.8.0 does.
 
-The tested code is in `dmlconf/permitted/normalization/`.
+The tested code is in `dmlconf/permitted/normalization/batch.py`,
+`dmlconf/permitted/normalization/mean_variance.py` and `dmlconf/permitted/numbers/passes.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ DESC = f"""
 def test_a_variance_of_averaged_batches_is_right(
     tmp_path: Path, high: str, measured: list[float], wrong: list[float]
 ) -> None:
-    """Without stores in FLOAT16 the variances of the second channel are 1444 and 41088."""
+    """Without FLOAT16 stores the variance of the second channel is 1444, or 41088 for 320."""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", DESC.replace("HIGH", high))
     assert accepts(case, "OutputVarianceTensor", measured)
     assert not accepts(case, "OutputVarianceTensor", wrong)

@@ -1,4 +1,4 @@
-"""Normalising equal numbers without Epsilon leaves only the rounding error of the mean.
+"""Normalizing equal numbers without Epsilon leaves only the rounding error of the mean.
 
 The tested code is in `dmlconf/permitted/normalization/mean_variance.py` and
 `dmlconf/permitted/normalization/batch.py`.
@@ -15,6 +15,7 @@ from tests.permitted.graphs.accepted import accepts, single
 
 
 def normalization(folder: Path, number: float, count: int, epsilon: float = 0) -> Case:
+    """Return a MEAN_VARIANCE_NORMALIZATION1 of `count` equal numbers."""
     values = [number] * count
     tensor = f"{{Sizes: [1, 1, 1, {count}], DataType: FLOAT32}}"
     desc = f"""InputTensor: {tensor.replace("}", f", values: {values}}}")}, OutputTensor: {tensor},
@@ -22,7 +23,7 @@ def normalization(folder: Path, number: float, count: int, epsilon: float = 0) -
     return single(folder, "MEAN_VARIANCE_NORMALIZATION1", desc)
 
 
-def test_the_rounding_error_of_the_mean_may_become_any_number(tmp_path: Path) -> None:
+def test_the_rounding_error_of_the_mean_may_be_normalized_to_1_or_minus_1(tmp_path: Path) -> None:
     """DirectML 1.15.4 gives -1 for 31 numbers 3.3, and 1 for 31 numbers 0.1."""
     assert accepts(normalization(tmp_path, 3.3, 31), "OutputTensor", [-1.0] * 31)
     assert accepts(normalization(tmp_path, 0.1, 31), "OutputTensor", [1.0] * 31)
@@ -36,7 +37,7 @@ def test_a_result_of_minus_1_is_wrong_if_the_mean_is_exact_or_epsilon_is_large(
     assert not accepts(case, "OutputTensor", [-1.0] * count)
 
 
-def test_batch_normalization_training_permits_any_rounding_error_of_the_mean(
+def test_batch_normalization_training_may_normalize_the_rounding_error_of_the_mean_too(
     tmp_path: Path,
 ) -> None:
     desc = f"""InputTensor: {{Sizes: [31, 1], DataType: FLOAT32, values: {[3.3] * 31}}},

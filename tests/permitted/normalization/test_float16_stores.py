@@ -1,7 +1,8 @@
 """Kernels that store an intermediate in FLOAT16 pass; most errors of 4 ULP fail.
 
-The tested code is in `dmlconf/permitted/normalization/` and
-`dmlconf/permitted/activation/softmax.py`.
+The tested code is in `dmlconf/permitted/activation/softmax.py`, and in
+`dmlconf/permitted/normalization/`: in `batch.py`, `batch_gradients.py`, `mean_variance.py`,
+`spans.py` and `gradient_spans.py`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ SEEDS: Final = 2
 
 
 def in_order(values: Array) -> Array:
+    """Add up from the first number to the last."""
     total: Array = np.cumsum(values, -1, dtype=np.float32)[..., -1]
     return total
 
@@ -43,6 +45,7 @@ def backward(values: Array) -> Array:
 
 
 def pairwise(values: Array) -> Array:
+    """Add up in NumPy's order: in parts, then the sums of the parts."""
     total: Array = values.sum(-1, dtype=np.float32)
     return total
 
@@ -64,10 +67,12 @@ class Kernel:
     total: Total
 
     def hold(self, site: str, values: Array) -> Array:
+        """Return an intermediate in FLOAT32, after its store in FLOAT16 if it is stored."""
         values = values.astype(np.float32)
         return self._stored(values, self.store) if site in self.sites else values
 
     def output(self, values: Array) -> Array:
+        """Return an output as it is stored in FLOAT16."""
         return self._stored(values, self.last).astype(np.float16)
 
     @staticmethod
@@ -75,6 +80,7 @@ class Kernel:
         return store(values.astype(np.float64)).astype(np.float32)
 
     def sums(self, values: Array, over: tuple[int, ...]) -> Array:
+        """Return the sums over these axes, whose sizes become 1."""
         kept = [axis for axis in range(values.ndim) if axis not in over]
         rows = values.transpose([*kept, *over])
         rows = rows.reshape(*rows.shape[: len(kept)], -1)
@@ -161,7 +167,7 @@ def training_gradient(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Ou
 
 _NORMALIZED: Final = "mean difference variance root reciprocal factor quotient product"
 
-OPERATORS: Final = {
+CASES: Final = {
     "lp_normalization/matrix/options[DataType=FLOAT16,Axis=1,P=1,Epsilon=0]": (
         lp_normalization,
         "norm square root",
@@ -184,6 +190,7 @@ OPERATORS: Final = {
         "products gradients mean difference quotient term centred factor root",
     ),
 }
+"""By case, the function that computes its outputs, and the sites at which a kernel may store."""
 
 
 @cache
@@ -206,12 +213,13 @@ def with_other_data(case: Case, seed: int) -> Case:
 
 
 def judged(case: Case, output: str, actual: Array) -> Comparison:
+    """Compare an output with the reference's under the case's own rule."""
     expected = evaluate(case)[output]
     return compare(actual, expected, case.rule(output), CaseAllowances(case).of(output))
 
 
 def kernels(sites: str) -> Iterator[Kernel]:
-    """Yield kernels that store nothing, one value, or the values that DirectML stores."""
+    """Yield kernels that store nothing, one intermediate, or the mean and the variance."""
     together = [{"mean", "variance"} & set(sites.split())] if "variance" in sites else []
     held: list[set[str]] = [set(), *({site} for site in sites.split()), *together]
     for chosen, store, last in product(held, STORES, STORES):
@@ -220,11 +228,11 @@ def kernels(sites: str) -> Iterator[Kernel]:
         yield Kernel(frozenset(), last, last, total)
 
 
-@pytest.mark.parametrize("identifier", OPERATORS)
-def test_kernels_that_store_one_or_two_intermediates_in_float16_are_accepted(
+@pytest.mark.parametrize("identifier", CASES)
+def test_kernels_that_store_up_to_two_intermediates_in_float16_are_accepted(
     identifier: str,
 ) -> None:
-    run, sites = OPERATORS[identifier]
+    run, sites = CASES[identifier]
     for seed in range(SEEDS):
         case = with_other_data(case_of(identifier), seed)
         inputs = {name: each.astype(np.float32) for name, each in case.inputs().items()}
@@ -234,7 +242,7 @@ def test_kernels_that_store_one_or_two_intermediates_in_float16_are_accepted(
                 assert judged(case, name, actual).passed, (seed, kernel, name)
 
 
-@pytest.mark.parametrize("identifier", OPERATORS)
+@pytest.mark.parametrize("identifier", CASES)
 def test_most_results_that_are_four_ulps_off_are_refused(identifier: str) -> None:
     case = with_other_data(case_of(identifier), 0)
     name, values = next(iter(evaluate(case).items()))

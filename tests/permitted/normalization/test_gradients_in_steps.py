@@ -22,7 +22,7 @@ ONES, ZEROS = [1.0] * 10, [0.0] * 10
 TENSOR = "{Sizes: [2, 2, 10], DataType: FLOAT16}"
 PARAMETER = "{Sizes: [1, 2, 1], DataType: FLOAT16, values: [1, 1]}"
 
-ACTUAL = [
+MEASURED_ROW = [
     *(-0.51513671875, -0.59619140625, -0.03643798828125, -0.1602783203125, 0.078369140625),
     *(-0.5966796875, -0.4609375, -0.2685546875, -0.57470703125, -0.64599609375),
 ]
@@ -39,7 +39,8 @@ def test_a_sum_may_be_rounded_after_the_first_dimension_and_again_after_the_seco
       OutputScaleGradientTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}},
       OutputBiasGradientTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}}"""
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
-    measured = [*([0.32177734375] * 10), *ZEROS, *ACTUAL, *ZEROS]
+    measured = [*([0.32177734375] * 10), *ZEROS, *MEASURED_ROW, *ZEROS]
     assert accepts(case, "OutputGradientTensor", measured)
+    assert measured[22] == -0.03643798828125
     measured[22] = -0.0361
     assert not accepts(case, "OutputGradientTensor", measured)

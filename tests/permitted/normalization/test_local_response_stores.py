@@ -29,6 +29,7 @@ ALPHA, BETA, BIAS = 0.45, 0.75, 1.0
 
 
 def arguments(seed: int) -> dict[str, Any]:
+    """Return random tensors and the attributes of the operator, without its output."""
     generator = np.random.default_rng(seed)
     return {
         "InputTensor": generator.uniform(0.25, 1, SIZES).astype(np.float16),
@@ -43,7 +44,9 @@ def arguments(seed: int) -> dict[str, Any]:
 
 def kernel(given: dict[str, Any], store: Store) -> Array:
     """Return the gradients for windows of one element; squares and base are stored by `store`."""
-    x, gradient = (given[name].astype(np.float64) for name in list(given)[:2])
+    x, gradient = (
+        given[name].astype(np.float64) for name in ("InputTensor", "InputGradientTensor")
+    )
     alpha = float(np.float32(ALPHA))
     base = store(BIAS + alpha * store(x * x))
     return toward_zero(gradient * base**-BETA * (1 - 2 * alpha * BETA * x * x / base))

@@ -5,6 +5,8 @@ The tested code is in `dmlconf/permitted/normalization/parameters.py`.
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +16,12 @@ from dmlconf.permitted.normalization.parameters import partial_mean
 
 @given(st.lists(st.integers(-100, 100), min_size=1, max_size=12), st.randoms())
 def test_no_order_of_additions_has_a_greater_partial_sum(
-    terms: list[int], random: np.random.Generator
+    terms: list[int], order: random.Random
 ) -> None:
     values = np.array([terms], np.float64)
     most = partial_mean(values, (1,))[0, 0] * len(terms)
-    random.shuffle(terms)
+    order.shuffle(terms)
+    # The division by the number of terms and the multiplication round.
     assert np.abs(np.cumsum(terms)).max() <= most + 1e-9
     assert np.abs(np.cumsum(sorted(terms))).max() <= most + 1e-9
 

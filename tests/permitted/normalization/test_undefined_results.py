@@ -1,6 +1,8 @@
 """Normalizations that divide zero by zero, or multiply it by infinity, may give several results.
 
-The tested code is in `dmlconf/permitted/normalization/`.
+The tested code is in `dmlconf/permitted/normalization/local_response.py`,
+`dmlconf/permitted/normalization/mean_variance.py` and
+`dmlconf/permitted/normalization/batch_gradients.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def test_zero_times_a_power_that_overflows_may_be_nan(
 
 
 def test_zero_divided_by_zero_before_an_activation_may_count_as_zero(tmp_path: Path) -> None:
-    """DirectML 1.15.4 takes an element for its variance, so that 0 / sqrt(0.25) is 0."""
+    """DirectML 1.15.4 takes the element 0.25 for its own variance, so that 0 / sqrt(0.25) is 0."""
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", ONE_ELEMENT)
     assert accepts(case, "OutputTensor", [-0.00187555, np.nan, 1.9545, 2.99595])
     assert not accepts(case, "OutputTensor", [-0.00187555, 1.9545, 1.9545, 2.99595])

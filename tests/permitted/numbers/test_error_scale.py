@@ -1,6 +1,6 @@
-"""A store in FLOAT16 changes a number by at most 2^-10 of its size (`store_sizes`).
+"""`store_sizes` bounds what a store in FLOAT16 loses: at most 2^-10 of a number's size.
 
-It does not change exact numbers that FLOAT16 has.
+The size is a power of two. A store loses nothing of an exact number that FLOAT16 has.
 
 The tested code is in `dmlconf/permitted/numbers/error_scale.py` and
 `dmlconf/permitted/quantization/arithmetic.py`.

@@ -1,4 +1,4 @@
-"""A `Span` holds what any store in FLOAT16 makes of its values, and the values themselves.
+"""A `Span` contains its values and what each way to store them in FLOAT16 makes of them.
 
 The tested code is in `dmlconf/permitted/numbers/span.py` and `dmlconf/permitted/numbers/half.py`.
 """

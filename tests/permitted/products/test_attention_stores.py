@@ -25,6 +25,7 @@ QUERIES, KEYS, SIZE = 6, 16, 8
 
 
 def arguments(seed: int) -> dict[str, Any]:
+    """Return the fields of a desc of MULTIHEAD_ATTENTION1 with one head and random tensors."""
     generator = np.random.default_rng(seed)
     tensors = {
         "QueryTensor": generator.uniform(-1, 1, (1, QUERIES, SIZE)),
@@ -45,7 +46,9 @@ def arguments(seed: int) -> dict[str, Any]:
 
 def kernel(given: dict[str, Any], older: bool) -> Array:
     """Return what DirectML 1.15.4 computes; an older version also rounds scores and sums."""
-    query, key, value = (given[name][0].astype(np.float64) for name in list(given)[:3])
+    query, key, value = (
+        given[name][0].astype(np.float64) for name in ("QueryTensor", "KeyTensor", "ValueTensor")
+    )
     scores = given["Scale"] * query @ key.T
     scores = toward_zero(scores) if older else scores
     if given["RelativePositionBiasTensor"] is not None:

@@ -1,4 +1,4 @@
-"""Overflowing sums of GEMM permit more results; large errors of an activation permit no NaN.
+"""Where a sum of GEMM may overflow, more results are right; elsewhere NaN is wrong.
 
 The tested code is in `dmlconf/permitted/products/gemm.py`.
 """

@@ -1,6 +1,7 @@
 """Recurrent layers whose values overflow, underflow or are infinite have several right results.
 
-The tested code is in `dmlconf/permitted/recurrent/`.
+The tested code is in `dmlconf/permitted/recurrent/quantity.py` and
+`dmlconf/permitted/recurrent/gru.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22
   {operator: ACTIVATION_SCALED_ELU, Alpha: 2, Gamma: 0.25}]"""
 
 
-def test_an_elu_whose_argument_may_be_negative_has_the_errors_of_negative_arguments(
+def test_an_elu_of_a_positive_argument_that_may_be_negative_may_give_a_negative_number(
     tmp_path: Path,
 ) -> None:
     """DirectML gives -2^-25 in both steps: Alpha * Gamma is 0.5, and exp near 1 is off by 2^-24."""

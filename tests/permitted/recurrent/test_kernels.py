@@ -1,4 +1,6 @@
-"""Permitted errors of recurrent layers hardly depend on what is simulated together.
+"""Error scales of recurrent layers hardly depend on which parts are simulated together.
+
+The parts are the kernels that a layer may use, and the sequences of a batch.
 
 The tested code is in `dmlconf/permitted/recurrent/kernels.py` and
 `dmlconf/permitted/recurrent/layers.py`.
@@ -45,11 +47,12 @@ def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
 
 
 def error_scales(cases: list[Case]) -> list[ErrorScale]:
+    """Return the error scales of all outputs of all cases."""
     return [scale for case in cases for scale in CaseAllowances(case).error_scales]
 
 
 def assert_agree(one: Array, other: Array) -> None:
-    """Check that nine of ten errors are the same, and the others within a factor of 2.
+    """Check that nine of ten errors are the same, and that the others differ by less than 2 times.
 
     Nodes that are equal in all rows that are computed together share an error. If the rows are few,
     a few nodes are equal by chance.

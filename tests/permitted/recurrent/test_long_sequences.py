@@ -1,6 +1,7 @@
 """The permitted error of a recurrent layer does not grow without bound over many steps.
 
-The tested code is in `dmlconf/permitted/recurrent/`.
+The tested code is in `dmlconf/permitted/recurrent/spread.py` and
+`dmlconf/permitted/recurrent/layers.py`.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> Err
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
 @pytest.mark.parametrize("operator", ["RNN", "GRU"])
-def test_many_steps_do_not_make_every_result_right(operator: str, data_type: DataType) -> None:
+def test_the_error_after_60_steps_is_small_and_less_than_3_times_that_after_6(
+    operator: str, data_type: DataType
+) -> None:
     sums = error_scale(operator, data_type).sums
-    assert sums.max() < 50
+    assert sums.max() < 50  # 50 roundings of FLOAT32 are 3e-6 of a hidden node, at most 1 here.
     assert np.median(sums[-1]) < 3 * np.median(sums[5])
 
 

@@ -29,14 +29,17 @@ Store = Callable[[Array], Array]
 
 
 def nearest(values: Array) -> Array:
+    """Round to the nearest FLOAT16 number; return FLOAT32."""
     return values.astype(np.float16).astype(np.float32)
 
 
 def truncated(values: Array) -> Array:
+    """Round toward zero to FLOAT16; return FLOAT32."""
     return toward_zero(values).astype(np.float32)
 
 
 def single(values: Array) -> Array:
+    """Return FLOAT32, without a store in FLOAT16."""
     return values.astype(np.float32)
 
 
@@ -53,6 +56,7 @@ def tensors(dtype: type, weights: str, seed: int) -> dict[str, Array]:
 
 
 def arguments(given: dict[str, Array], linear_before_reset: bool) -> dict[str, Any]:
+    """Return the fields of a desc of GRU with these tensors."""
     data_type = DataType.FLOAT16 if given["InputTensor"].dtype == np.float16 else DataType.FLOAT32
     return {
         **given,

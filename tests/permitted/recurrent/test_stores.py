@@ -1,6 +1,7 @@
 """GRU and RNN pass with the stores in FLOAT16 that DirectML was measured to make.
 
-The tested code is in `dmlconf/permitted/recurrent/` and `dmlconf/permitted/numbers/half.py`.
+The tested code is in `dmlconf/permitted/recurrent/kernels.py`,
+`dmlconf/permitted/recurrent/quantity.py` and `dmlconf/permitted/recurrent/layers.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT have several right results.
+"""REDUCE, ARGMAX, ARGMIN and CUMULATIVE_PRODUCT have several right results in rare cases.
 
-These occur after an overflow or underflow, and for NaN.
+These are sums that cancel, products that overflow or underflow, and maxima of rows with NaN.
 
 The tested code is in `dmlconf/permitted/reduction/reduce.py` and
 `dmlconf/permitted/reduction/cumulative.py`.
@@ -25,6 +25,7 @@ from dmlconf.tensors.datatypes import DataType
 
 
 def may_overflow(values: list[float]) -> bool:
+    """Return whether REDUCE with LOG_SUM may give an infinity or NaN for these FLOAT32 values."""
     output = TensorDesc(DataType.FLOAT32, (1,))
     tensor = np.array(values, np.float32)
     result = reduce_error_scale("LOG_SUM", tensor, output, (0,))
@@ -44,6 +45,7 @@ def test_the_logarithm_of_a_sum_that_cancels_or_is_flushed_may_be_infinite(
 
 
 def products(values: list[float]) -> ErrorScale:
+    """Return the error scale of CUMULATIVE_PRODUCT of these FLOAT32 values, first to last."""
     tensor = np.array(values, np.float32)
     output = TensorDesc(DataType.FLOAT32, tensor.shape)
     return cumulative_product_error_scale(tensor, output, 0, "INCREASING", False)
@@ -59,7 +61,7 @@ def products(values: list[float]) -> ErrorScale:
         ([2, 3, np.inf], [False, False, False]),
     ],
 )
-def test_a_product_may_be_nan_only_after_an_overflow(
+def test_a_product_may_be_nan_only_after_an_overflow_or_before_an_infinity(
     values: list[float], beyond: list[bool]
 ) -> None:
     scale = products(values)
@@ -67,10 +69,11 @@ def test_a_product_may_be_nan_only_after_an_overflow(
     np.testing.assert_array_equal(scale.overflows, beyond)
 
 
-def test_a_part_of_a_product_that_underflows_may_be_zero() -> None:
-    sizes = products([1e-30, 1e-30, 1e30, 1]).sums
-    assert sizes[2] > 1e-30 * 2**22
-    assert products([1e-10, 1e-10, 1e30]).sums[2] < 1e10 * 1.01
+def test_the_limit_of_a_product_reaches_zero_if_a_part_of_it_underflows() -> None:
+    """Four or more roundings of 2^-24 of the error scale are permitted."""
+    underflowing, in_range = products([1e-30, 1e-30, 1e30]), products([1e-10, 1e-10, 1e30])
+    assert 4 * 2.0**-24 * underflowing.sums[2] > 1e-30
+    assert in_range.sums[2] < 1e10 * 1.01
 
 
 @pytest.mark.parametrize("position", ["first", "last"])
@@ -81,6 +84,7 @@ def test_a_part_of_a_product_that_underflows_may_be_zero() -> None:
 def test_an_index_is_open_only_if_a_nan_is_among_elements_compared_in_parts(
     sizes: tuple[int, ...], axes: tuple[int, ...], whole: bool, position: str
 ) -> None:
+    """Up to 512 elements along one axis are compared as a whole."""
     values = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
     values.flat[3 if position == "first" else -3] = np.nan
     output = TensorDesc(DataType.UINT32, tuple(1 if n in axes else s for n, s in enumerate(sizes)))

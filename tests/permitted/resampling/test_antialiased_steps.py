@@ -1,16 +1,14 @@
-"""RESAMPLE3 may store the result of a step as FLOAT16; UPSAMPLE_2D by 1 changes nothing.
+"""RESAMPLE3 with Antialiased may store the result of a step in FLOAT16.
 
-The tested code is in `dmlconf/permitted/resampling/`.
+The tested code is in `dmlconf/permitted/resampling/candidates.py`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from dmlconf.permitted.allowance import CaseAllowances
 from tests.permitted.graphs.accepted import accepts, single
 
 DESC = """
@@ -30,14 +28,3 @@ def test_the_result_of_a_step_may_be_truncated_to_float16(
     assert accepts(case, "OutputTensor", [0, exact, 0])
     assert accepts(case, "OutputTensor", [0, 0.689453125, 0]) == stored
     assert not accepts(case, "OutputTensor", [0, 0.6875, 0])
-
-
-def test_upsampling_by_1_permits_only_the_input(tmp_path: Path) -> None:
-    desc = """
-  InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [0.2, -0.4, 3]},
-  OutputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT16},
-  ScaleSize: {Width: 1, Height: 1}, InterpolationMode: LINEAR"""
-    case = single(tmp_path, "UPSAMPLE_2D", desc)
-    (permitted,) = CaseAllowances(case).of("OutputTensor").candidates
-    right = case.input("InputTensor")
-    np.testing.assert_array_equal(permitted, (right, right))

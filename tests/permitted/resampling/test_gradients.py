@@ -1,6 +1,7 @@
 """Gradients of RESAMPLE go to every element that the error of their coordinate permits.
 
-The tested code is in `dmlconf/permitted/resampling/`.
+The tested code is in `dmlconf/permitted/resampling/gradient_candidates.py` and
+`dmlconf/permitted/resampling/spreading.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ GRADIENT = np.array([1, 2, 4], np.float32)
 
 
 def interval(gradient: np.ndarray, coordinates: list[float], size: int) -> tuple[list[float], ...]:
-    """Return the permitted interval if every coordinate may be off by 10."""
+    """Return the permitted interval of `size` elements if every coordinate may be off by 10."""
     at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), 10.0))
     ends = linear_interval(gradient, [at], TensorDesc(DataType.FLOAT32, (size,)))
     return tuple(end.tolist() for end in ends)
@@ -45,6 +46,7 @@ FOUR = TensorDesc(DataType.FLOAT32, (4,))
 
 
 def nearest(gradient: list[float], coordinates: list[float], errors: float) -> list[Interval]:
+    """Return the candidates of four elements if every coordinate may be off by `errors`."""
     at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), errors))
     return nearest_candidates(np.array(gradient, np.float32), [at], "HALF_UP", FOUR)
 

@@ -1,0 +1,38 @@
+"""Fused activations give several results for NaN, and magnify the error of their argument.
+
+The tested code is in `dmlconf/permitted/activation/fused.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dmlconf.reference.evaluation import evaluate
+from tests.permitted.graphs.accepted import accepts, single
+
+ONE = "Sizes: [1], DataType: FLOAT32"
+
+
+def test_a_fused_relu_of_nan_is_nan_or_zero(tmp_path: Path) -> None:
+    desc = """ATensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.nan, 1]},
+      BTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1, 1]}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, FusedActivation: {operator: ACTIVATION_RELU},
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [np.nan])
+    assert accepts(case, "OutputTensor", [0])
+    assert not accepts(case, "OutputTensor", [1])
+
+
+def test_a_steep_activation_magnifies_the_error_of_its_argument(tmp_path: Path) -> None:
+    """CELU with Alpha -1 turns -87.5 into -exp(87.5); DirectML 1.15.4 is 0.0012% off."""
+    tensors = {"Input": -1.125, "Mean": 0, "Variance": 0, "Scale": 110, "Bias": 0}
+    desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
+    desc += f", OutputTensor: {{{ONE}}}, Spatial: false, Epsilon: 2.0, "
+    desc += "FusedActivation: {operator: ACTIVATION_CELU, Alpha: -1.0}"
+    case = single(tmp_path, "BATCH_NORMALIZATION", desc)
+    (right,) = evaluate(case)["OutputTensor"].tolist()
+    assert accepts(case, "OutputTensor", [right * 1.000012])
+    assert not accepts(case, "OutputTensor", [right * 1.01])

@@ -1,0 +1,141 @@
+"""Outputs of graphs may be as far off as the errors and overflows of their nodes permit.
+
+The tested code is in `dmlconf/permitted/graphs/allowance.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.graphs.suites import graph_case
+from tests.permitted.graphs.accepted import accepts, graph, passes
+
+
+def test_a_number_that_may_exceed_float16_may_be_infinite(tmp_path: Path) -> None:
+    """60001 may be off by 32 in FLOAT16, so its cosine is unknown; 3 * 60000 times it overflows."""
+    inputs = """
+  x: {Sizes: [1], DataType: FLOAT16, values: [60000]}
+  k: {Sizes: [1], DataType: FLOAT16, values: [60000]}"""
+    nodes = """
+  large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 1, Beta: 1}}
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: large, OutputTensor: {}}}
+  twice: {operator: ACTIVATION_LINEAR,
+          desc: {InputTensor: cosine, OutputTensor: {}, Alpha: 3, Beta: 0}}
+  node: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: twice, BTensor: k, OutputTensor: {}}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (-np.inf, -65504, 0, 65504, np.inf):
+        assert accepts(case, "y", [value]), value
+    assert not accepts(case, "y", [np.nan])
+
+
+OVERFLOW = """
+  product:
+    operator: GEMM
+    desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 1]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  node: {operator: ACTIVATION_LINEAR,
+         desc: {InputTensor: product, OutputTensor: {}, Alpha: 0.25, Beta: 0}}"""
+
+
+@pytest.mark.parametrize(("output", "factor"), [("product", 1), ("node", 0.25)])
+def test_a_sum_whose_terms_overflow_may_be_infinite(
+    tmp_path: Path, output: str, factor: float
+) -> None:
+    inputs = """
+  a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
+  b: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]}"""
+    nodes = OVERFLOW if output == "node" else OVERFLOW[: OVERFLOW.index("\n  node:")]
+    case = graph(tmp_path, inputs, nodes, output)
+    assert accepts(case, "y", [3e38 * factor])
+    assert accepts(case, "y", [np.inf])
+    if output == "product":
+        assert not accepts(case, "y", [1e38])
+
+
+def test_the_greatest_sum_of_magnitudes_takes_the_ends_farther_from_zero(
+    tmp_path: Path,
+) -> None:
+    # RESAMPLE1 turns [2, -1] into [-0.7, -1], and may give up to [2, -3.7]; [-2, 1] likewise.
+    rows = 512
+    numbers = ", ".join(["2, -1", "-2, 1"] * (rows // 2))
+    case = graph(
+        tmp_path,
+        f"\n  x: {{Sizes: [{rows}, 2], DataType: FLOAT32, values: [{numbers}]}}",
+        f"""
+  e: {{operator: RESAMPLE1, desc: {{InputTensor: x, InterpolationMode: LINEAR, Scales: [1, 1],
+       OutputTensor: {{Sizes: [{rows}, 2], DataType: FLOAT32}},
+       InputPixelOffsets: [0, -1], OutputPixelOffsets: [0, 0.1]}}}}
+  node: {{operator: REDUCE, desc: {{Function: L1, InputTensor: e, Axes: [0, 1],
+          OutputTensor: {{Sizes: [1, 1], DataType: FLOAT32}}}}}}""",
+    )
+    greatest = rows * (2.0 + 3.7)
+    assert accepts(case, "y", [greatest])
+    assert not accepts(case, "y", [greatest * 1.01])
+
+
+def test_a_gradient_beyond_float16_may_be_stored_as_the_largest_number(tmp_path: Path) -> None:
+    """The gradient of 45.25 * (0 - 9357) is beyond FLOAT16. Measured: -65504 in a graph."""
+    row, one = "Sizes: [1, 7], DataType: FLOAT16", "Sizes: [1, 1], DataType: FLOAT16"
+    case = graph(
+        tmp_path,
+        f"""
+  x: {{{row}, values: [0.45263671875, 0, 0, 0, 0, 0, 65504]}}
+  g: {{{row}, values: [0, 0, 0, 0, 0, 0, 65504]}}
+  mean: {{{one}, values: [0.482421875]}}
+  variance: {{{one}, values: [2048]}}""",
+        """
+  node:
+    operator: BATCH_NORMALIZATION_TRAINING_GRAD
+    desc: {InputTensor: x, InputGradientTensor: g, MeanTensor: mean, VarianceTensor: variance,
+           ScaleTensor: variance, OutputGradientTensor: {Sizes: [1, 7]},
+           OutputScaleGradientTensor: {Sizes: [1, 1]}, OutputBiasGradientTensor: {Sizes: [1, 1]},
+           Epsilon: 0}""",
+        "node.OutputGradientTensor",
+    )
+    assert accepts(case, "y", [-65504] * 7)
+    assert not accepts(case, "y", [-60000, *[-65504] * 6])
+
+
+LARGE = """
+  large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 3, Beta: 1}}
+  sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: large, OutputTensor: {}}}
+  scaled: {operator: ACTIVATION_LINEAR,
+           desc: {InputTensor: sine, OutputTensor: {}, Alpha: 3000, Beta: 0}}
+  node: {operator: ELEMENT_WISE_SINH, desc: {InputTensor: scaled, OutputTensor: {}}}"""
+
+
+def test_every_number_is_right_if_the_ends_of_its_range_overflow(
+    tmp_path: Path,
+) -> None:
+    """Sines of 9e20 may be anything from -1 to 1, and SINH of 3,000 times that may overflow."""
+    case = graph(tmp_path, "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+20]}", LARGE)
+    for value in (-np.inf, -1e30, -27.3, 0.5, 1e30, np.inf):
+        assert accepts(case, "y", [value]), value
+    assert not accepts(case, "y", [np.nan])
+
+
+STORE = """
+inputs:
+  x: {Sizes: [1, 1, 2, 1], DataType: FLOAT16, values: [60000, 30000]}
+  w: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2]}
+nodes:
+  product:
+    operator: GEMM
+    desc: {ATensor: x, BTensor: w, OutputTensor: {Sizes: [1, 1, 2, 1]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  half:
+    operator: ACTIVATION_LINEAR
+    desc: {InputTensor: product, OutputTensor: {}, Alpha: 0.5, Beta: 0}
+outputs: {y: half}
+"""
+
+
+def test_an_overflow_may_give_infinity_or_the_largest_number(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, STORE)
+    assert passes(case, "y", [np.inf, 30000])
+    assert passes(case, "y", [32752, 30000])
+    assert not passes(case, "y", [16000, 30000])
+    assert not passes(case, "y", [np.nan, 30000])

@@ -1,0 +1,64 @@
+"""At a jump, errors of an intermediate permit results that lie far apart.
+
+The tested code is in `dmlconf/permitted/graphs/jumps.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.permitted.graphs.accepted import accepts, graph
+
+REMAINDER = """
+  power: {operator: ELEMENT_WISE_EXP, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
+         desc: {ATensor: power, BTensor: d, OutputTensor: {}}}"""
+
+
+def test_any_remainder_is_right_if_its_quotient_may_lie_on_both_sides_of_an_integer(
+    tmp_path: Path,
+) -> None:
+    """exp(7) is 1096.633; quotients by `divisors`, such as 100000.21, are off by about 0.2."""
+    divisors = [float(np.float32(np.exp(7) / (100000 + share))) for share in (0.02, 0.21, 0.98)]
+    inputs = f"""
+  x: {{Sizes: [4], DataType: FLOAT32, values: [7, 7, 7, 7]}}
+  d: {{Sizes: [4], DataType: FLOAT32, values: {[*divisors, 1]}}}"""
+    case = graph(tmp_path, inputs, REMAINDER)
+    remainder = float(np.exp(7) % 1)
+    for share in (0, 0.01, 0.5, 0.99):
+        assert accepts(case, "y", [*(share * d for d in divisors), remainder]), share
+    assert not accepts(case, "y", [*divisors, 0.0])
+
+
+def test_a_gradient_may_belong_to_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
+    """The hyperbolic tangents of numbers beyond 9 are 1, or a little less."""
+    inputs = f"""
+  x: {{Sizes: [1, 1, 1, 42], DataType: FLOAT32, values: {[9.5] * 40 + [2, 1]}}}
+  g: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [7]}}"""
+    nodes = """
+  tangent: {operator: ELEMENT_WISE_TANH, desc: {InputTensor: x, OutputTensor: {}}}
+  node:
+    operator: MAX_POOLING_GRAD
+    desc: {InputTensor: tangent, InputGradientTensor: g, Strides: [1, 1], WindowSize: [1, 42],
+           OutputGradientTensor: {}, StartPadding: [0, 0], EndPadding: [0, 0], Dilations: [1, 1]}"""
+    case = graph(tmp_path, inputs, nodes)
+    for index in (0, 7, 20, 33, 39, 40, 41):
+        values = [0.0] * 42
+        values[index] = 7.0
+        assert accepts(case, "y", values) is (index < 40), index
+
+
+def test_a_quotient_by_the_root_of_about_zero_may_be_infinite_or_nan(tmp_path: Path) -> None:
+    """Softmax adds up to about 1, so with an Epsilon of -1 the norm's divisor is about 0."""
+    inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
+    nodes = """
+  shares: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: LP_NORMALIZATION,
+         desc: {InputTensor: shares, OutputTensor: {}, Axis: 1, Epsilon: EPSILON, P: 1}}"""
+    near_zero = graph(tmp_path, inputs, nodes.replace("EPSILON", "-1"))
+    near_one = graph(tmp_path, inputs, nodes.replace("EPSILON", "0"))
+    for value in (np.inf, np.nan, 1000):
+        assert accepts(near_zero, "y", [value] * 8 * 13), value
+        assert not accepts(near_one, "y", [value] * 8 * 13), value

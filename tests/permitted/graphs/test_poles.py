@@ -1,0 +1,84 @@
+"""A reciprocal or a negative power of a number that may be zero may be infinite or very large.
+
+The tested code is in `dmlconf/permitted/graphs/poles.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.permitted.graphs.accepted import Values, accepts, graph
+
+ONE = "Sizes: [1], DataType: FLOAT32"
+
+
+def test_the_reciprocal_of_about_zero_may_be_any_large_number(tmp_path: Path) -> None:
+    """sqrt(0.25) - 0.5 is 0 or next to it, so its reciprocal may be any large number."""
+    nodes = """
+  root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
+  rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: root, BTensor: h, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: rest, OutputTensor: {}}}"""
+    inputs = """
+  x: {Sizes: [2], DataType: FLOAT32, values: [0.25, 0.25]}
+  h: {Sizes: [2], DataType: FLOAT32, values: [0.5, 0.25]}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (np.inf, -np.inf, 1e10, -1e38):
+        assert accepts(case, "y", [value, 4]), value
+    assert not accepts(case, "y", [np.nan, 4])
+    assert not accepts(case, "y", [np.inf, np.inf])
+
+
+POWER = """
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  base: {operator: ACTIVATION, desc: {InputTensor: cosine, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_CONSTANT_POW,
+         desc: {InputTensor: base, OutputTensor: {}, Exponent: EXPONENT}}"""
+
+
+@pytest.mark.parametrize(
+    ("activation", "exponent", "infinities"),
+    [
+        ("ACTIVATION_IDENTITY", -3, [np.inf, -np.inf]),
+        ("ACTIVATION_IDENTITY", -2, [np.inf]),
+        ("ACTIVATION_RELU", -3, [np.inf]),
+        ("ACTIVATION_RELU", 3, []),
+    ],
+)
+def test_a_negative_power_of_a_number_near_zero_may_be_infinite(
+    tmp_path: Path, activation: str, exponent: int, infinities: Values
+) -> None:
+    """The cosine of 1.5707964 is 0 with an error of 0.0008; the base 0 gives 0 for any exponent."""
+    nodes = POWER.replace("ACTIVATION", activation).replace("EXPONENT", str(exponent))
+    case = graph(tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}", nodes)
+    for value in (0, np.inf, -np.inf):
+        assert accepts(case, "y", [value, 1]) == (value in [0, *infinities]), value
+    assert not accepts(case, "y", [0, np.inf])
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_power_that_may_be_infinite_may_also_be_finite_and_inexact(
+    negated: bool, tmp_path: Path
+) -> None:
+    """DirectML 1.12.1 gives 1.3377088e22 for a FLOAT16 exponent, and infinity is right too.
+
+    The second node, if there is one, negates the power.
+    """
+    inputs = f"\n  x: {{{ONE}, values: [-0.46211717]}}"
+    inputs += "\n  k: {Sizes: [1], DataType: FLOAT16, values: [-66]}"
+    power = "ELEMENT_WISE_POW, desc: {InputTensor: x, ExponentTensor: k, OutputTensor: {}}"
+    nodes = f"\n  node: {{operator: {power}}}"
+    sign = 1.0
+    if negated:
+        nodes = nodes.replace("node:", "n:")
+        nodes += (
+            "\n  node: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: n, OutputTensor: {}}}"
+        )
+        sign = -1.0
+    case = graph(tmp_path, inputs, nodes)
+    for right in (1.33770814e22, 1.3377088e22, np.inf):
+        assert accepts(case, "y", [sign * right]), right
+    for wrong in (1.3395e22, 1.336e22, 0.0):
+        assert not accepts(case, "y", [sign * wrong]), wrong
