@@ -1,6 +1,6 @@
 """Docstrings of the reference begin with shapes and data types that agree with the catalogue.
 
-The tested code is in `dmlconf/reference/`.
+The tested code is in the modules of `dmlconf/reference/` that hold functions of operators.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def spelled(data_types: Iterable[DataType]) -> str:
 
 
 def tensors(entry: Operator, kind: FieldKind) -> list[str]:
+    """Return the names of an operator's inputs or outputs; optional ones are in brackets."""
     return [f"[{f.name}]" if f.optional else f.name for f in entry.of_kind(kind)]
 
 

@@ -1,7 +1,8 @@
 """Windows and regions of large tensors are computed in parts, with the results of the whole.
 
-The tested code is in `dmlconf/reference/windows/`, `dmlconf/reference/resampling/` and
-`dmlconf/reference/regions/`.
+The tested code is in `dmlconf/reference/windows/sliding.py`,
+`dmlconf/reference/windows/convolution.py`, `dmlconf/reference/resampling/spreading.py` and
+`dmlconf/reference/regions/parts.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 WHOLE_NUMBERS = 4
-"""Whole numbers up to this are drawn: sums are exact, and the greatest number occurs often."""
+"""The greatest magnitude drawn: sums are exact, and each window has several greatest numbers."""
 
 
 def random(*sizes: int, seed: int = 0) -> Array:
+    """Return random whole numbers from -`WHOLE_NUMBERS` to `WHOLE_NUMBERS`, FLOAT32."""
     drawn = np.random.default_rng(seed).integers(-WHOLE_NUMBERS, WHOLE_NUMBERS + 1, sizes)
     return drawn.astype(np.float32)
 
@@ -29,6 +31,7 @@ def desc(*sizes: int, data_type: DataType = DataType.FLOAT32) -> TensorDesc:
 
 
 def convolution(values: Array, filter_: Array, groups: int, direction: str) -> Array:
+    """Return a convolution by 3 x 3 elements, whose output is as high and wide as its input."""
     channels = filter_.shape[0] if direction == "FORWARD" else filter_.shape[1] * groups
     result: Array = reference_function("CONVOLUTION")(
         InputTensor=values,
@@ -82,6 +85,7 @@ def test_a_convolution_in_parts_equals_that_of_each_group(
 
 
 def pooled(operator: str, values: Array, **more: Any) -> Any:
+    """Return what pooling with windows of 3 x 3 elements gives, which overlap by one."""
     sizes = (values.shape[2] + 1) // 2, (values.shape[3] + 1) // 2
     result = reference_function(operator)(
         InputTensor=values,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.verdicts.verdict import Status
 from tests.graphs.suites import graph_case
 from tests.permitted.graphs.accepted import accepts, graph, passes, status_of
@@ -338,3 +340,47 @@ def test_an_index_into_a_line_that_may_have_nan_is_open_and_so_is_one_into_a_lin
     for index in range(3):
         assert passes(case, "y", [index, 0]), index
     assert passes(case, "y", [2, 2]) is uncertain
+
+
+UNDEFINED = """
+inputs:
+  x: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [.nan, 1]}
+  w: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}
+  r: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0]}
+nodes:
+  layer:
+    operator: RNN
+    desc: {InputTensor: x, WeightTensor: w, RecurrenceTensor: r,
+           OutputSingleTensor: {Sizes: [1, 1, 2, 1]},
+           ActivationDescs: [{operator: ACTIVATION_IDENTITY}], Direction: FORWARD}
+  negated:
+    operator: ELEMENT_WISE_NEGATE
+    desc: {InputTensor: layer.OutputSingleTensor, OutputTensor: {}}
+outputs: {y: negated}
+"""
+
+
+def test_only_elements_computed_from_undefined_elements_are_undefined(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, UNDEFINED)
+    assert passes(case, "y", [7, -1])
+    assert not passes(case, "y", [7, 7])
+
+
+BITS = """
+inputs:
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0.3, 0]}
+nodes:
+  power: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: x, OutputTensor: {}}}
+  bits:
+    operator: ELEMENT_WISE_BIT_COUNT
+    desc: {InputTensor: power, OutputTensor: {Sizes: [1, 1, 1, 2], DataType: UINT32}}
+outputs: {y: bits}
+"""
+
+
+def test_bits_of_inexact_numbers_are_uncertain(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, BITS)
+    (right,) = evaluate(case).values()
+    (low, high), *_ = CaseAllowances(case).of("y").candidates
+    assert low.ravel()[0] < right.ravel()[0] - 3
+    assert high.ravel()[0] > right.ravel()[0] + 3

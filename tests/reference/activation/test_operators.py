@@ -1,8 +1,11 @@
-"""Activations give finite numbers equal results alone and fused; permitted intervals hold them.
+"""Activations give numbers the same results as operators of their own and fused into others.
 
-`slope` bounds by how much two results differ.
+NaN and infinities are exceptions. Permitted intervals contain the results, and `slope` bounds how
+much two results may differ.
 
-The tested code is in `dmlconf/reference/activation/` and `dmlconf/permitted/activation/`.
+The tested code is in `dmlconf/reference/activation/operators.py`,
+`dmlconf/reference/activation/formulas.py`, `dmlconf/reference/activation/fused.py`,
+`dmlconf/permitted/activation/operators.py` and `dmlconf/permitted/activation/fused.py`.
 """
 
 from __future__ import annotations
@@ -43,13 +46,14 @@ def nested(name: str, value: float) -> dict[str, Any]:
 
 
 def alone(name: str, values: Array, value: float) -> Array:
+    """Return what an activation gives as an operator, all of whose attributes are `value`."""
     attributes = {k: v for k, v in nested(name, value).items() if k != "operator"}
     output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
     result: Array = reference_function(name)(InputTensor=values, OutputTensor=output, **attributes)
     return result
 
 
-def test_every_permitted_activation_has_a_formula() -> None:
+def test_every_activation_of_the_catalogue_has_a_formula() -> None:
     assert set(operator_sets()["ELEMENT_WISE_ACTIVATIONS"]) == set(FORMULAS)
 
 
@@ -84,7 +88,7 @@ def test_activations_give_finite_numbers_equal_results_fused_and_alone(
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @few
 @given(values=st.lists(st.floats(width=16), min_size=1, max_size=9), value=factors)
-def test_the_interval_holds_the_result_of_the_reference(
+def test_the_interval_contains_the_result_of_the_reference(
     name: str, dtype: type[np.floating[Any]], values: list[float], value: float
 ) -> None:
     array = np.array(values, dtype)
@@ -105,7 +109,7 @@ def test_the_interval_holds_the_result_of_the_reference(
         ("ACTIVATION_SOFTSIGN", [math.nan, math.nan, math.nan]),
     ],
 )
-def test_relu_alone_gives_0_for_nan_and_other_activations_keep_nan(
+def test_relu_alone_gives_0_for_nan_and_elu_sigmoid_and_softsign_keep_nan(
     name: str, expected: list[float]
 ) -> None:
     values = np.array([math.nan, math.inf, -math.inf], np.float32)
@@ -122,7 +126,9 @@ def test_a_fused_relu_keeps_nan_and_gives_zeros_with_a_negative_sign() -> None:
     ("dtype", "expected"),
     [(np.int8, [98, 126, -126, -2]), (np.float32, [98.5, 125.5, -126.5, -1.5])],
 )
-def test_shrink_rounds_integers_to_even(dtype: type[Any], expected: list[float]) -> None:
+def test_shrink_rounds_results_to_even_for_integers_and_not_for_floats(
+    dtype: type[Any], expected: list[float]
+) -> None:
     values = np.array([100, 127, -128, -3], dtype)
     output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
     actual = activation.activation_shrink(values, output, Bias=1.5, Threshold=2.5)
@@ -138,7 +144,7 @@ def test_shrink_of_integers_with_a_bias_of_nan_is_0(dtype: type[Any]) -> None:
     assert actual.tolist() == [0, 0, 0]
 
 
-def test_products_of_integers_wrap_around() -> None:
+def test_parameterized_relu_of_integers_wraps_around() -> None:
     values, slopes = np.array([-128, -3, 5], np.int8), np.array([100, 5, 9], np.int8)
     output = TensorDesc(DataType.INT8, (3,))
     actual = activation.activation_parameterized_relu(values, slopes, output)
@@ -161,12 +167,14 @@ def test_a_leaky_relu_multiplies_negative_numbers_by_its_slope(x: float, slope: 
 
 
 @given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 3.0]))
-def test_elu_keeps_numbers_of_at_least_0(x: float, slope: float) -> None:
+def test_elu_keeps_numbers_of_at_least_0_and_gives_alpha_times_expm1_of_others(
+    x: float, alpha: float
+) -> None:
     value = np.array([x], np.float32)
-    (actual,) = alone("ACTIVATION_ELU", value, slope)
-    expected = float(value[0]) if x >= 0 else slope * math.expm1(x)
+    (actual,) = alone("ACTIVATION_ELU", value, alpha)
+    expected = float(value[0]) if x >= 0 else alpha * math.expm1(x)
     assert actual == np.float32(expected)
-    assert np.signbit(actual) == np.signbit(expected) or slope == 0
+    assert np.signbit(actual) == np.signbit(expected) or alpha == 0
 
 
 @pytest.mark.parametrize("alpha", [-2.0, -0.5, 0.0, 0.5, 1.0, 2.0])

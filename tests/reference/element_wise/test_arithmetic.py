@@ -1,6 +1,7 @@
 """Sums, quotients and exponentials of the reference are right; what rounding gives is permitted.
 
-The tested code is in `dmlconf/reference/element_wise/`, `dmlconf/permitted/element_wise/` and
+The tested code is in `arithmetic.py`, `exponential.py` and `scale_bias.py` of
+`dmlconf/reference/element_wise/` and of `dmlconf/permitted/element_wise/`, and in
 `dmlconf/permitted/numbers/rounding.py`.
 """
 
@@ -73,6 +74,7 @@ def test_the_smallest_integer_divided_by_minus_one_may_be_anything(data_type: Da
 
 
 def vectors(data_type: DataType, *numbers: float) -> list[Any]:
+    """Return each number as a tensor of one element."""
     return [np.array([number], data_type.dtype) for number in numbers]
 
 
@@ -92,6 +94,7 @@ def test_a_float32_sum_is_the_nearest_or_the_truncated_number(a: float, b: float
 
 
 def neighbours(number: Any) -> list[Any]:
+    """Return the next smaller and the next greater number of the same type."""
     return [np.nextafter(number, number.dtype.type(end)) for end in (-np.inf, np.inf)]
 
 
@@ -118,7 +121,8 @@ def test_scale_and_bias_come_before_an_exponential(x: float, scale: float, bias:
 
 
 @given(st.integers(0, 2**7))
-def test_an_exponential_scales_in_float32(ulps: int) -> None:
+def test_the_argument_of_an_exponential_is_rounded_to_float32_once_or_twice(ulps: int) -> None:
+    """The reference rounds the scaled argument once; kernels may round the product as well."""
     scale, bias = np.float32(1234567), np.float32(-1234500.5)
     (inputs,) = vectors(DataType.FLOAT32, 1 - ulps * 2.0**-24)
     scale_bias = {"Scale": float(scale), "Bias": float(bias)}
@@ -158,7 +162,7 @@ def test_rounding_gives_at_most_two_neighbours(dtype: np.dtype[Any], number: flo
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_number_beyond_float16_may_become_infinite_or_the_largest_number(sign: int) -> None:
+def test_a_number_just_beyond_float16_may_become_infinite_or_the_largest_number(sign: int) -> None:
     lowest, highest = rounded_interval(np.array([sign * 65504.01]), 0.0, HALF)
     assert {abs(float(lowest[0])), abs(float(highest[0]))} == {65504.0, np.inf}
 

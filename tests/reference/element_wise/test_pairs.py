@@ -2,8 +2,8 @@
 
 What a kernel may give besides is in the permitted interval or among the candidates.
 
-The tested code is in `dmlconf/reference/element_wise/`, `dmlconf/permitted/element_wise/` and
-`dmlconf/permitted/numbers/rounding.py`.
+The tested code is in `arithmetic.py` and `modulus.py` of `dmlconf/reference/element_wise/` and of
+`dmlconf/permitted/element_wise/`, and in `dmlconf/permitted/numbers/rounding.py`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ INTEGERS = [data_type for data_type in DataType if not data_type.is_float and da
 SIGNED = [data_type for data_type in INTEGERS if data_type.is_signed]
 FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
 NUMBERS = st.floats(-1e5, 1e5, width=32)
-SMALLEST = 2.0**-149
 
 
 def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
-    """Return the result for two numbers or, with a `part` such as `interval`, its answer."""
+    """Return the result for two numbers or, given a `part` of the allowance, what is permitted."""
     output = more.pop("output", data_type)
     inputs = {
         "ATensor": np.array([a], data_type.dtype),
@@ -45,6 +44,7 @@ def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **m
 
 
 def remainder_ends(name: str, data_type: DataType, a: float, b: float) -> tuple[Any, Any]:
+    """Return the least and the greatest remainder that are permitted."""
     low, high = hull(evaluate(name, data_type, a, b, "candidates"))
     return low[0], high[0]
 
@@ -74,7 +74,9 @@ def test_remainders_have_the_sign_of_the_dividend_or_of_the_divisor(
 
 @pytest.mark.parametrize("data_type", SIGNED)
 @pytest.mark.parametrize("name", ["MODULUS_TRUNCATE", "MODULUS_FLOOR"])
-def test_a_signed_integer_modulo_zero_may_be_anything(name: str, data_type: DataType) -> None:
+def test_signed_remainders_by_zero_and_of_the_least_integer_by_minus_1_may_be_anything(
+    name: str, data_type: DataType
+) -> None:
     ends = remainder_ends(name, data_type, 5, 0)
     assert ends == (data_type.minimum, data_type.maximum)
     ends = remainder_ends(name, data_type, data_type.minimum, -1)
@@ -123,7 +125,7 @@ def test_a_mean_whose_sum_overflows_is_the_mean_or_infinity() -> None:
 
 
 @given(NUMBERS, NUMBERS)
-def test_the_square_of_a_rounded_difference_is_right(a: float, b: float) -> None:
+def test_the_square_of_a_rounded_or_truncated_difference_is_right(a: float, b: float) -> None:
     exact = float(np.float32(a)) - float(np.float32(b))
     nearest = np.float32(exact)
     truncated = np.float32(toward_zero(exact, np.float32))

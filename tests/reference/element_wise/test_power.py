@@ -47,6 +47,7 @@ def power(
 
 
 def angle(y: float, x: float, part: str = "") -> Any:
+    """Return what ATAN_YX gives or, given the part `candidates`, the ends of what is permitted."""
     function = function_of("ELEMENT_WISE_ATAN_YX", part)
     inputs = {"ATensor": np.array([y], np.float32), "BTensor": np.array([x], np.float32)}
     result = function(**inputs, OutputTensor=TensorDesc(DataType.FLOAT32, (1,)))
@@ -145,7 +146,9 @@ def test_scale_and_bias_apply_to_base_and_exponent(
 
 
 @pytest.mark.parametrize("exponent_type", [DataType.FLOAT16, DataType.UINT8, DataType.INT16])
-def test_float32_powers_by_small_exponents_may_overflow_float16(exponent_type: DataType) -> None:
+def test_float32_powers_by_exponents_of_narrow_types_may_overflow_float16(
+    exponent_type: DataType,
+) -> None:
     assert power(DataType.FLOAT32, 300, 2, exponent_type) == 90000
     lowest, highest = power(DataType.FLOAT32, -300, 3, exponent_type, part="interval")
     assert lowest == -INFINITY

@@ -1,6 +1,7 @@
 """Functions of one element agree with the C library, and permit formulas that kernels use.
 
-The tested code is in `dmlconf/reference/element_wise/` and `dmlconf/permitted/element_wise/`.
+The tested code is in `exponential.py`, `trigonometry.py`, `scale_bias.py` and `unary.py` of
+`dmlconf/reference/element_wise/` and of `dmlconf/permitted/element_wise/`.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fie
 
 
 def log(x: Array) -> Array:
+    """Return the natural logarithm, computed from that to the base 2."""
     return np.log2(x) * LOG_2
 
 
 def quotient(x: Array) -> Array:
+    """Return (1 + x) / (1 - x), computed with a reciprocal."""
     return (ONE + x) * (ONE / (ONE - x))
 
 
@@ -75,6 +78,7 @@ VALUES: dict[str, tuple[Callable[[float], float], float, float]] = {
     "ACOS": (math.acos, -1, 1),
     "ATAN": (math.atan, -1e4, 1e4),
 }
+"""Functions of the C library, each with the least and the greatest argument to try."""
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -1,4 +1,4 @@
-"""NONZERO_COORDINATES finds all nonzero elements; several results of TOP_K1 with NaN are right.
+"""NONZERO_COORDINATES finds all nonzero elements; TOP_K1 of a line with NaN has several results.
 
 The tested code is in `dmlconf/reference/movement/selection.py` and
 `dmlconf/permitted/movement/selection.py`.
@@ -27,6 +27,7 @@ few = settings(max_examples=examples(60), deadline=None)
 
 
 def outputs(tensor: Array) -> tuple[TensorDesc, TensorDesc]:
+    """Return the output tensors of NONZERO_COORDINATES: the count and the coordinates."""
     coordinates = TensorDesc(DataType.UINT32, (tensor.size, tensor.ndim))
     return TensorDesc(DataType.UINT32, (1,)), coordinates
 

@@ -17,6 +17,8 @@ from tests.properties import examples
 windows = st.integers(1, 5).flatmap(
     lambda size: st.tuples(st.integers(0, 2), st.just(size), st.sampled_from([1, 2, 3, -1, -2, -3]))
 )
+"""The offset, the extent and the stride of a slice along one axis."""
+
 few = settings(max_examples=examples(60), deadline=None)
 
 

@@ -1,6 +1,7 @@
-"""Batch normalisation, its training and gradients agree with one another and finite differences.
+"""Batch normalization, its training and gradients agree with one another and finite differences.
 
-The tested code is in `dmlconf/reference/normalization/` and `dmlconf/permitted/normalization/`.
+The tested code is in `batch.py` and `batch_gradients.py` of `dmlconf/reference/normalization/` and
+of `dmlconf/permitted/normalization/`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **i
 
 
 def forward(tensor: Array, part: str = "", **parameters: Any) -> Array:
+    """Return what BATCH_NORMALIZATION gives, or the allowances of a `part`."""
     outputs = {"OutputTensor": tensor.shape}
     result: Array = evaluate(
         "", outputs, part, InputTensor=tensor, Spatial=True, FusedActivation=None, **parameters
@@ -58,6 +60,7 @@ def trained(
 
 
 def gradients(name: str, **inputs: Any) -> Any:
+    """Return the three gradients of BATCH_NORMALIZATION_GRAD or _TRAINING_GRAD, by `name`."""
     sizes, kept = inputs["InputTensor"].shape, inputs["ScaleTensor"].shape
     outputs = {
         "OutputGradientTensor": sizes,
@@ -131,7 +134,9 @@ def test_gradients_agree_with_finite_differences(seed: int, sizes: tuple[int, ..
 
 
 @given(SEEDS, SIZES)
-def test_error_scales_are_at_least_as_great_as_results(seed: int, sizes: tuple[int, ...]) -> None:
+def test_error_scales_of_gradients_are_at_least_as_great_as_the_gradients(
+    seed: int, sizes: tuple[int, ...]
+) -> None:
     kept = (sizes[0], 1, 1)
     inputs: dict[str, Any] = {
         "InputTensor": uniform(seed, sizes),
@@ -150,8 +155,20 @@ def test_error_scales_are_at_least_as_great_as_results(seed: int, sizes: tuple[i
         error_scales = evaluate(name, outputs, "error_scale", **inputs)
         for result, error_scale in zip(results, error_scales, strict=True):
             assert (np.abs(result) <= ErrorScale.of(error_scale).sums * (1 + 1e-6)).all()
-    tensor = inputs.pop("InputTensor")
-    inputs["BiasTensor"] = inputs.pop("InputGradientTensor")
+
+
+@given(SEEDS, SIZES)
+def test_normalization_may_be_off_by_four_roundings_of_each_result(
+    seed: int, sizes: tuple[int, ...]
+) -> None:
+    kept = (sizes[0], 1, 1)
+    tensor = uniform(seed, sizes)
+    inputs: dict[str, Any] = {
+        "BiasTensor": uniform(seed + 1, sizes),
+        "MeanTensor": uniform(seed + 2, kept),
+        "VarianceTensor": np.abs(uniform(seed + 3, kept)),
+        "ScaleTensor": uniform(seed + 4, kept),
+    }
     permitted = roundings(6) * ErrorScale.of(forward(tensor, "error_scale", **inputs)).sums
     assert (4 * np.abs(forward(tensor, **inputs)) <= permitted * (1 + 1e-6)).all()
 
@@ -195,7 +212,7 @@ def test_a_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
     assert of_input.overflows.tolist() == [[False, True, False]]
 
 
-def test_a_product_with_the_scale_may_overflow_if_it_is_computed_early() -> None:
+def test_a_gradient_may_overflow_if_it_is_multiplied_by_the_scale_early() -> None:
     """The scale is 3e38: its product with `x - Mean` (3) overflows; a product with 0.1 does not."""
     tensor = np.array([[3, -3]], np.float32)
     descs: dict[str, tuple[int, ...]] = {

@@ -1,4 +1,4 @@
-"""Normalised elements have mean 0, variance 1 or norm 1; right kernels are within the limits.
+"""Normalized elements have mean 0, variance 1 or norm 1; right kernels are within the limits.
 
 The tested code is in `dmlconf/reference/normalization/mean_variance.py` and
 `dmlconf/permitted/normalization/mean_variance.py`.
@@ -26,11 +26,12 @@ SIZES = st.tuples(*[st.integers(1, 4)] * 4)
 
 
 def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FLOAT32) -> Array:
+    """Return random numbers from -3 to 5."""
     return np.random.default_rng(seed).uniform(-3, 5, sizes).astype(data_type.dtype)
 
 
 def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
-    """Return a normalisation's result; given a `part` such as `interval`, this allowance."""
+    """Return a normalization's result; given a `part` such as `interval`, this allowance."""
     fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
     return function_of(operator, part)(InputTensor=tensor, **fields)
 
@@ -241,6 +242,7 @@ def test_a_quotient_between_those_of_the_permitted_divisors_is_wrong(operator: s
         scale = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
         square = np.square(tensor.astype(np.float64)).mean()
     right = [tensor / np.sqrt(divisor) for divisor in (square, 65504.0, np.inf)]
+    # With FLOAT16 stores the sum or mean of squares is its largest number or infinity.
     for values, expected in [*((each, True) for each in right), (1.1 * right[0], False)]:
         within = [(least <= values) & (values <= greatest) for least, greatest in scale.spans]
         assert np.logical_or.reduce(within).all() == expected

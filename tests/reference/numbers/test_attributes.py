@@ -1,4 +1,4 @@
-"""Numbers that a data type cannot hold, such as 300 in UINT8, become what DirectML stores.
+"""Attributes that a data type cannot hold, such as 300 in UINT8, become what DirectML stores.
 
 The tested code is in `dmlconf/reference/numbers/attributes.py` and
 `dmlconf/permitted/numbers/attributes.py`.

@@ -1,6 +1,7 @@
 """The reference computes large tensors in blocks of elements, with the results of the whole.
 
-The tested code is in `dmlconf/reference/numbers/blocks.py`, `dmlconf/reference/element_wise/` and
+The tested code is in `dmlconf/reference/numbers/blocks.py`, and where operators use it: in
+`dmlconf/reference/element_wise/logic.py`, `dmlconf/reference/element_wise/unary.py` and
 `dmlconf/reference/quantization/linear.py`.
 """
 
@@ -30,6 +31,7 @@ CALLS: dict[str, tuple[str, list[Array], DataType]] = {
     "choice": ("ELEMENT_WISE_IF", [CONDITION, X, Y], DataType.FLOAT32),
     "sign": ("ELEMENT_WISE_SIGN", [X], DataType.FLOAT32),
 }
+"""The operator, its input tensors, and the type of its output."""
 
 EXPECTED: dict[str, Callable[[], Array]] = {
     "quantization": lambda: np.clip(np.rint(X / SCALE) + 7, -128, 127).astype(np.int8),
@@ -39,6 +41,7 @@ EXPECTED: dict[str, Callable[[], Array]] = {
 
 
 def evaluate(operator: str, tensors: list[Array], output: DataType) -> Any:
+    """Return what the reference of an operator gives, of the sizes `SIZES`."""
     return reference_function(operator)(*tensors, OutputTensor=TensorDesc(output, SIZES))
 
 

@@ -15,7 +15,10 @@ from dmlconf.tensors.datatypes import Array
 
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 EXACT = np.sort(ALL[np.isfinite(ALL)])
+"""All finite FLOAT16 numbers, as FLOAT32."""
+
 HALVES = (EXACT[1:] + EXACT[:-1]) / np.float32(2)
+"""The FLOAT32 numbers half-way between two FLOAT16 numbers."""
 
 VALUES = {
     "exact": EXACT,

@@ -1,4 +1,4 @@
-"""MULTIHEAD_ATTENTION averages values by the shares of their keys.
+"""MULTIHEAD_ATTENTION gives means of the values, weighted by the shares of their keys.
 
 Masks, past keys and shared heads act as documented.
 
@@ -27,6 +27,7 @@ LOWEST = -1e9
 
 
 def uniform(seed: int, *sizes: int) -> Array:
+    """Return random numbers from -2 to 2, FLOAT32."""
     return np.random.default_rng(seed).uniform(-2, 2, sizes).astype(np.float32)
 
 
@@ -47,6 +48,10 @@ def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) ->
 
 
 def inputs(seed: int, *, keys: int = 5, heads: int = 2) -> dict[str, Any]:
+    """Return random tensors for 2 batches and 3 queries; a head has 4 keys' and 3 values' elements.
+
+    Their sizes are {2, 3, 4 * heads}, {2, keys, 4 * heads} and {2, keys, 3 * heads}.
+    """
     return {
         "QueryTensor": uniform(seed, 2, 3, heads * 4),
         "KeyTensor": uniform(seed + 1, 2, keys, heads * 4),

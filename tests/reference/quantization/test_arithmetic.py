@@ -1,6 +1,7 @@
 """Quantized products and sums are those of dequantized numbers, quantized again.
 
-The tested code is in `dmlconf/reference/quantization/` and `dmlconf/permitted/quantization/`.
+The tested code is in `arithmetic.py` and `quotients.py` of `dmlconf/reference/quantization/` and of
+`dmlconf/permitted/quantization/`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ BYTES = [DataType.INT8, DataType.UINT8]
 
 
 def evaluate(name: str, *inputs: Any, sizes: Any, output: DataType, part: str = "") -> Any:
+    """Return an operator's result or, given a `part` such as `candidates`, what is permitted."""
     return function_of(name, part)(*inputs, OutputTensor=TensorDesc(output, tuple(sizes)))
 
 
 def scales(random: np.random.Generator, *sizes: int) -> Array:
+    """Return a tensor of random scales from 0.1 to 2, FLOAT32."""
     return random.uniform(0.1, 2, sizes).astype(np.float32)
 
 

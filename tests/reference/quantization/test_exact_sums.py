@@ -1,4 +1,4 @@
-"""Sums of products of centred bytes are exact, however long they are.
+"""Sums of products of bytes minus their zero points are exact, however long they are.
 
 The tested code is in `dmlconf/reference/quantization/exact_sums.py`.
 """
@@ -14,7 +14,7 @@ EXTREMES = [383.0, -383.0, 382.0]
 
 
 @pytest.mark.parametrize("length", [1, 113, 114, 115, 229, 5003])
-def test_product_of_largest_numbers_is_exact(length: int) -> None:
+def test_a_product_of_the_largest_numbers_is_exact(length: int) -> None:
     random = np.random.default_rng(length)
     a = random.choice(EXTREMES, (2, 5, length), p=[0.9, 0.05, 0.05])
     b = random.choice(EXTREMES, (2, length, 3), p=[0.9, 0.05, 0.05])
@@ -22,7 +22,7 @@ def test_product_of_largest_numbers_is_exact(length: int) -> None:
 
 
 @pytest.mark.parametrize(("channels", "kernel"), [(3, 3), (13, 3), (40, 2), (150, 1), (2, 11)])
-def test_convolution_of_largest_numbers_is_exact(channels: int, kernel: int) -> None:
+def test_a_convolution_of_the_largest_numbers_is_exact(channels: int, kernel: int) -> None:
     random = np.random.default_rng(channels)
     values = random.choice(EXTREMES, (2, 2 * channels, kernel + 2, kernel), p=[0.9, 0.05, 0.05])
     filter_ = random.choice(EXTREMES, (4, channels, kernel, kernel), p=[0.9, 0.05, 0.05])

@@ -1,6 +1,7 @@
 """Quantization undoes dequantization, uses each block's own scale, and permits right roundings.
 
-The tested code is in `dmlconf/reference/quantization/` and `dmlconf/permitted/quantization/`.
+The tested code is in `linear.py` and `quotients.py` of `dmlconf/reference/quantization/` and of
+`dmlconf/permitted/quantization/`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ SCALES = st.floats(0.125, 8, width=16)
 
 
 def evaluate(name: str, *inputs: Any, output: DataType, part: str = "") -> Any:
+    """Return an operator's result or, given a `part` such as `candidates`, what is permitted."""
     sizes = next(item.shape for item in inputs if item is not None)
     return function_of(name, part)(*inputs, OutputTensor=TensorDesc(output, sizes))
 
 
 def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
+    """Return what QUANTIZE gives with a scale and, if there are two tensors, a zero point."""
     kind = "SCALE_ZERO_POINT" if len(tensors) == 2 else "SCALE"
     result: Array = evaluate("QUANTIZE", values, kind, list(tensors), output=output)
     return result
@@ -97,7 +100,7 @@ def permitted_elements(name: str, *inputs: Any, actual: Any, output: DataType) -
 
 
 @given(seed=st.integers(0, 999))
-def test_right_results_are_among_the_candidates(seed: int) -> None:
+def test_a_quotient_may_be_a_product_with_the_reciprocal_before_it_is_rounded(seed: int) -> None:
     random = np.random.default_rng(seed)
     scale = random.uniform(0.1, 3, 50).astype(np.float32)
     zero_point = random.integers(0, 255, 50).astype(np.uint8)
@@ -114,7 +117,7 @@ def test_right_results_are_among_the_candidates(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 999))
-def test_products_may_be_rounded_to_nearest_or_toward_zero_only(seed: int) -> None:
+def test_dequantized_products_may_be_rounded_to_nearest_or_toward_zero_only(seed: int) -> None:
     random = np.random.default_rng(seed)
     scale = random.uniform(0.1, 3, 50).astype(np.float32)
     values, zero_point = (random.integers(0, 255, 50).astype(np.uint8) for _ in range(2))
@@ -175,6 +178,7 @@ def test_nan_becomes_one_of_three_numbers_and_none_between() -> None:
 
 
 def dynamic(values: Array, part: str = "") -> Any:
+    """Return the three outputs of DYNAMIC_QUANTIZE_LINEAR or, given a `part`, what is permitted."""
     tensors = DataType.UINT8, DataType.FLOAT32, DataType.UINT8
     sizes = values.shape, (1,), (1,)
     outputs = [TensorDesc(*output) for output in zip(tensors, sizes, strict=True)]
@@ -211,6 +215,7 @@ def test_a_scale_whose_range_overflows_is_the_number_or_infinity() -> None:
 
 NORMAL = np.array([0, 1, 1 / 2, 1 / 3, 1 / 64], np.float32) * np.float32(2.0**-120)
 SUBNORMAL = np.array([-100, 155, 50, -20], np.float32) * np.float32(1000 * 2.0**-149)
+"""Normal and subnormal inputs, whose scales are subnormal: their ranges divided by 255."""
 
 
 @pytest.mark.parametrize(

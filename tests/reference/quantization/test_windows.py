@@ -1,6 +1,7 @@
 """Quantized convolutions and means agree with loops over the elements in each window.
 
-The tested code is in `dmlconf/reference/quantization/` and `dmlconf/permitted/quantization/`.
+The tested code is in `dmlconf/reference/quantization/windows.py` and
+`dmlconf/permitted/quantization/windows.py`.
 """
 
 from __future__ import annotations
@@ -116,6 +117,6 @@ def test_averages_are_exact_only_if_the_scale_is_a_power_of_two(scale: float, ex
     arguments = *tensors, (1, 1), (1, 2), (0, 0), (0, 0), (1, 1), False
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     ((lowest, highest),) = function_of(name, "candidates")(*arguments)
-    # All means are halves.
+    # All means are halves, so the nearest even number is right, or either neighbour.
     assert (highest - lowest == (0 if exact else 1)).all()
     assert not exact or (lowest % 2 == 0).all()

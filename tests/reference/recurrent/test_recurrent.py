@@ -1,6 +1,7 @@
 """LSTM agrees with its equations, written as a loop; infinite states have the measured effect.
 
-The tested code is in `dmlconf/reference/recurrent/`.
+The tested code is in `dmlconf/reference/recurrent/lstm.py`, `dmlconf/reference/recurrent/rnn.py`
+and `dmlconf/reference/recurrent/sequences.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ ACTIVATIONS = [{"operator": f"ACTIVATION_{name}"} for name in ("SIGMOID", "TANH"
 
 
 def random(*sizes: int, seed: int) -> Array:
+    """Return normally distributed numbers, FLOAT32."""
     return np.random.default_rng(seed).normal(0, 1, sizes).astype(np.float32)
 
 
@@ -85,7 +87,7 @@ def test_an_infinite_cell_has_no_effect_without_peepholes() -> None:
 
 
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
-def test_only_the_first_computed_step_multiplies_no_state(
+def test_without_an_initial_state_only_the_first_computed_step_has_no_product_with_a_state(
     direction: str,
 ) -> None:
     zeros = np.zeros((1, 2, 2, 1), np.float32)

@@ -1,6 +1,8 @@
-"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1, and its intervals hold uncertain samples.
+"""ROI_ALIGN_GRAD is the adjoint of ROI_ALIGN1; its intervals are as wide as its samples' errors.
 
-The tested code is in `dmlconf/reference/regions/` and `dmlconf/permitted/regions/`.
+The tested code is in `dmlconf/reference/regions/gradients.py`,
+`dmlconf/reference/regions/slopes.py`, `dmlconf/permitted/regions/gradients.py` and
+`dmlconf/permitted/regions/shares.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ MODES = st.sampled_from(["NEAREST_NEIGHBOR", "LINEAR"])
 
 
 def desc(array: Array) -> TensorDesc:
+    """Return a FLOAT64 tensor of an array's sizes."""
     return TensorDesc(DataType.FLOAT64, array.shape)
 
 
@@ -129,7 +132,7 @@ def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
     assert least.ravel()[2:].tolist() == most.ravel()[2:].tolist() == [0, 0]
 
 
-def test_infinite_gradients_outside_do_not_change_intervals_of_other_elements() -> None:
+def test_an_infinite_gradient_of_one_region_does_not_change_intervals_where_others_lie() -> None:
     fields = plane_arguments(
         np.full((2, 1, 1, 1), 2.0, np.float32),
         ROITensor=np.array([[2.6, 1.2, 3.1, 1.9], [2.6, -5.7, 3.1, -5.1]], np.float32),
@@ -148,6 +151,7 @@ def test_infinite_gradients_outside_do_not_change_intervals_of_other_elements() 
 
 
 def interval_width(fields: dict[str, Any]) -> Array:
+    """Return how far the ends of the interval of each element are apart, FLOAT64."""
     ((least, most),) = function_of("ROI_ALIGN_GRAD", "interval")(**fields)
     width: Array = most.astype(np.float64) - least
     return width
@@ -187,7 +191,7 @@ def test_the_error_of_a_row_cancels_if_changes_of_slopes_cancel() -> None:
     assert widths[1] < 0.75 * widths[0]
 
 
-def test_gradients_of_other_regions_cancel_no_error() -> None:
+def test_the_gradient_of_another_region_cancels_no_error() -> None:
     single_region = plane_arguments(np.full((1, 1, 1, 1), 4.0, np.float32))
     single_region |= {
         "InputTensor": None,

@@ -1,6 +1,8 @@
 """ROI_POOLING and ROI_ALIGN agree with loops; at a boundary they may read either element.
 
-The tested code is in `dmlconf/reference/regions/` and `dmlconf/permitted/regions/`.
+The tested code is in `dmlconf/reference/regions/outputs.py`,
+`dmlconf/reference/regions/sampling.py`, `dmlconf/permitted/regions/outputs.py` and
+`dmlconf/permitted/regions/candidates.py`.
 """
 
 from __future__ import annotations
@@ -252,7 +254,7 @@ def test_many_uncertain_samples_permit_all_values_between_the_extremes() -> None
     }
     expected = reference_function("ROI_ALIGN")(**fields)
     candidates = function_of("ROI_ALIGN", "candidates")(**fields)
-    assert len(candidates) == 8
+    assert len(candidates) == 8  # Either side of the boundary, for three samples.
     for value, right in ((4.0, True), (4.3, True), (5.0, True), (3.9, False), (5.1, False)):
         driver = expected.copy()
         driver[0, 0, 0, 0] = value

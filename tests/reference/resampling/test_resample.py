@@ -1,6 +1,8 @@
 """RESAMPLE and its gradients sample where they should; what rounded coordinates give is right.
 
-The tested code is in `dmlconf/reference/resampling/` and `dmlconf/permitted/resampling/`.
+The tested code is in `resample.py` and `gradients.py` of `dmlconf/reference/resampling/` and of
+`dmlconf/permitted/resampling/`, and in `candidates.py`, `gradient_candidates.py` and
+`coordinates.py` of the latter.
 """
 
 from __future__ import annotations
@@ -39,10 +41,12 @@ def resample(
 
 
 def random(sizes: list[int], seed: int, dtype: Any = np.float32) -> Array:
+    """Return random whole numbers from -100 to 99."""
     return np.random.default_rng(seed).integers(-100, 100, sizes).astype(dtype)
 
 
 def centers(rank: int) -> dict[str, Any]:
+    """Return the offsets with which coordinates are those of the elements' centers."""
     return {"InputPixelOffsets": [0.5] * rank, "OutputPixelOffsets": [-0.5] * rank}
 
 
@@ -114,6 +118,7 @@ def permitted_elements(
 
 
 def interpolated(tensor: Array, at: Array) -> Array:
+    """Return a vector's values at these coordinates, interpolated linearly."""
     return np.interp(at, np.arange(len(tensor)), tensor).astype(tensor.dtype)
 
 
@@ -199,7 +204,7 @@ def test_values_are_among_their_candidates(
 
 
 @given(st.sampled_from([1.5, 3.0, 0.7, 5.0]), st.integers(0, 99), st.booleans())
-def test_coordinates_of_float32_in_any_order_are_right(
+def test_results_with_float32_coordinates_by_a_quotient_or_a_product_are_right(
     scale: float, seed: int, reciprocal: bool
 ) -> None:
     tensor = np.random.default_rng(seed).uniform(-1, 1, 6).astype(np.float32)
@@ -215,9 +220,15 @@ def test_coordinates_of_float32_in_any_order_are_right(
         assert permitted_elements("RESAMPLE", tensor, driver, "LINEAR", Scales=[scale]).all()
 
 
-def test_elements_are_extrapolated_only_for_input_offsets_beyond_0_and_1() -> None:
+def test_elements_are_extrapolated_only_for_input_offsets_below_0_or_above_1() -> None:
     tensor = np.array([1, 2, 3, 7], np.float32)
-    for offset, extrapolated in ((0.5, False), (0.0, False), (1.0, False), (-0.5, True)):
+    for offset, extrapolated in (
+        (0.5, False),
+        (0.0, False),
+        (1.0, False),
+        (-0.5, True),
+        (1.5, True),
+    ):
         offsets = {"InputPixelOffsets": [offset], "OutputPixelOffsets": [0.5]}
         candidates = resample(
             "RESAMPLE1", tensor, [8], "LINEAR", part="candidates", Scales=[2.0], **offsets
@@ -318,7 +329,7 @@ def test_a_coordinate_is_certain_only_where_float32_holds_every_step() -> None:
 
 
 @given(st.integers(-9, 9), st.integers(-64, 64), st.integers(-64, 64), st.integers(1, 40))
-def test_every_order_of_operations_gives_a_certain_coordinate(
+def test_two_orders_of_operations_give_each_certain_coordinate(
     exponent: int, shift: int, offset: int, count: int
 ) -> None:
     scale, before, behind = 2.0**exponent, shift / 8, offset / 16

@@ -1,6 +1,7 @@
-"""UPSAMPLE_2D repeats elements; interpolation in FLOAT32 is within its interval.
+"""UPSAMPLE_2D repeats elements, or interpolates them; its interval contains FLOAT32 results.
 
-The tested code is in `dmlconf/reference/resampling/` and `dmlconf/permitted/resampling/`.
+The tested code is in `dmlconf/reference/resampling/resample.py` and
+`dmlconf/permitted/resampling/candidates.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ few = settings(max_examples=examples(40), deadline=None)
 
 
 def image(height: int, width: int) -> Array:
+    """Return random whole numbers, FLOAT32, sizes {1, 2, height, width}."""
     random = np.random.default_rng(7)
     return random.integers(-99, 99, (1, 2, height, width)).astype(np.float32)
 

@@ -18,7 +18,7 @@ from tests.properties import examples
 
 
 class Axis(NamedTuple):
-    """The parameters of the window along one axis."""
+    """The parameters of the window along one axis; `rest` elements are left for it to move."""
 
     window: int
     stride: int

@@ -1,6 +1,7 @@
 """Pooling agrees with loops over the elements in each window, and gradients are its adjoints.
 
-The tested code is in `dmlconf/reference/windows/` and `dmlconf/permitted/windows/`.
+The tested code is in `pooling.py` and `max_pooling.py` of `dmlconf/reference/windows/`, and in
+`dmlconf/permitted/windows/max_pooling.py`.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class Window:
 
 
 def numbers(low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """Return a strategy for two whole numbers, one for each spatial dimension."""
     return st.tuples(st.integers(low, high), st.integers(low, high))
 
 
@@ -71,10 +73,12 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def tensor(sizes: tuple[int, ...], data_type: DataType = DataType.FLOAT32) -> TensorDesc:
+    """Return a tensor of 2 batches and 3 channels."""
     return TensorDesc(data_type, (2, 3, *sizes))
 
 
 def drawn(sizes: tuple[int, ...], seed: int) -> Array:
+    """Return random whole numbers from -4 to 4 for 2 batches and 3 channels, FLOAT32."""
     whole = np.random.default_rng(seed).integers(-4, 5, (2, 3, *sizes))
     return whole.astype(np.float32)
 
@@ -174,7 +178,9 @@ def test_a_gradient_of_pooling_is_the_adjoint_of_pooling(window: Window, seed: i
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
-def test_max_pooling_gives_at_least_the_lowest_finite_number(data_type: DataType) -> None:
+def test_a_maximum_of_nan_and_minus_infinity_is_the_lowest_finite_number_or_minus_infinity(
+    data_type: DataType,
+) -> None:
     values = np.array([np.nan, -np.inf, np.nan, 1], data_type.dtype).reshape(1, 1, 1, 4)
     arguments = {
         "InputTensor": values,

@@ -1,15 +1,13 @@
-"""Every operator has its functions; those of GATHER and others agree with loops from the pages.
+"""GATHER and SCATTER_ELEMENTS agree with loops written from their pages; so do TILE and JOIN.
 
-The tested code is in `dmlconf/reference/`, `dmlconf/permitted/` and `docs/bounds.md`.
+The tested code is in `dmlconf/reference/movement/indexing.py` and
+`dmlconf/reference/movement/copies.py`.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable
-from inspect import signature
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -17,11 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.catalogue.loader import operator, operator_names
-from dmlconf.catalogue.precision import RuleKind
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.reference.functions import OWN_FUNCTIONS, function_of
 
 INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
 
@@ -32,72 +27,19 @@ def function_of_operator(name: str) -> Callable[..., Array]:
 
 
 def coordinates(sizes: tuple[int, ...]) -> Any:
+    """Return an iterator over the coordinates of all elements."""
     return itertools.product(*map(range, sizes))
 
 
 def numbered_tensor(sizes: tuple[int, ...]) -> Array:
+    """Return a tensor of the numbers 1, 2, 3 and so on, in row-major order."""
     return np.arange(1, int(np.prod(sizes)) + 1, dtype=np.int32).reshape(sizes)
 
 
 @st.composite
 def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...]:
+    """Draw sizes from 1 to 4, of at least `least` and at most `greatest` dimensions."""
     return tuple(draw(st.lists(st.integers(1, 4), min_size=least, max_size=greatest)))
-
-
-def takes_the_fields(name: str, part: str = "") -> bool:
-    entry = operator(name)
-    fields = [field.name for field in entry.fields if field.name not in entry.count_fields]
-    try:
-        signature(function_of(name, part)).bind(**dict.fromkeys(fields))
-    except TypeError:
-        return False
-    return True
-
-
-def test_every_operator_has_a_function_of_its_fields() -> None:
-    assert [name for name in operator_names() if not takes_the_fields(name)] == []
-
-
-def test_every_function_documents_what_it_returns_and_the_source() -> None:
-    for name in OWN_FUNCTIONS:
-        assert "Source: " in (reference_function(name).__doc__ or ""), name
-
-
-def test_every_error_scale_refers_to_its_derivation() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "bounds.md").read_text("utf-8")
-    headings = set(re.findall(r"^## (.+)$", page, re.M))
-    for name in OWN_FUNCTIONS:
-        rules = [rule for rules in operator(name).precision.values() for rule in rules]
-        if any(rule.kind is RuleKind.ACCUMULATE for rule in rules):
-            doc = function_of(name, "error_scale").__doc__ or ""
-            section = re.search(r"docs/bounds\.md, ([^.]+)\.", doc)
-            assert section, name
-            assert " ".join(section[1].split()) in headings, name
-
-
-def test_every_reference_to_a_derivation_names_a_section() -> None:
-    root = Path(__file__).parents[2]
-    page = (root / "docs" / "bounds.md").read_text("utf-8")
-    headings = set(re.findall(r"^##+ (.+)$", page, re.M))
-    found = 0
-    for path in sorted((root / "dmlconf" / "permitted").rglob("*.py")):
-        text = " ".join(path.read_text("utf-8").split())
-        for named in re.findall(r"docs/bounds\.md, ([A-Z][^.]*)\.", text):
-            found += 1
-            assert set(re.split(r", | and ", named)) <= headings, f"{path.name}: {named}"
-    assert found > 50
-
-
-def test_every_rule_has_the_functions_that_it_needs() -> None:
-    parts = {
-        RuleKind.ACCUMULATE: "error_scale",
-        RuleKind.INTERVAL: "interval",
-        RuleKind.ONE_OF: "candidates",
-    }
-    for name in operator_names():
-        for rules in operator(name).precision.values():
-            for part in {parts[rule.kind] for rule in rules if rule.kind in parts}:
-                assert takes_the_fields(name, part), (name, part)
 
 
 @given(shapes(), st.data())
@@ -229,32 +171,3 @@ def test_join_puts_inputs_one_after_another(sizes: tuple[int, ...], data: st.Dat
                 break
             start -= tensor.shape[axis]
         assert result[at] == tensor[(*at[:axis], start, *at[axis + 1 :])]
-
-
-def scanned(values: list[float], replaces: Callable[[float, float], bool]) -> int:
-    best = 0
-    for at, value in enumerate(values):
-        if at and replaces(value, values[best]):
-            best = at
-    return best
-
-
-@given(shapes(1, 3), st.data())
-def test_argmin_scans_as_directml_does(sizes: tuple[int, ...], data: st.DataObject) -> None:
-    axes = tuple(data.draw(st.lists(st.integers(0, len(sizes) - 1), max_size=3)))
-    direction = data.draw(st.sampled_from(["INCREASING", "DECREASING"]))
-    values = st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-45])
-    count = int(np.prod(sizes))
-    source = np.array([data.draw(values) for _ in range(count)], np.float32).reshape(sizes)
-    out_sizes = tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
-    output = TensorDesc(DataType.INT64, out_sizes)
-    result = function_of_operator("ARGMIN")(source, output, axes, direction)
-    assert result.dtype == np.int64
-    increasing = direction == "INCREASING"
-    for at in coordinates(out_sizes):
-        row = source[tuple(slice(None) if i in axes else c for i, c in enumerate(at))]
-        best = scanned(
-            np.asarray(row).ravel().tolist(),
-            lambda new, old: new < old if increasing else new <= old,
-        )
-        assert result.reshape(out_sizes)[at] == best
