@@ -84,7 +84,6 @@ KEYS: Final = {"vendor": b"v" * 32, "second": b"s" * 32, "outsider": b"o" * 32}
 VENDOR: Final = Ed25519PrivateKey.from_private_bytes(KEYS["vendor"])
 OUTSIDER: Final = Ed25519PrivateKey.from_private_bytes(KEYS["outsider"])
 
-
 _ALLOWED: Final = ("--allow-backend", "faulty", "--allow-backend", "numpy")
 
 

@@ -1,6 +1,9 @@
-"""`dmlconf verify` accepts only allowed backends and keys, and its report begins with the device.
+"""`dmlconf verify` accepts only allowed backends and given keys, and notes a doubtful run.
 
-The tested code is in `dmlconf/certification/`, `dmlconf/reports/verification.py` and
+Its report begins with what a reader must know first, such as the device.
+
+The tested code is in `dmlconf/certification/acceptance.py`, `dmlconf/certification/certificate.py`,
+`dmlconf/certification/keys.py`, `dmlconf/reports/verification.py` and
 `dmlconf/cli/commands/certificates/verify.py`.
 """
 
@@ -18,9 +21,7 @@ from tests.certification.forging import Forgery, forge, taken_apart
 from tests.certification.suite import certify, printed_text, verify, write_suite
 from tests.cli.process import dmlconf_here
 
-KEYIDS = {
-    "vendor": "536a221206c6e9183b3fcc0476c8b68fd7b0f57c10d2687d8d14736677b32461",
-}
+VENDOR_KEYID = "536a221206c6e9183b3fcc0476c8b68fd7b0f57c10d2687d8d14736677b32461"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def plainly_verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
+def verify_without_permission(
+    folder: Path, *more: str, file: str = "it.dmlcert"
+) -> CompletedProcess[str]:
     """Verify a certificate; a backend is allowed only if the options `more` allow it."""
     return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
 
@@ -46,7 +49,7 @@ def environment(**fields: object) -> Callable[[Forgery], None]:
 
 
 def of_directml(**fields: object) -> Callable[[Forgery], None]:
-    """Return a change that names DirectML as the backend, with these fields of the environment."""
+    """Return a change that names DirectML as the backend, and sets fields of the environment."""
 
     def change(forgery: Forgery) -> None:
         details = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
@@ -57,12 +60,12 @@ def of_directml(**fields: object) -> Callable[[Forgery], None]:
 
 
 def test_a_certificate_of_another_backend_than_directml_needs_permission(folder: Path) -> None:
-    done = plainly_verified(folder)
+    done = verify_without_permission(folder)
     assert done.returncode == 1
     assert "of a backend that you did not allow: it is of the backend faulty" in printed_text(done)
     assert "--allow-backend faulty" in printed_text(done)
-    assert plainly_verified(folder, "--allow-backend", "numpy").returncode == 1
-    done = plainly_verified(folder, "--allow-backend", "faulty")
+    assert verify_without_permission(folder, "--allow-backend", "numpy").returncode == 1
+    done = verify_without_permission(folder, "--allow-backend", "faulty")
     assert done.returncode == 0
     assert "it is of the backend faulty:level=6_4, which you allowed" in printed_text(done)
 
@@ -79,19 +82,21 @@ def test_directml_without_an_adapter_or_a_driver_needs_permission(
     folder: Path, fields: dict[str, object], lacking: str
 ) -> None:
     file = forge(folder, of_directml(**fields))
-    done = plainly_verified(folder, file=file)
+    done = verify_without_permission(folder, file=file)
     assert done.returncode == 1
     assert lacking in printed_text(done)
-    assert plainly_verified(folder, "--allow-backend", "directml", file=file).returncode == 0
+    assert (
+        verify_without_permission(folder, "--allow-backend", "directml", file=file).returncode == 0
+    )
 
 
 def test_directml_on_an_adapter_needs_no_permission(folder: Path) -> None:
     file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
-    done = plainly_verified(folder, file=file)
+    done = verify_without_permission(folder, file=file)
     assert done.returncode == 0, done.stdout
     assert printed_text(done).startswith(
         "Device Contoso 1 Driver 32.0.1 DirectML 1.15.4 Profile small Waived none of 14 cases "
-        f"Signed by {KEYIDS['vendor']}"
+        f"Signed by {VENDOR_KEYID}"
     )
 
 
@@ -99,14 +104,15 @@ def test_verification_with_a_wrong_key_names_the_signer(folder: Path) -> None:
     done = verify(folder, "--key", "outsider.pub.pem", "--report", "json:key.json")
     assert done.returncode == 3
     assert "refused: signed, but not with this key" in printed_text(done)
-    assert "(outsider.pub.pem), but by " + KEYIDS["vendor"] in printed_text(done)
+    assert f"(outsider.pub.pem), but by {VENDOR_KEYID}" in printed_text(done)
     [finding] = json.loads((folder / "key.json").read_text("utf-8"))["findings"]
     assert finding["kind"] == "signed, but not with this key"
 
 
 def test_a_signature_of_another_statement_is_refused(folder: Path) -> None:
     forgery = taken_apart(folder / "it.dmlcert")
-    (folder / "changed.dmlcert").write_bytes(forgery.content(None))
+    forgery.predicate["challenge"] = "7"
+    (folder / "changed.dmlcert").write_bytes(forgery.content())
     done = verify(folder, "--key", "vendor.pub.pem", file="changed.dmlcert")
     assert done.returncode == 3
     assert "signature 1 of 1 is not valid for any given or enclosed key" in printed_text(done)
@@ -122,7 +128,7 @@ def test_all_keys_of_a_file_are_required(folder: Path) -> None:
         (folder / name).write_bytes(content)
         done = verify(folder, "--key", name)
         assert done.returncode == 3, name
-        assert f"({name}), but by {KEYIDS['vendor']}" in printed_text(done)
+        assert f"({name}), but by {VENDOR_KEYID}" in printed_text(done)
     (folder / "twice.pem").write_bytes(keys[0] + keys[0])
     assert verify(folder, "--key", "twice.pem").returncode == 0
 
@@ -160,9 +166,9 @@ def test_a_run_that_ended_long_ago_or_lasted_long_is_noted(folder: Path) -> None
     assert "the run lasted 18,250 days" in noted
 
 
-def test_the_page_begins_with_device_profile_waivers_and_signer(folder: Path) -> None:
+def test_the_markdown_report_begins_with_device_profile_waivers_and_signer(folder: Path) -> None:
     file = forge(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
-    done = plainly_verified(folder, "--report", "markdown:page.md", file=file)
+    done = verify_without_permission(folder, "--report", "markdown:page.md", file=file)
     assert done.returncode == 0
     rows = [
         line.strip("| ").split(" | ")[0]

@@ -30,8 +30,13 @@ from tests.cli.process import dmlconf, dmlconf_here
 
 OPENSSL = "openssl"
 
-ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
-"""A point of order 8: eight times the point is the identity."""
+SMALL_ORDER = (
+    bytes([1]) + bytes(31),  # The identity.
+    bytes([1]) + bytes(30) + b"\x80",  # The identity in another encoding.
+    bytes(32),  # Order 4: four times the point is the identity.
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),  # Order 8.
+)
+"""Encoded points of which a small multiple is the identity: one signature fits many messages."""
 
 
 def openssl(folder: Path, *arguments: str) -> None:
@@ -92,7 +97,7 @@ def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
     assert public.verifies(private.sign(b"message"), b"message")
 
 
-def test_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path) -> None:
+def test_the_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     openssl(tmp_path, "genpkey", "-algorithm", "rsa", "-out", "rsa.pem")
     openssl(
@@ -127,7 +132,7 @@ def test_error_for_an_unsuitable_key_file_says_what_is_wrong(tmp_path: Path) -> 
 def test_public_keys_for_which_anybody_can_make_a_signature_are_refused(tmp_path: Path) -> None:
     message, signature = b"anything", bytes([1]) + bytes(63)
     accepted = 0
-    for point in (bytes(32), bytes([1]) + bytes(31), bytes([1]) + bytes(30) + b"\x80", ORDER_8):
+    for point in SMALL_ORDER:
         key = Ed25519PublicKey.from_public_bytes(point)
         with suppress(InvalidSignature):
             key.verify(signature, message)

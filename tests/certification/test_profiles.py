@@ -34,7 +34,7 @@ from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
-OF_A_MODEL = """
+TAGGED_MODEL = """
 operator: TILE
 tags: [model]
 cases:
@@ -80,7 +80,7 @@ def verdict(status: Status, kind: ReasonKind | None = None) -> Verdict:
     return Verdict(Identity("tile/a", "TILE", ()), Judgement(status, reason=reason))
 
 
-def test_every_feature_level_has_a_profile_without_problems() -> None:
+def test_the_bundled_profiles_are_valid_one_for_each_feature_level_and_one_for_onnx() -> None:
     assert profile_names() == (*map(str, FEATURE_LEVELS), "onnx-core")
     assert lint_profiles() == []
 
@@ -127,14 +127,16 @@ def test_an_operator_that_a_later_level_introduced_is_not_required() -> None:
 
 
 def test_model_cases_are_required_only_by_the_part_model(tmp_path: Path) -> None:
-    folder = suite(tmp_path, model=OF_A_MODEL, boundary=OF_A_MODEL.replace("[model]", "[other]"))
+    folder = suite(
+        tmp_path, model=TAGGED_MODEL, boundary=TAGGED_MODEL.replace("[model]", "[other]")
+    )
     assert required("5_0", folder) == ["tile/boundary/layer"]
     assert required("5_0+model", folder) == ["tile/boundary/layer", "tile/model/layer"]
     assert read_profile("5_0+model+graph").name == read_profile("5_0+graph+model").name
 
 
 def test_cases_in_files_of_other_names_are_not_required(tmp_path: Path) -> None:
-    folder = suite(tmp_path, experiments=OF_A_MODEL.replace("[model]", "[other]"))
+    folder = suite(tmp_path, experiments=TAGGED_MODEL.replace("[model]", "[other]"))
     assert required("6_4", folder) == []
 
 

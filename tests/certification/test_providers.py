@@ -1,7 +1,9 @@
 """A vendor certifies an execution provider of ONNX Runtime, as docs/certification.md says.
 
-The tested code is in `dmlconf/certification/`, `dmlconf/cli/commands/certificates/`,
-`dmlconf/cli/commands/results/waive.py` and `dmlconf/backends/onnxruntime/`.
+The tested code is in `dmlconf/cli/commands/certificates/certify.py`,
+`dmlconf/cli/commands/certificates/verify.py`, `dmlconf/cli/commands/results/waive.py`,
+`dmlconf/certification/acceptance.py`, `dmlconf/certification/waived_limit.py` and
+`dmlconf/backends/onnxruntime/backend.py`.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ CERTIFY: Final = (
     *("certify", *SUITE, "-b", BACKEND, "--profile", "ours.yaml", "--key", "vendor.pem"),
     *("-o", "provider.dmlcert", "--quiet"),
 )
-DEMAND: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
-VERIFY: Final = ("verify", "provider.dmlcert", *DEMAND)
+OF_PROFILE: Final = (*SUITE, "--profile", "ours.yaml", "--quiet")
+VERIFY: Final = ("verify", "provider.dmlcert", *OF_PROFILE)
 ACCEPTED: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
 
 
@@ -54,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vendor")
     (folder / "ours.yaml").write_text(PROFILE.format(declined="40%"), encoding="utf-8")
     assert output_of(folder, "keygen", "vendor.pem")[0] == 0
-    assert output_of(folder, "keygen", "stranger.pem")[0] == 0
+    assert output_of(folder, "keygen", "stranger.pem")[0] == 0  # A key that signs nothing.
 
     code, text = output_of(folder, *CERTIFY)
     assert code == 1
@@ -114,10 +116,9 @@ def test_the_certificate_does_not_hold_for_a_reader_who_accepts_less_or_demands_
 
 def test_a_changed_byte_is_noticed(folder: Path) -> None:
     content = bytearray((folder / "provider.dmlcert").read_bytes())
-    at = content.index(b"outputs.bin") + 60
-    content[at] ^= 1
+    content[content.index(b"outputs.bin") + 60] ^= 1  # A byte of the member's content.
     (folder / "changed.dmlcert").write_bytes(content)
-    code, text = output_of(folder, "verify", "changed.dmlcert", *DEMAND, *ACCEPTED)
+    code, text = output_of(folder, "verify", "changed.dmlcert", *OF_PROFILE, *ACCEPTED)
     assert code == 3, text
     assert "changed after it was made" in text
 
@@ -135,6 +136,6 @@ def test_a_provider_that_expresses_too_few_cases_gets_no_certificate(
 
 def test_an_unknown_provider_gets_a_suggestion(tmp_path: Path) -> None:
     arguments = ("--profile", "onnx-core", "-o", "x.dmlcert")
-    code, text = output_of(tmp_path, "certify", "-b", f"{BACKEND[:-1]}", *arguments)
+    code, text = output_of(tmp_path, "certify", "-b", BACKEND[:-1], *arguments)
     assert code == 4
     assert "did you mean CPUExecutionProvider?" in text

@@ -1,7 +1,9 @@
 """`dmlconf verify` finds what is wrong with a certificate, and says what its result depends on.
 
-The tested code is in `dmlconf/certification/`, `dmlconf/reports/verification.py` and
-`dmlconf/cli/commands/certificates/verify.py`.
+The tested code is in `dmlconf/certification/verification.py`, `dmlconf/certification/contents.py`,
+`dmlconf/certification/statement.py`, `dmlconf/certification/outcomes.py`,
+`dmlconf/certification/logged.py`, `dmlconf/certification/plausibility.py`,
+`dmlconf/reports/verification.py` and `dmlconf/cli/commands/certificates/verify.py`.
 """
 
 from __future__ import annotations
@@ -126,7 +128,9 @@ def test_details_that_are_nested_deeply_are_refused(folder: Path, levels: int) -
 
 
 @pytest.mark.parametrize("stage", ["", "Create Operator", "\x1b[31m", "x" * 101])
-def test_the_stage_of_a_rejection_is_the_name_of_a_call(folder: Path, stage: str) -> None:
+def test_a_stage_of_a_rejection_that_is_no_name_of_a_call_is_refused(
+    folder: Path, stage: str
+) -> None:
     def change(forgery: Forgery) -> None:
         forgery.line("/invalid")["rejection"]["stage"] = stage
 
@@ -135,10 +139,10 @@ def test_the_stage_of_a_rejection_is_the_name_of_a_call(folder: Path, stage: str
     assert "rejection.stage" in printed_text(done)
 
 
-def test_a_version_of_thousands_of_digits_does_no_harm(folder: Path) -> None:
+def test_a_version_of_thousands_of_digits_does_not_stop_the_verification(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
-            environment["version"] = "9" * 5000
+            environment["version"] = "9" * 5000  # Python makes no integer of so many digits.
 
     assert verify_forged(folder, change).returncode == 0
 

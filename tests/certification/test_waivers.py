@@ -33,7 +33,7 @@ waivers:
 
 
 LIMIT = ("--max-waived", "1")
-"""Permits one waived case; without this option the limit is 1%, which of 14 cases permits none."""
+"""Permits one waived case; without this option the limit is 1%, which permits none of 14 cases."""
 
 
 def verify_with_limit(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
@@ -97,7 +97,9 @@ def test_waivers_for_other_devices_excuse_nothing(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.others["waivers.yaml"] += b'    devices: {adapters: ["Contoso*"]}\n'
 
-    assert verify_forged(folder, change, *LIMIT).returncode == 1
+    done = verify_forged(folder, change, *LIMIT)
+    assert done.returncode == 1
+    assert "the log says `waived` for `waiver`; the outcome is `failed`" in printed_text(done)
 
 
 def test_a_waiver_whose_bound_is_exceeded_excuses_nothing(folder: Path) -> None:
@@ -157,9 +159,8 @@ def test_verify_names_the_largest_bounds_of_waivers(folder: Path) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"{elements: 4}", b"{ulp: 1000000000}")
 
-    noted = printed_text(verify_forged(folder, change, *LIMIT)).partition("Before you accept it:")[
-        2
-    ]
+    done = verify_forged(folder, change, *LIMIT)
+    noted = printed_text(done).partition("Before you accept it:")[2]
     assert "any number of wrong elements in an output, off by up to 1e+09 ULP" in noted
 
 
