@@ -35,7 +35,7 @@ cases:
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    """Return environment variables for a test's processes: 100 columns, logs in `logs`."""
+    """Return environment variables for a test's processes: 100 columns, logs in `logs`, `more`."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "TERM")}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -57,7 +57,7 @@ def script(directory: Path) -> str:
 def dmlconf(
     directory: Path, *arguments: str | Path, stdin: str | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run dmlconf in the directory until it ends."""
+    """Run dmlconf in the directory, in a process of its own; `more` are environment variables."""
     return subprocess.run(
         [*DMLCONF, *map(str, arguments)],
         cwd=directory,

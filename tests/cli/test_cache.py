@@ -12,20 +12,14 @@ from dmlconf.resources import checked_archive
 from tests.cli.process import dmlconf_here, write
 
 
-def test_what_a_valid_file_holds_is_kept_in_the_named_folder(tmp_path: Path) -> None:
+def test_the_content_of_a_valid_file_is_kept_in_the_named_folder(tmp_path: Path) -> None:
     write(tmp_path)
     cache = tmp_path / "cache"
     first = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
     assert [path.suffix for path in cache.iterdir()] == [".json"]
     second = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
-    assert (
-        (first.returncode, first.stdout)
-        == (second.returncode, second.stdout)
-        == (
-            0,
-            "tile/tile/stated\n",
-        )
-    )
+    for listed in (first, second):
+        assert (listed.returncode, listed.stdout) == (0, "tile/tile/stated\n")
 
 
 def test_the_option_and_the_variable_turn_the_cache_off(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """`dmlconf capture` makes case files from its journal, a file in which it wrote captured calls.
 
-The tested code is in `dmlconf/capture/`, `dmlconf/cli/commands/writing/capture.py` and
-`dmlconf/limits.py`.
+The tested code is in `dmlconf/capture/captured.py`, `dmlconf/capture/case_files.py`,
+`dmlconf/capture/dispatch_cases.py`, `dmlconf/capture/journal.py`,
+`dmlconf/capture/journal_lines.py`, `dmlconf/capture/hooking/arrays.py` and
+`dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ from tests.cli.process import dmlconf_here
 TENSOR = {"Sizes": [1, 1, 2, 3], "DataType": "FLOAT32"}
 RELU = {"operator": "ACTIVATION_RELU", "desc": {"InputTensor": TENSOR, "OutputTensor": TENSOR}}
 CLIP = {**RELU["desc"], "Min": float("-inf"), "Max": 6.0}  # type: ignore[dict-item]
+HALF_PRECISION, DESCRIPTORS_VOLATILE = 1, 4
+"""Bits of `flags`: values of DML_EXECUTION_FLAGS."""
+
 GRAPH: dict[str, Any] = {
     "graph": {
         "inputs": {"input-0": TENSOR},
@@ -50,8 +55,9 @@ GRAPH: dict[str, Any] = {
     },
     "names": {"relu": "/layer/relu"},
     "unused": 1,
-    "flags": 4,
+    "flags": DESCRIPTORS_VOLATILE,
 }
+"""A graph of two nodes, as an application compiled it with one more input, which no node reads."""
 
 
 def journal(path: Path, *lines: dict[str, Any]) -> Path:
@@ -65,7 +71,7 @@ def journal(path: Path, *lines: dict[str, Any]) -> Path:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can capture")
 @pytest.mark.parametrize("interpreter", [(), ("python",), ("/usr/bin/python3.12",), ("Py.exe",)])
-def test_capturing_on_a_system_without_directml_is_refused(
+def test_capturing_is_refused_on_a_system_without_directml_whatever_starts_the_program(
     tmp_path: Path, interpreter: tuple[str, ...]
 ) -> None:
     (tmp_path / "app.py").write_text("print('ran')", encoding="utf-8")
@@ -82,7 +88,7 @@ def test_compiled_operators_and_graphs_become_cases_once(tmp_path: Path) -> None
         tmp_path / "journal",
         {"event": "device"},
         {"event": "created", "operator": "ACTIVATION_RELU"},
-        {"event": "compile", "number": 1, **RELU, "flags": 1},
+        {"event": "compile", "number": 1, **RELU, "flags": HALF_PRECISION},
         {"event": "compiled", "number": 1, "hresult": "S_OK"},
         {"event": "compile", "number": 1},
         {"event": "compiled", "number": 1, "hresult": "S_OK"},
@@ -193,8 +199,8 @@ def test_a_desc_that_breaks_a_constraint_is_left_out_and_named(tmp_path: Path) -
 
 def dispatch(number: int, store: ArrayStore, before: Array, after: Array) -> dict[str, Any]:
     """Return the event of a dispatch of the operator compiled as `number`, with its data."""
-    kept = {"InputTensor": store.put(before)}, {"OutputTensor": store.put(after)}
-    return {"event": "dispatch", "number": number, "inputs": kept[0], "outputs": kept[1]}
+    inputs, outputs = {"InputTensor": store.put(before)}, {"OutputTensor": store.put(after)}
+    return {"event": "dispatch", "number": number, "inputs": inputs, "outputs": outputs}
 
 
 def test_each_dispatch_becomes_a_case_and_readers_of_an_infinity_name_its_source(
@@ -231,7 +237,7 @@ def test_each_dispatch_becomes_a_case_and_readers_of_an_infinity_name_its_source
     assert "1 failed); 2 passed" in done.stdout
 
 
-@pytest.mark.parametrize(("flags", "status"), [(0, "1 failed"), (1, "1 passed")])
+@pytest.mark.parametrize(("flags", "status"), [(0, "1 failed"), (HALF_PRECISION, "1 passed")])
 def test_a_float16_sum_passes_only_if_the_operator_was_compiled_to_permit_it(
     tmp_path: Path, flags: int, status: str
 ) -> None:
@@ -255,7 +261,7 @@ def test_a_float16_sum_passes_only_if_the_operator_was_compiled_to_permit_it(
 
 
 def test_captured_data_has_a_size_limit_and_equal_arrays_are_stored_once(tmp_path: Path) -> None:
-    store = ArrayStore(tmp_path, 32)
+    store = ArrayStore(tmp_path, 32)  # Two arrays of 16 bytes.
     first = store.put(np.zeros(4, np.float32))
     assert store.put(np.zeros(4, np.float32)) == first
     assert store.put(np.zeros((2, 2), np.float32)) != first

@@ -24,14 +24,14 @@ PROGRAM = ("-c", "import sys; print('First difference: y', *sys.argv[1:])")
 
 
 @pytest.mark.parametrize(
-    ("second", "suspect"),
+    ("second", "sentence"),
     [
         (1.0, "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect"),
         (1.5, "DirectML is suspect: its dispatch activation_relu/00002-activation-relu/dispatch-2"),
     ],
 )
 def test_the_suspect_follows_from_the_verdicts_on_dispatches(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], second: float, suspect: str
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], second: float, sentence: str
 ) -> None:
     store = ArrayStore(tmp_path, 1 << 20)
     ones = np.ones((1, 1, 2, 3), np.float32)
@@ -46,7 +46,7 @@ def test_the_suspect_follows_from_the_verdicts_on_dispatches(
     report_difference(tmp_path / "out", PROGRAM, has_dispatches=True)
     printed = capfd.readouterr()
     assert "First difference: y --find-difference" in printed.out
-    assert suspect in printed.err
+    assert sentence in printed.err
 
 
 def test_the_report_on_a_capture_without_data_suggests_capturing_data(

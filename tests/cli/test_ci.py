@@ -35,7 +35,7 @@ def test_the_exit_code_is_7_if_nothing_passed(tmp_path: Path) -> None:
         (["--min-passed", "101"], 2, "--min-passed"),
     ],
 )
-def test_a_run_fails_if_it_misses_what_fail_on_or_min_passed_demands(
+def test_fail_on_and_min_passed_decide_the_exit_code(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     path = write(tmp_path, TILE + OPEN.partition("cases:\n")[2].replace("stated", "open"))
@@ -44,7 +44,9 @@ def test_a_run_fails_if_it_misses_what_fail_on_or_min_passed_demands(
     assert message in done.stderr
 
 
-def test_missing_folders_of_reports_and_logs_are_created(tmp_path: Path) -> None:
+def test_missing_folders_of_reports_and_logs_are_created_and_junit_has_lines_of_cases(
+    tmp_path: Path,
+) -> None:
     out = ["--log", "a/run.jsonl", "--report", "junit:b/c/x.xml"]
     assert dmlconf_here(tmp_path, "run", write(tmp_path), *out).returncode == 0
     root = ElementTree.parse(tmp_path / "b" / "c" / "x.xml").getroot()

@@ -17,10 +17,12 @@ FOLDER = Path(dmlconf.cli.commands.__file__).parent
 
 
 def test_every_module_is_a_command_of_its_group() -> None:
+    folders = {path.name for path in FOLDER.iterdir() if path.is_dir() and path.name[0] != "_"}
+    assert {group.folder for group in COMMAND_GROUPS} == folders
     for group in COMMAND_GROUPS:
         modules = {path.stem for path in (FOLDER / group.folder).glob("[!_]*.py")}
         assert modules == {f"{name}_" if iskeyword(name) else name for name in group.names}
-        assert all(command_module(name).command for name in group.names)
+        assert [command_module(name).command.name for name in group.names] == list(group.names)
 
 
 def test_help_has_a_heading_for_each_purpose_and_every_command_once(tmp_path: Path) -> None:

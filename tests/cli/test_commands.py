@@ -1,6 +1,11 @@
 """What `run`, `report`, `list`, `show`, `operators` and `validate` print and write to files.
 
-The tested code is in `dmlconf/cli/` and `dmlconf/reports/`.
+The tested code is in the modules of these commands, `dmlconf/cli/commands/running/run.py`,
+`dmlconf/cli/commands/running/list.py`, `dmlconf/cli/commands/running/show.py`,
+`dmlconf/cli/commands/running/operators.py`, `dmlconf/cli/commands/results/report.py` and
+`dmlconf/cli/commands/writing/validate.py`, and in `dmlconf/cli/output/console.py`,
+`dmlconf/reports/runs/terminal.py`, `dmlconf/reports/runs/json_report.py` and
+`dmlconf/reports/operator_text.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.resources import cases_directory
-from tests.cli.process import TILE, dmlconf, dmlconf_here, environment, write
+from tests.cli.process import TILE, dmlconf_here, environment, write
 
 OPEN = """
 operator: ELEMENT_WISE_DIVIDE
@@ -50,9 +55,13 @@ cases:
 """
 
 
-def test_with_report_json_the_table_goes_to_standard_error(tmp_path: Path) -> None:
+def test_report_json_goes_to_standard_output_and_the_table_to_standard_error(
+    tmp_path: Path,
+) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
+    assert "FAILED: 1 of 3 cases fails the run" in done.stderr
     report = json.loads(done.stdout)
+    jsonschema.Draft202012Validator(bundled_schema("report")).validate(report)
     assert report["summary"] == {
         "passed": 1,
         "failed": 1,
@@ -63,12 +72,12 @@ def test_with_report_json_the_table_goes_to_standard_error(tmp_path: Path) -> No
         "stale": 0,
         "not run": 0,
     }
-    assert "FAILED: 1 of 3 cases fails the run" in done.stderr
-    jsonschema.Draft202012Validator(bundled_schema("report")).validate(report)
-    by_name = {verdict["case"]: verdict for verdict in report["verdicts"]}
-    wrong = (
-        by_name["tile/mixed/wrong"] if "tile/mixed/wrong" in by_name else by_name["tile/tile/wrong"]
-    )
+
+
+def test_the_json_report_says_where_an_output_differs_and_by_how_much(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
+    by_name = {verdict["case"]: verdict for verdict in json.loads(done.stdout)["verdicts"]}
+    wrong = by_name["tile/tile/wrong"]
     assert wrong["status"] == "failed"
     assert wrong["expectation"] == "documented"
     assert wrong["reason"]["differences"][1] == {
@@ -94,9 +103,7 @@ def test_a_report_from_a_log_equals_the_report_of_the_run(tmp_path: Path) -> Non
     path, log = write(tmp_path, MIXED), tmp_path / "run.jsonl"
     during = dmlconf_here(tmp_path, "run", path, "--log", log, "--report", "junit:during.xml")
     after = dmlconf_here(tmp_path, "report", log, "--report", "junit:after.xml")
-    latest = dmlconf_here(tmp_path, "report")
     assert during.stdout == after.stdout
-    assert latest.returncode == 2
     first, second = (tmp_path / "during.xml").read_bytes(), (tmp_path / "after.xml").read_bytes()
     assert first == second
     root = ElementTree.fromstring(first)
@@ -107,6 +114,13 @@ def test_a_report_from_a_log_equals_the_report_of_the_run(tmp_path: Path) -> Non
 def test_report_without_a_log_takes_the_latest_run(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path))
     assert dmlconf_here(tmp_path, "report").stdout == done.stdout
+
+
+def test_a_run_with_the_option_log_is_not_the_latest_run(tmp_path: Path) -> None:
+    dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "run.jsonl")
+    latest = dmlconf_here(tmp_path, "report")
+    assert latest.returncode == 2
+    assert "there is no earlier run" in latest.stderr
 
 
 def test_every_format_of_a_run_but_github_can_be_written_to_a_file(tmp_path: Path) -> None:
@@ -128,7 +142,7 @@ def test_list_names_the_selected_cases_as_text_or_json(tmp_path: Path) -> None:
     assert as_json[0]["operator"] == "TILE"
 
 
-def test_list_selects_by_operator_feature_level_and_quick(tmp_path: Path) -> None:
+def test_list_selects_by_tag_operator_feature_level_and_quick(tmp_path: Path) -> None:
     paths = [cases_directory() / name for name in ("gather", "join", "scatter_elements")]
     documented: list[str | Path] = ["list", *paths, "--tag", "documented"]
     scatter = dmlconf_here(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
@@ -145,7 +159,7 @@ def test_list_selects_by_operator_feature_level_and_quick(tmp_path: Path) -> Non
     assert set(kinds) == files - {"captured", "model"} > {"documented", "matrix", "combinations"}
 
 
-def test_show_prints_errors_of_the_documentation_page(tmp_path: Path) -> None:
+def test_show_prints_the_desc_and_the_errors_of_the_documentation_page(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-columns")
     assert done.returncode == 0
     for text in ("FLOAT32 {3, 2}", "IndexDimensions", "The page is wrong", "{3, 1, 2}"):
@@ -307,23 +321,6 @@ def test_quiet_prints_a_line_for_each_failure_and_one_for_the_result(tmp_path: P
 def test_verbose_shows_why_cases_are_unchecked(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-v")
     assert "1 unchecked: no independent expectation" in done.stdout
-
-
-@pytest.mark.parametrize("shell", ["bash_source", "zsh_source", "fish_source"])
-def test_a_completion_script_is_printed_for_each_shell(tmp_path: Path, shell: str) -> None:
-    done = dmlconf(tmp_path, _DMLCONF_COMPLETE=shell)
-    assert "dmlconf" in done.stdout
-
-
-def test_shell_completion_suggests_operators_and_cases(tmp_path: Path) -> None:
-    def completed(words: str, number: int) -> list[str]:
-        done = dmlconf(
-            tmp_path, _DMLCONF_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(number)
-        )
-        return [line.partition(",")[2] for line in done.stdout.splitlines()]
-
-    assert completed("dmlconf run -o argm", 3)[-1] == "ARGMIN"
-    assert "tile/documented/example-1-three-by-three" in completed("dmlconf show tile/doc", 2)
 
 
 def test_a_closed_pipe_ends_list_without_a_traceback(tmp_path: Path) -> None:

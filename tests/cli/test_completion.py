@@ -1,4 +1,4 @@
-"""The shell completes operators, levels, formats and other values of options.
+"""In the shell, operators, levels, formats, cases and other values of options are completed.
 
 The tested code is in `dmlconf/cli/common/completion.py`.
 """
@@ -6,12 +6,14 @@ The tested code is in `dmlconf/cli/common/completion.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
 from dmlconf.cli.common import completion
+from tests.cli.process import dmlconf
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -51,3 +53,22 @@ def test_the_beginning_of_a_value_is_completed_with_all_that_fit(
 ) -> None:
     parameter: Any = click.Option(["--any"])
     assert complete(click.Context(click.Command("run")), parameter, beginning) == completions
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_of_each_shell_calls_dmlconf_for_this_shell(
+    tmp_path: Path, shell: str
+) -> None:
+    done = dmlconf(tmp_path, _DMLCONF_COMPLETE=f"{shell}_source")
+    assert f"_DMLCONF_COMPLETE={shell}_complete" in done.stdout
+
+
+def test_the_program_completes_operators_and_cases_for_bash(tmp_path: Path) -> None:
+    def completed(words: str, number: int) -> list[str]:
+        done = dmlconf(
+            tmp_path, _DMLCONF_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(number)
+        )
+        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+    assert completed("dmlconf run -o argm", 3)[-1] == "ARGMIN"
+    assert "tile/documented/example-1-three-by-three" in completed("dmlconf show tile/doc", 2)

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from dmlconf.backends.check_results import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
 from dmlconf.backends.directml import check_processes
+from dmlconf.backends.directml.device_checks import CHECKS
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.cases.model import Case
 from dmlconf.cli.common.exit_codes import ExitCode
@@ -31,10 +32,10 @@ def simulate_checks(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> l
 
     def check(
         path: str | None,
-        identities: Sequence[Case],
+        cases: Sequence[Case],
         on_result: OnResult,
     ) -> DeviceChecks:
-        given.extend(identities)
+        given.extend(cases)
         for result in results:
             on_result(ARC.index, ARC.description, result)
         return DeviceChecks(FILE, (Checked(ARC, results),))
@@ -43,7 +44,9 @@ def simulate_checks(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> l
     return given
 
 
-def test_results_are_listed_by_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_get_cases_for_feature_level_1_0_and_results_are_listed_by_adapter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     declined = CheckResult("after a removal", CheckStatus.UNSUPPORTED, "it cannot be removed")
     given = simulate_checks(monkeypatch, PASSED, declined)
     done = CliRunner().invoke(
@@ -85,4 +88,4 @@ def test_all_checks_of_an_adapter_that_cannot_be_opened_are_unsupported_or_broke
     monkeypatch.setattr(check_processes, "survey", lambda path: actual)
     [checked] = check_processes.check_devices(None, ()).adapters
     assert {result.status for result in checked.results} == {status}
-    assert len(checked.results) == 7
+    assert [result.name for result in checked.results] == list(CHECKS)

@@ -1,7 +1,8 @@
 """`dmlconf diagnose` names causes of failures, writes a folder for each, and reports errors.
 
-The tested code is in `dmlconf/cli/commands/results/diagnose.py`, `dmlconf/diagnosis/` and
-`dmlconf/reports/diagnoses/`.
+The tested code is in `dmlconf/cli/commands/results/diagnose.py`, `dmlconf/diagnosis/diagnose.py`,
+`dmlconf/diagnosis/common_conditions.py`, `dmlconf/reports/diagnoses/folder.py` and
+`dmlconf/reports/diagnoses/report.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def test_diagnosing_a_run_without_failures_gives_exit_code_5(tmp_path: Path) -> 
 
 
 @pytest.mark.diagnosis
-def test_failures_of_many_operators_are_summed_up_by_their_common_condition(tmp_path: Path) -> None:
+def test_failures_of_many_operators_are_one_group_with_their_common_condition(
+    tmp_path: Path,
+) -> None:
     options = "--quick", "--without-tag", "model", "--log", "run.jsonl"
     run = dmlconf(tmp_path, "run", *options, "-b", "faulty:zeros,where=NAN in Data")
     assert run.returncode == 1

@@ -1,4 +1,4 @@
-"""What earlier runs computed of cases is cached, and used only for equal cases and recordings.
+"""What an earlier run computed is cached, and used only if cases and recordings are unchanged.
 
 The tested code is in `dmlconf/judging/figure_cache.py`, `dmlconf/engine/against.py` and
 `dmlconf/cli/runs/run_sources.py`.
@@ -33,7 +33,8 @@ cases:
     expect: {OutputTensor: ["=2 * Value"]}
 """
 
-B = "{{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{}]}}"
+COUNT = 21
+"""The number of cases in FILE."""
 
 Verdicts = dict[str, dict[str, Any]]
 
@@ -96,9 +97,9 @@ def margins(verdicts: Verdicts) -> set[float]:
 def test_a_second_run_logs_the_same_from_the_cache(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
-    assert len(first) == 21
+    assert len(first) == COUNT
     assert run(tmp_path) == first
-    assert change_figures(tmp_path, margin=0.25) == 21
+    assert change_figures(tmp_path, margin=0.25) == COUNT
     assert margins(run(tmp_path)) == {0.25}, "the second run does not use the cache"
     assert margins(run(tmp_path, "--no-cache")) == {0.0}
 
@@ -110,8 +111,8 @@ CHANGES = pytest.mark.parametrize(
         ("Beta: 1.0", "Beta: 0.5"),
         ("name: products", "name: others"),
         (
-            '["=Value"]}\n      BTensor: ' + B.format(2),
-            '["=2 * Value"]}\n      BTensor: ' + B.format(1),
+            '["=Value"]}\n      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}',
+            '["=2 * Value"]}\n      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}',
         ),
         ("name: products", "name: products\n    tags: [half-precision]"),
         ("    expect:", "    tolerance: {OutputTensor: {ulp: 1}}\n    expect:"),
@@ -123,7 +124,7 @@ CHANGES = pytest.mark.parametrize(
 def test_cached_figures_are_used_only_for_the_same_case(tmp_path: Path, old: str, new: str) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
-    change_figures(tmp_path, margin=0.25)
+    assert change_figures(tmp_path, margin=0.25) == COUNT
     write(tmp_path, FILE.replace(old, new), "gemm.yaml")
     assert margins(run(tmp_path)) == {0.0}
 
@@ -131,7 +132,7 @@ def test_cached_figures_are_used_only_for_the_same_case(tmp_path: Path, old: str
 def test_cached_figures_are_not_used_for_values_of_another_backend(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
-    assert change_figures(tmp_path) == 21
+    assert change_figures(tmp_path) == COUNT
     verdicts = run(tmp_path, code=1, backend="faulty:negated").values()
     assert {each["status"] for each in verdicts} == {"failed"}
 
@@ -141,20 +142,20 @@ def test_cached_figures_are_not_used_for_other_expected_values(tmp_path: Path) -
     run(tmp_path)
     write(tmp_path, FILE.replace("=2 * Value", "=2 * Value + 1"), "gemm.yaml")
     assert {each["status"] for each in run(tmp_path, code=1).values()} == {"failed"}
-    assert change_figures(tmp_path, margin=0.25) == 21, "figures of a failure were cached"
+    assert change_figures(tmp_path) == COUNT, "figures of a failure were cached"
 
 
 def test_cached_figures_of_a_failure_are_not_used(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
-    change_figures(tmp_path, margin=3.0, differing=1)
+    assert change_figures(tmp_path, margin=3.0, differing=1) == COUNT
     assert run(tmp_path) == first
 
 
 def test_cached_figures_that_lack_an_output_are_not_used(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
-    assert change_cache(tmp_path, "figures", dict.clear) == 21
+    assert change_cache(tmp_path, "figures", dict.clear) == COUNT
     assert run(tmp_path) == first
 
 
@@ -163,7 +164,7 @@ def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_
     disputed = scaled.replace("    expect:", "    disputes: reference\n    expect:")
     write(tmp_path, disputed, "gemm.yaml")
     run(tmp_path, backend="faulty:scaled")
-    assert change_figures(tmp_path) == 21
+    assert change_figures(tmp_path) == COUNT
     write(tmp_path, scaled, "gemm.yaml")
     verdicts = run(tmp_path, code=1, backend="faulty:scaled").values()
     assert {each["reason"]["kind"] for each in verdicts} == {
@@ -174,7 +175,7 @@ def test_cached_figures_of_a_disputed_case_are_not_used_without_the_dispute(tmp_
 def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     assert origins(run(tmp_path)) == {"documented"}
-    assert change_judgements(tmp_path) == 21
+    assert change_judgements(tmp_path) == COUNT
     assert origins(run(tmp_path)) == {"recorded"}, "the second run does not use the cache"
 
 
@@ -184,7 +185,7 @@ def test_cached_judgements_are_used_only_for_an_unchanged_entry_of_a_case_file(
 ) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
-    change_judgements(tmp_path)
+    assert change_judgements(tmp_path) == COUNT
     write(tmp_path, FILE.replace(old, new), "gemm.yaml")
     assert origins(run(tmp_path)) == {"documented"}
 
@@ -204,7 +205,7 @@ def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) 
     write(tmp_path, UNSTATED, "gemm.yaml")
     record(tmp_path, "faulty:level=6_4")
     assert origins(run(tmp_path, more=against)) == {"recorded"}
-    assert change_cache(tmp_path, "judged", lambda record: record.__setitem__(1, "stated")) == 21
+    assert change_cache(tmp_path, "judged", lambda record: record.__setitem__(1, "stated")) == COUNT
     assert origins(run(tmp_path, more=against)) == {"stated"}
     record(tmp_path, "faulty:negated")
     verdicts = run(tmp_path, code=1, more=against).values()
@@ -245,12 +246,12 @@ def test_cached_facts_of_cases_are_used_only_for_an_unchanged_entry_of_a_case_fi
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
     facts = {"Alpha": 7.5}
-    assert change_cache(tmp_path, "cases", lambda record: record.__setitem__(-1, facts)) == 21
+    assert change_cache(tmp_path, "cases", lambda record: record.__setitem__(-1, facts)) == COUNT
     assert all(each["facts"] == facts for each in run(tmp_path).values())
     write(tmp_path, FILE.replace("Alpha: 1.0", "Alpha: 1"), "gemm.yaml")
     assert {each["facts"]["Alpha"] for each in run(tmp_path).values()} == {1}
     write(tmp_path, FILE, "gemm.yaml")
-    change_cache(tmp_path, "cases", lambda record: record.clear())
+    assert change_cache(tmp_path, "cases", lambda record: record.clear()) > 0
     assert run(tmp_path) == first, "a damaged record counts"
 
 
@@ -264,6 +265,7 @@ def test_a_changed_case_that_breaks_a_constraint_is_not_taken_for_valid(tmp_path
     write(tmp_path, broken, "gemm.yaml")
     cache = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     done = dmlconf_here(tmp_path, "run", "gemm.yaml", "-b", "numpy", "-j", "1", **cache)
+    assert done.returncode == 3
     assert "but expects no rejection" in done.stderr
 
 
@@ -276,5 +278,5 @@ def test_every_run_warns_of_a_stale_recording(tmp_path: Path) -> None:
     arguments = ("run", "gemm.yaml", "-b", "faulty:level=5_0", "-j", "1")
     for _ in range(2):
         done = dmlconf_here(tmp_path, *arguments, DMLCONF_CACHE=str(tmp_path / "cache"))
-        assert "PASSED: 21 passed" in done.stdout
+        assert f"PASSED: {COUNT} passed" in done.stdout
         assert "one.dmlrec has another desc" in done.stderr

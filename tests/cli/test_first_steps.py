@@ -1,7 +1,10 @@
 """The first commands that a newcomer types, right or wrong, get answers that help.
 
 The tested code is in `dmlconf/cli/output/hints.py`, `dmlconf/cli/common/started.py`,
-`dmlconf/cli/common/command.py`, `dmlconf/cli/commands/` and `dmlconf/translation/names.py`.
+`dmlconf/cli/common/command.py`, `dmlconf/cli/options/named_operators.py`,
+`dmlconf/cli/commands/writing/new.py`, `dmlconf/cli/commands/writing/validate.py`,
+`dmlconf/cli/commands/running/doctor.py`, `dmlconf/cli/commands/running/operators.py` and
+`dmlconf/cli/commands/results/report.py`.
 """
 
 from __future__ import annotations
@@ -71,7 +74,7 @@ def test_commands_of_the_single_file_are_explained_after_a_failing_run(tmp_path:
     ("name", "has_hint"),
     [("LSTMCell", True), ("lstm", False), ("DML_LSTM_OPERATOR_DESC", False)],
 )
-def test_an_operator_is_found_by_another_standards_name_and_a_hint_then_gives_its_own(
+def test_an_operator_is_found_by_the_name_in_onnx_and_a_hint_then_gives_directmls_name(
     tmp_path: Path, name: str, has_hint: bool
 ) -> None:
     done = dmlconf_here(tmp_path, "list", "-o", name, "--quick")
@@ -193,7 +196,7 @@ def test_validate_shows_problems_as_json(tmp_path: Path) -> None:
     assert (fine.returncode, json.loads(fine.stdout)) == (0, {"problems": [], "warnings": []})
 
 
-def test_doctor_says_what_works_and_what_to_do(tmp_path: Path) -> None:
+def test_doctor_says_what_works_and_what_is_broken(tmp_path: Path) -> None:
     findings = json.loads(dmlconf_here(tmp_path, "doctor", "--json").stdout)
     by_subject = {finding["subject"]: finding for finding in findings}
     assert by_subject["Python"]["state"] == by_subject["NumPy"]["state"] == "ok"

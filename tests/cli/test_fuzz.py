@@ -1,7 +1,7 @@
 """`dmlconf fuzz` runs, judges and reports generated cases as `run` does cases of files.
 
-The tested code is in `dmlconf/cli/commands/running/fuzz.py`, `dmlconf/cli/runs/fuzz_reduction.py`
-and `dmlconf/fuzzing/`.
+The tested code is in `dmlconf/cli/commands/running/fuzz.py`,
+`dmlconf/cli/runs/fuzz_reduction.py`, `dmlconf/fuzzing/plan.py` and `dmlconf/fuzzing/saving.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`dmlconf history serve` shows pages to those who have the token, until Ctrl-C ends it.
 
-The tested code is in `dmlconf/cli/server/` and `dmlconf/cli/commands/results/history.py`.
+The tested code is in `dmlconf/cli/server/application.py`, `dmlconf/cli/server/serving.py` and
+`dmlconf/cli/commands/results/history.py`.
 """
 
 from __future__ import annotations

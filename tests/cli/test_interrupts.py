@@ -2,8 +2,9 @@
 
 A terminal sends SIGINT, the signal of Ctrl-C, to dmlconf and to its workers.
 
-The tested code is in `dmlconf/cli/entry_point.py`, `dmlconf/workers/`, `dmlconf/engine/core.py` and
-`dmlconf/backends/process_start.py`.
+The tested code is in `dmlconf/cli/entry_point.py`, `dmlconf/workers/interrupts.py`,
+`dmlconf/workers/pool.py`, `dmlconf/workers/worker.py`, `dmlconf/workers/scratch.py`,
+`dmlconf/engine/core.py` and `dmlconf/backends/process_start.py`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ CASES = ("--operator", "TILE", "-k", "matrix/layouts")
 
 
 def start(directory: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start dmlconf with `temporary`, a new folder below the directory, for temporary files."""
     temporary = directory / "temporary"
     temporary.mkdir()
     return beginning(directory, *arguments, TMPDIR=str(temporary))
@@ -269,6 +271,7 @@ def test_outcomes_that_a_worker_has_handed_over_get_verdicts_after_a_signal(
 
 
 def scratch_folders(path: Path) -> list[Path]:
+    """Return the scratch folders of the runs that `start` started."""
     return [each for each in (path / "temporary").glob("dmlconf-*") if each.is_dir()]
 
 

@@ -1,7 +1,7 @@
 """Runs on `numpy` and recordings leave out cases with the tag `model`, unless options name them.
 
-The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py`,
-`dmlconf/cases/selecting/` and `dmlconf/reports/runs/left_out.py`.
+The tested code is in `dmlconf/cli/options/models.py`, `dmlconf/cli/options/selection.py` and
+`dmlconf/reports/runs/left_out.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ cases:
 LEFT_OUT = "1 case with the tag `model` left out"
 
 
-def suite(folder: Path) -> None:
+def write_suite(folder: Path) -> None:
     """Write two case files, whose names give their cases the tags `model` and `matrix`."""
     (folder / "negate").mkdir()
     for name in ("model", "matrix"):
@@ -35,7 +35,7 @@ def suite(folder: Path) -> None:
 def test_runs_on_numpy_leave_cases_of_models_out_by_default_and_runs_on_faulty_do_not(
     tmp_path: Path, backend: str
 ) -> None:
-    suite(tmp_path)
+    write_suite(tmp_path)
     reports = ["--report", "markdown:run.md", "--report", "html:run.html"]
     process = dmlconf_here(tmp_path, "run", "negate", "-b", backend, *reports)
     included = backend != "numpy"
@@ -50,7 +50,7 @@ def test_runs_on_numpy_leave_cases_of_models_out_by_default_and_runs_on_faulty_d
 
 
 def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
-    suite(tmp_path)
+    write_suite(tmp_path)
     (tmp_path / "negate" / "matrix.yaml").unlink()
     process = dmlconf_here(tmp_path, "run", "negate")
     assert process.returncode == 5
@@ -67,20 +67,20 @@ def test_a_run_whose_cases_are_all_left_out_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_cases_of_models_run_if_options_name_them(tmp_path: Path, asked: tuple[str, ...]) -> None:
-    suite(tmp_path)
+    write_suite(tmp_path)
     process = dmlconf_here(tmp_path, "run", *asked)
     assert "1 unchecked of 1 case" in process.stdout, process.stdout + process.stderr
     assert LEFT_OUT not in process.stderr
 
 
 def test_without_tag_leaves_out_cases_with_the_tag(tmp_path: Path) -> None:
-    suite(tmp_path)
+    write_suite(tmp_path)
     process = dmlconf_here(tmp_path, "list", "negate", "--without-tag", "model")
     assert process.stdout.split() == ["element_wise_negate/matrix/layer"]
 
 
 def test_recordings_leave_cases_of_models_out_by_default(tmp_path: Path) -> None:
-    suite(tmp_path)
+    write_suite(tmp_path)
     process = dmlconf_here(
         tmp_path, "record", "negate", "-b", "faulty:negated", "-o", "made.dmlrec"
     )

@@ -22,12 +22,14 @@ from tests.each import for_each
 
 @cache
 def page(name: str) -> str:
+    """Return what `dmlconf operators NAME --markdown` prints."""
     result = CliRunner().invoke(cli, ["operators", name, "--markdown"])
     assert result.exit_code == 0
     return result.output
 
 
 def section(text: str, title: str) -> str:
+    """Return the section of a page that has a title of the second level."""
     return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 

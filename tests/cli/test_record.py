@@ -1,7 +1,9 @@
 """`dmlconf record` writes recordings, which runs replay and compare with.
 
 The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/expectations/recorder.py`,
-`dmlconf/backends/recording/`, `dmlconf/backends/errors.py` and `dmlconf/engine/against.py`.
+`dmlconf/backends/recording/backend.py`, `dmlconf/backends/recording/file.py`,
+`dmlconf/backends/recording/model.py`, `dmlconf/backends/errors.py` and
+`dmlconf/engine/against.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def record(directory: Path, *arguments: str | Path) -> Path:
 
 
 def write_recording(directory: Path, recording: bytes) -> Path:
-    """Write a recording, and return its path."""
+    """Write a recording to `x.dmlrec`, and return its path."""
     path = directory / "x.dmlrec"
     path.write_bytes(recording)
     return path
@@ -108,7 +110,9 @@ def test_unchecked_cases_are_checked_against_a_recording(tmp_path: Path, recordi
     assert after.returncode == 0
 
 
-def test_wrong_results_fail_against_a_recording(tmp_path: Path, recording: bytes) -> None:
+def test_a_run_with_wrong_results_fails_and_names_the_recording(
+    tmp_path: Path, recording: bytes
+) -> None:
     suite = write(tmp_path, MIXED)
     path = write_recording(tmp_path, recording)
     done = dmlconf_here(

@@ -1,7 +1,8 @@
 """`dmlconf record -o FOLDER` writes one recording for each operator, unless it would not change.
 
-The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/expectations/`,
-`dmlconf/backends/recording/` and `dmlconf/engine/against.py`.
+The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/expectations/recorder.py`,
+`dmlconf/expectations/renewal.py`, `dmlconf/backends/recording/store.py` and
+`dmlconf/engine/against.py`.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def record(suite: Path, *arguments: str | Path, backend: str = RIGHT) -> str:
 
 
 def cases(suite: Path, operator: str) -> list[str]:
+    """Return the identifiers in the recording of an operator."""
     return list(read_recording(suite / operator / "r.dmlrec").entries)
 
 

@@ -31,10 +31,12 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def configured(folder: Path, text: str) -> None:
+    """Write a configuration file whose first line names the case file, with `text` after it."""
     (folder / "dmlconf.toml").write_text(f'paths = ["tile.yaml"]\n{text}\n', encoding="utf-8")
 
 
 def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; permissions are kept in `state` beside it."""
     state = str(folder.parent / "state")
     return dmlconf_here(folder, command, *arguments, XDG_STATE_HOME=state)
 

@@ -1,7 +1,8 @@
 """A run keeps its verdicts if its output cannot be written, or if nobody reads its output.
 
-The tested code is in `dmlconf/cli/output/`, `dmlconf/cli/common/logs.py`,
-`dmlconf/cli/options/reporting.py`, `dmlconf/cli/entry_point.py` and `dmlconf/engine/consumers.py`.
+The tested code is in `dmlconf/cli/output/console.py`, `dmlconf/cli/output/files.py`,
+`dmlconf/cli/common/logs.py`, `dmlconf/cli/options/reporting.py`, `dmlconf/cli/entry_point.py` and
+`dmlconf/engine/consumers.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""Options that choose, repeat, time, show or save cases; options of other runners are explained.
+"""Options of `run`, `list` and `show` that choose, repeat, time, show or save cases.
 
-The tested code is in `dmlconf/cli/options/`, `dmlconf/cli/commands/running/`, `dmlconf/cli/pages/`,
-`dmlconf/cli/common/command.py`, `dmlconf/cases/identifiers.py`, `dmlconf/cases/selecting/` and
-`dmlconf/engine/repetition.py`.
+Options of other test runners are explained.
+
+The tested code is in `dmlconf/cli/options/case_lists.py`, `dmlconf/cli/options/selection.py`,
+`dmlconf/cli/options/reporting.py`, `dmlconf/cli/common/command.py`,
+`dmlconf/cli/runs/run_target.py`, `dmlconf/cli/pages/show_outcome.py`,
+`dmlconf/cases/identifiers.py`, `dmlconf/cases/selecting/where.py`,
+`dmlconf/diagnosis/dump.py` and `dmlconf/engine/repetition.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ def test_option_failed_selects_the_failures_of_the_latest_run(tmp_path: Path) ->
     assert "no case failed in the run of " in nothing.stderr
 
 
-def test_option_failed_with_a_log_uses_the_backend_of_the_log(tmp_path: Path) -> None:
+def test_option_failed_with_a_log_selects_its_failures_and_uses_its_backend(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     dmlconf_here(tmp_path, "run", path, "-b", "faulty:zeros", "--log", "zeros.jsonl")
     dmlconf_here(tmp_path, "run", path)
@@ -85,7 +89,7 @@ def test_option_cases_selects_the_cases_that_a_file_lists(tmp_path: Path) -> Non
     assert "none.txt: No such file" in missing.stderr
 
 
-def test_a_case_is_found_without_its_folder(tmp_path: Path) -> None:
+def test_a_case_is_found_by_its_last_name_if_no_other_case_has_it(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     assert names(dmlconf_here(tmp_path, "list", path, "--case", "half").stdout) == [
         "tile/tile/half"
@@ -140,10 +144,10 @@ def test_option_durations_2_lists_two_cases_the_slower_one_first(tmp_path: Path)
         (["run", "--collect-only"], "`dmlconf list` lists the cases"),
         (["run", "--junitxml=x.xml"], "use --report junit:FILE"),
         (["run", "-n", "4"], "use -j or --jobs"),
-        (["devices", "--lf"], "No such option"),
+        (["devices", "--lf"], "No such option"),  # `devices` runs no cases.
     ],
 )
-def test_options_of_other_test_runners_are_explained_by_commands_that_can_do_the_same(
+def test_an_option_of_pytest_is_explained_by_the_command_that_can_do_the_same(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments)
