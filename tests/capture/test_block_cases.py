@@ -22,11 +22,11 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from tests.cli.test_capture import GRAPH, RELU, journal
 
 X = np.array([[[[-1, 2, 3], [4, -5, 9]]]], np.float32)
-BYTES = X.nbytes
+"""The input of each dispatch."""
 
 
 def captured_dispatch(folder: Path) -> Captured:
-    """Return a capture with one dispatch of an operator and one of a graph."""
+    """Return a capture with one dispatch of an operator and one of a graph, ReLU and clip."""
     store = ArrayStore(folder, 1 << 20)
     before, after = store.put(X), store.put(np.clip(X, 0, 6))
     graph_data = {"inputs": {"input-0": before}, "outputs": {"output-0": after}}
@@ -42,7 +42,7 @@ def captured_dispatch(folder: Path) -> Captured:
 
 
 def blocks(folder: Path, most_nodes: int, most_bytes: int) -> Written:
-    """Write the blocks of `captured_dispatch` to `out/blocks`."""
+    """Write the blocks of the captured graph to `out/blocks`."""
     captured = captured_dispatch(folder)
     write_dispatches(folder / "out", captured, folder)
     return write_blocks(folder / "out", captured, most_nodes, most_bytes)
@@ -68,7 +68,8 @@ def test_graphs_that_are_no_larger_than_a_block_are_not_split(tmp_path: Path) ->
 
 
 def test_blocks_beyond_the_limit_of_data_are_left_out(tmp_path: Path) -> None:
-    written = blocks(tmp_path, 1, BYTES)
+    # The data of the first block fits, and no other data.
+    written = blocks(tmp_path, 1, X.nbytes)
     assert written.cases == 1
     assert written.left_out == {
         "blocks/dispatch-2-block-2": "its data is larger than the limit of --most-data"

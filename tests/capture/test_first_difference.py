@@ -1,6 +1,7 @@
 """The first node of a model whose output differs between two providers is found.
 
-The tested code is in `dmlconf/capture/model_runs/`.
+The tested code is in `dmlconf/capture/model_runs/first_difference.py`,
+`dmlconf/capture/model_runs/onnx_graph.py` and `dmlconf/capture/model_runs/output_difference.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ needs_onnx: Final = pytest.mark.runtimes
 
 
 def search(change: Callable[[Any], None]) -> Search:
-    """Search net.onnx, with a provider that makes a change to each model before running it."""
+    """Compare net.onnx on the CPU provider with itself, changed before it runs there."""
     import onnx
 
     settings = SessionSettings(NET, {"batch": 1})
@@ -48,7 +49,7 @@ def replaced(operator: str, by: str) -> Callable[[Any], None]:
     return change
 
 
-def is_seen(graph: Any, tensor: str) -> bool:
+def is_compared(graph: Any, tensor: str) -> bool:
     """Return whether the search made a tensor of the model an output, to compare its values."""
     return any(node.op_type == "Identity" and node.input == [tensor] for node in graph.node)
 
@@ -107,7 +108,7 @@ def test_a_node_that_is_right_alone_is_reported_as_wrong_only_among_its_neighbou
 @needs_onnx
 def test_a_difference_that_disappears_in_the_search_is_put_down_to_fusions() -> None:
     def change(graph: Any) -> None:
-        if not is_seen(graph, "c"):
+        if not is_compared(graph, "c"):
             replaced("Relu", "Neg")(graph)
 
     result = search(change)
@@ -121,7 +122,7 @@ def test_a_difference_that_disappears_in_the_search_is_put_down_to_fusions() -> 
 def test_nodes_whose_outputs_cannot_be_computed_are_named_and_the_others_compared() -> None:
     def change(graph: Any) -> None:
         replaced("Softmax", "LogSoftmax")(graph)
-        if is_seen(graph, "p"):
+        if is_compared(graph, "p"):
             graph.node[0].op_type = "NoSuchOperator"
 
     result = search(change)

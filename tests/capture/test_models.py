@@ -3,9 +3,9 @@
 `dmlconf coverage` says which operators, values of attributes and pairs of neighbours (operators of
 which one feeds the other) only captured cases have.
 
-The tested code is in `dmlconf/capture/`, `dmlconf/cases/selecting/selection.py`,
-`dmlconf/coverage/captured.py`, `dmlconf/reports/suites/coverage.py`,
-`dmlconf/cli/commands/writing/coverage.py` and `cases/`.
+The tested code is in `dmlconf/capture/models.py`, `dmlconf/cases/selecting/selection.py`,
+`dmlconf/coverage/captured.py`, `dmlconf/reports/suites/coverage.py` and
+`dmlconf/cli/commands/writing/coverage.py`; the captured cases are in `cases/`.
 """
 
 from __future__ import annotations

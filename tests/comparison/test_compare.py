@@ -1,6 +1,7 @@
 """Runs are compared case by case, and the reports and the exit code say what changed.
 
-The tested code is in `dmlconf/comparison/compare.py`, `dmlconf/reports/comparisons/`,
+The tested code is in `dmlconf/comparison/compare.py`, `dmlconf/reports/comparisons/changes.py`,
+`dmlconf/reports/comparisons/html.py`, `dmlconf/reports/comparisons/scoreboard.py`,
 `dmlconf/cli/commands/results/compare.py` and `dmlconf/cli/runs/run_sources.py`.
 """
 
@@ -54,7 +55,7 @@ def verdict(
 
 
 def run(*verdicts: Verdict, **environment: str) -> RunLog:
-    """Return the log of a complete run of these verdicts."""
+    """Return the log of a complete run with these verdicts, and fields of its environment."""
     log = logs.plain()
     header = replace(
         log.header,
@@ -101,8 +102,9 @@ def test_the_change_of_each_case_is_named(
 
 
 def test_a_margin_that_grows_by_less_than_the_threshold_has_not_drifted() -> None:
-    base, new = run(verdict(A, PASSED)), run(verdict(A, PASSED, margin=0.61))
+    base, new = run(verdict(A, PASSED, margin=0.5)), run(verdict(A, PASSED, margin=0.61))
     assert compare(base, new, 0.2).changes[0].change is Change.SAME
+    assert compare(base, new, 0.1).changes[0].change is Change.DRIFTED
 
 
 def test_a_comparison_lists_differences_of_the_environment() -> None:
@@ -162,11 +164,11 @@ def test_hostile_names_are_shown_as_text_in_html_and_markdown() -> None:
         assert "\x1b" not in text
 
 
-def test_hostile_names_cannot_be_seen_as_control_characters_on_a_scoreboard() -> None:
+def test_a_scoreboard_of_hostile_names_has_no_control_characters_and_can_be_encoded() -> None:
     board = scoreboard([logs.hostile()] * 2, [f"a{logs.NASTY}", "b"])
     page = SCOREBOARD_FORMATS["html"].text(board)
     assert all(line.isprintable() for line in page.split("\n"))
-    page.encode()
+    page.encode()  # Surrogates would raise an error.
 
 
 def test_the_exit_code_of_compare_tells_what_it_found(tmp_path: Path) -> None:

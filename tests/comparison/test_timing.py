@@ -1,7 +1,8 @@
 """Operators that are slower than in an earlier run, by more than noise allows, are named.
 
 The tested code is in `dmlconf/comparison/timing.py`, `dmlconf/cli/options/timing.py`,
-`dmlconf/cli/commands/results/compare.py` and `dmlconf/reports/comparisons/`.
+`dmlconf/cli/commands/results/compare.py`, `dmlconf/reports/comparisons/changes.py` and
+`dmlconf/reports/comparisons/html.py`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
 
 OPERATORS = {"GEMM": 40, "TILE": 30, "GATHER": 20, "CAST": 3, "SLICE": 1, "PADDING": 12}
+"""The number of cases of each operator."""
 
 
 def log(
@@ -134,16 +136,17 @@ def test_an_operator_that_takes_20_times_as_long_is_named_despite_a_busy_machine
 def test_an_operator_of_one_case_is_named_only_if_the_case_takes_long(
     seconds: float, named: list[str]
 ) -> None:
-    def with_few(run: RunLog, factor: float) -> RunLog:
-        few = (
+    def with_slice(run: RunLog, factor: float) -> RunLog:
+        """Return the run with another time of SLICE, which has one case."""
+        verdicts = (
             verdict.ran(dispatch_seconds=(factor * seconds,))
             if verdict.operator == "SLICE"
             else verdict
             for verdict in run.verdicts
         )
-        return replace(run, verdicts=tuple(few))
+        return replace(run, verdicts=tuple(verdicts))
 
-    slower = timing(with_few(log(1), 1.0), with_few(log(2), 100.0)).slower
+    slower = timing(with_slice(log(1), 1.0), with_slice(log(2), 100.0)).slower
     assert [each.operator for each in slower] == named
 
 
@@ -168,6 +171,7 @@ def test_operators_that_seem_slower_are_timed_again(factor: float, named: list[s
     slower = timing(base, retimed(base, new, again)).slower
     assert [each.operator for each in slower] == named
     assert asked[0] == {f"tile/a/{number}" for number in range(30)}
+    # TILE is timed again only while it still seems slower, and twice at most.
     assert len(asked) == (2 if named else 1)
 
 

@@ -1,4 +1,4 @@
-"""Coverage counts operators and pairs of nodes that captured cases use, or that only they use.
+"""Coverage names the operators and pairs of nodes that captured cases use and others do not.
 
 The tested code is in `dmlconf/coverage/captured.py` and `dmlconf/coverage/graphs.py`.
 """

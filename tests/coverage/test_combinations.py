@@ -2,7 +2,9 @@
 
 Each pair is covered by a case, missing, or impossible for a reason.
 
-The tested code is in `dmlconf/coverage/combinations/`, `dmlconf/reports/suites/combinations.py`,
+The tested code is in `dmlconf/coverage/combinations/measure.py`,
+`dmlconf/coverage/combinations/exclusions.py`, `dmlconf/coverage/combinations/parameters.py`,
+`dmlconf/coverage/combinations/classes.py`, `dmlconf/reports/suites/combinations.py`,
 `dmlconf/tensors/layout.py` and `dmlconf/cli/commands/writing/coverage.py`.
 """
 
@@ -53,6 +55,7 @@ cases:
 
 
 def covered(folder: Path) -> CombinationCoverage:
+    """Return the coverage of GEMM by CASES."""
     path = folder / "few.yaml"
     path.write_text(CASES, encoding="utf-8")
     return measure_combinations([operator("GEMM")], map(build, load_suite([path]).plan()))["GEMM"]
@@ -65,9 +68,10 @@ def test_a_case_covers_the_pairs_of_its_values_and_no_more(tmp_path: Path) -> No
     assert (("data type", "FLOAT16"), ("owned inputs", "some")) in row.covered
     assert (("TransA", "NONE"), ("TransB", "TRANSPOSE")) in row.missing
     assert (("data type", "FLOAT32"), ("TransB", "TRANSPOSE")) in row.missing
-    names = len(row.parameters)
-    absent = sum(each.name in ("layout of CTensor", "Beta") for each in row.parameters)
-    assert len(row.covered) == (names - absent) * (names - absent - 1) // 2
+    # Without CTensor, its layout and Beta have no value.
+    valued = [each for each in row.parameters if each.name not in ("layout of CTensor", "Beta")]
+    assert len(valued) == len(row.parameters) - 2
+    assert len(row.covered) == len(valued) * (len(valued) - 1) // 2
 
 
 def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Path) -> None:

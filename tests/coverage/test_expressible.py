@@ -1,6 +1,6 @@
 """The cases that a target can express are counted without running anything.
 
-The tested code is in `dmlconf/coverage/expressible.py`, `dmlconf/translation/` and
+The tested code is in `dmlconf/coverage/expressible.py`, `dmlconf/translation/translate.py` and
 `schemas/translation/onnx.yaml`.
 """
 

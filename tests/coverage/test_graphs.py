@@ -1,7 +1,7 @@
 """Coverage of graphs counts nodes and neighbours, which are operators of which one feeds the other.
 
 The tested code is in `dmlconf/coverage/graphs.py`, `dmlconf/coverage/expressible.py`,
-`dmlconf/reports/suites/` and `dmlconf/cli/commands/writing/coverage.py`.
+`dmlconf/reports/suites/coverage.py` and `dmlconf/cli/commands/writing/coverage.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_neighbours_of_the_chosen_operators_are_counted(tmp_path: Path) -> None:
     assert graph_coverage(plan, ["GEMM"]).cases == 0
 
 
-def test_dmlconf_coverage_lists_neighbours(tmp_path: Path) -> None:
+def test_the_command_coverage_lists_neighbours_as_text_and_json(tmp_path: Path) -> None:
     graph_file(tmp_path, TWO_NODES)
     done = dmlconf_here(
         tmp_path,

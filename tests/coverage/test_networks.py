@@ -32,7 +32,7 @@ cases:
 
 
 def test_a_layer_in_several_cases_is_one_layer(tmp_path: Path) -> None:
-    for name in ("model", "matrix"):
+    for name in ("model", "matrix"):  # Only cases in files of the name `model` count.
         (tmp_path / f"{name}.yaml").write_text(CASES)
     coverage = network_coverage(load_suite([tmp_path]).plan())
     assert coverage == [NetworkCoverage("ResNet-50", layers=1, operators=1, cases=3)]

@@ -23,9 +23,9 @@ DXCORE: Final = Path(__file__).parents[2] / "backends" / "directml" / "native" /
 
 @pytest.fixture(scope="session")
 def wsl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with stand-ins for WSL's libraries, and application.so and late.so.
+    """A folder with stand-ins for WSL's libraries, and two forms of an application.
 
-    The first is linked with libdirectml.so, and the second opens it when it makes its device.
+    application.so is linked with libdirectml.so; late.so opens it when it makes its device.
     """
     if not sys.platform.startswith("linux"):
         pytest.skip("the libraries are those of WSL 2")

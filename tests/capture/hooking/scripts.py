@@ -26,7 +26,10 @@ def capture():
 
 results = []
 """
-"""The beginning of a script that captures its own calls: `SCRIPT LIBRARY FOLDER`."""
+"""The beginning of a script that captures its own calls, run as `SCRIPT LIBRARY FOLDER`.
+
+`capture()` starts the hooks; what the script adds to `results` is printed at its end.
+"""
 
 
 def in_process(
@@ -42,5 +45,5 @@ def in_process(
         env=environment(directory, DMLCONF_WSL_LIBRARIES=str(wsl), **more),
     )
     assert done.returncode == 0, done.stderr
-    journal = captured_from(read_journal(directory / "journal.jsonl"))
-    return json.loads(done.stdout), journal
+    captured = captured_from(read_journal(directory / "journal.jsonl"))
+    return json.loads(done.stdout), captured

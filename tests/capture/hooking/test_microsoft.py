@@ -2,7 +2,9 @@
 
 Direct3D 12 below it is a stand-in that runs no shader, so the outputs mean nothing.
 
-The tested code is in `dmlconf/capture/` and `dmlconf/cli/commands/writing/capture.py`.
+The tested code is in `dmlconf/capture/hooking/hooks.py`, `dmlconf/capture/hooking/dispatches.py`,
+`dmlconf/capture/hooking/systems/linux.py`, `dmlconf/capture/launching.py` and
+`dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations

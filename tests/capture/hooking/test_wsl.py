@@ -2,7 +2,10 @@
 
 The tests load libraries that stand in for those of WSL 2, since these need a device.
 
-The tested code is in `dmlconf/capture/hooking/` and `dmlconf/cli/commands/writing/capture.py`.
+The tested code is in `dmlconf/capture/hooking/hooks.py`, `dmlconf/capture/hooking/dispatches.py`,
+`dmlconf/capture/hooking/copies.py`, `dmlconf/capture/hooking/guard.py`,
+`dmlconf/capture/hooking/patches.py`, `dmlconf/capture/hooking/systems/linux.py`,
+`dmlconf/capture/hooking/systems/linux_loading.py` and `dmlconf/cli/commands/writing/capture.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ RESULTS = {
 
 
 def captured(directory: Path, wsl: Path, library: str, *options: str, **more: str) -> Any:
-    """Capture the application into `cases`; return what it printed, and what dmlconf said."""
+    """Capture the application into `cases`; return its results, and dmlconf's standard error."""
     program = (str(APPLICATION), str(wsl / library))
     more = {"DMLCONF_WSL_LIBRARIES": str(wsl), **more}
     done = dmlconf(directory, "capture", "-o", "cases", *options, "--", *program, **more)
@@ -185,6 +188,8 @@ hooks.end()
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
 def test_nothing_is_recorded_after_the_hooks_end(tmp_path: Path, wsl: Path, library: str) -> None:
+    # When it loads a library, the dynamic linker calls a function whose address is at byte 16 of
+    # _r_debug. The hooks write a jump to the beginning of this function.
     script = """
 def linker():
     state = ctypes.c_uint64.in_dll(ctypes.CDLL(None), "_r_debug")
@@ -228,7 +233,7 @@ hooks.end()
 def test_the_refusal_of_an_unexpected_dynamic_linker_quotes_its_function(
     tmp_path: Path, wsl: Path
 ) -> None:
-    # As it is while dmlconf, or a debugger, has a jump there.
+    # The function begins unexpectedly while dmlconf, or a debugger, has written a jump there.
     script = """
 from dmlconf.capture.hooking.systems.current import system
 hooks = capture()
