@@ -1,6 +1,6 @@
-"""Each benchmark runs without a warning on little data; one that runs uses every other module.
+"""Each benchmark runs without a warning on little data, or is used by one that does.
 
-The tested code is in `benchmarks/`.
+The tested code is in `benchmarks/`; a test is named after the module that it runs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
     "directml": ("--small",),
     "worker_memory": ("1/2000", "256"),
 }
+"""The arguments of small forms, by benchmark that needs the lab."""
 
 READING_A_LOG: Final = ("reports", "same_verdicts")
+"""Benchmarks whose arguments are logs of runs."""
 
 INSIDE: Final = ("circumstances", "isolation", "peer_directml")
 """Benchmarks that Python in the lab runs, rather than Python on this system."""

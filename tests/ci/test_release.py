@@ -1,6 +1,7 @@
 """The workflow of a release builds the wheel, the notes, and a file that runs by itself (.pyz).
 
-The tested code is in `release/` and `.github/workflows/release.yml`.
+The tested code is in `.github/workflows/release.yml`, `release/notes.py`,
+`release/single_file.py` and `release/boot/start.py`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 
 
 def jobs() -> dict[str, Any]:
+    """Return the jobs of the workflow, by name."""
     jobs: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]
     return jobs
 
@@ -71,6 +73,7 @@ def test_the_present_version_has_notes_in_the_change_log() -> None:
 
 
 IO = Path("/proc/self/io")
+"""Where Linux counts the bytes that this process has read and written."""
 
 
 @pytest.mark.skipif(not os.access(IO, os.R_OK), reason="only Linux counts what a process reads")
@@ -102,6 +105,7 @@ def read_so_far() -> int:
 
 
 def this_target() -> Target | None:
+    """Return the target of the single file for this Python on Linux; None if there is none."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     return next((t for t in TARGETS if t.python == version and t.build == "linux-x86_64"), None)
 

@@ -1,6 +1,7 @@
 """Workflows and issue forms fit their schemas, and name only targets and commands that exist.
 
-The tested code is in `.github/`, `.ci/nightly`, `Justfile` and `docs/examples/`.
+The tested files are `Justfile`, `.ci/nightly`, and those in `.github/workflows/`,
+`.github/ISSUE_TEMPLATE/` and `docs/examples/`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yml"))
 
 RECIPE = re.compile(r"^([a-z]+)(?: \*[A-Z]+)?:$", re.MULTILINE)
+"""The line of `Justfile` with which a target begins."""
 
 
 def steps(name: str) -> list[dict[str, Any]]:
+    """Return the steps of all jobs of a workflow."""
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text("utf-8"))
     return [step for job in workflow["jobs"].values() for step in job["steps"]]
 
 
-def recipes() -> set[str]:
+def targets() -> set[str]:
+    """Return the targets of `just`, without the one that lists them."""
     return set(RECIPE.findall((ROOT / "Justfile").read_text("utf-8"))) - {"default"}
 
 
@@ -53,11 +57,14 @@ def test_workflows_and_issue_forms_fit_their_schemas() -> None:
 
 
 def test_scripts_of_workflows_use_no_expressions_but_outputs_of_steps() -> None:
+    scripts = 0
     for path in [*WORKFLOWS, *EXAMPLES]:
         for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
             for step in job.get("steps", ()):
+                scripts += "run" in step
                 expressions = re.findall(r"\${{ *([^ }]+)", step.get("run", ""))
                 assert not [each for each in expressions if not each.startswith("steps.")], path
+    assert scripts > 10
 
 
 def test_the_nightly_workflow_has_a_job_for_each_part() -> None:
@@ -83,18 +90,18 @@ def test_issue_forms_ask_for_existing_commands() -> None:
 
 def test_contributing_names_every_target_and_no_other() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    assert set(re.findall(r"\bjust ([a-z]+)", text)) == recipes()
+    assert set(re.findall(r"\bjust ([a-z]+)", text)) == targets()
 
 
-def test_workflows_use_existing_targets() -> None:
+def test_the_workflow_ci_uses_existing_targets() -> None:
     used = {
         name for step in steps("ci.yml") for name in re.findall(r"/just (\w+)", step.get("run", ""))
     }
     assert used
-    assert used <= recipes()
+    assert used <= targets()
 
 
-def test_workflows_run_the_test_command_of_the_readme_and_the_scripts() -> None:
+def test_workflows_run_the_test_command_of_the_readme_and_the_scripts_of_ci() -> None:
     commands = [step["run"] for step in steps("ci.yml") if "run" in step]
     readme = (ROOT / "README.md").read_text("utf-8")
     assert any(command in readme for command in commands if "pytest -n auto" in command)
@@ -110,7 +117,8 @@ def test_workflows_run_the_test_command_of_the_readme_and_the_scripts() -> None:
 def test_just_accepts_every_target() -> None:
     just = shutil.which("just", path=str(ROOT / ".venv" / "bin")) or shutil.which("just")
     assert just is not None, "the extra dev brings it: rust-just"
-    for name in sorted(recipes()):
+    assert targets()
+    for name in sorted(targets()):
         done = subprocess.run(
             [just, "--dry-run", name], cwd=ROOT, capture_output=True, encoding="utf-8", check=False
         )

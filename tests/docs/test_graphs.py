@@ -1,6 +1,6 @@
 """The example in `docs/graphs.md` runs, and the page lists the rules of wiring.
 
-The tested code is in `docs/graphs.md` and `dmlconf/graphs/wiring.py`.
+The tested page is `docs/graphs.md`; the rules are in `dmlconf/graphs/wiring.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Pages that the program writes, and tutorials, are up to date, and links between files work.
 
-The tested code is in `tests/docs/` and `docs/`.
+The tested code is in `tests/docs/pages.py` and `tests/docs/tutorials.py`; the tested pages are in
+`docs/`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
 def test_the_commands_of_a_tutorial_print_what_the_tutorial_shows(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")
     assert stable_lines(rerun(page)) == stable_lines(page)
-    # The tutorial shows a run that fails and one that passes, so its output is not trivial.
+    # Without a run that fails and one that passes, a tutorial would show little.
     assert re.search("^(BROKEN|FAILED): ", page, re.M)
     assert re.search("^PASSED: ", page, re.M)
 

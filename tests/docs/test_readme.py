@@ -15,6 +15,8 @@ from tests.cli.process import dmlconf_here
 
 README = Path(__file__).parents[2] / "README.md"
 BLOCK = re.compile(r"```text\n\$ dmlconf (.*?[^\\])\n(.*?)```", re.DOTALL)
+WIDTH = 46
+"""The columns of the terminal for which the output is shown, so that it fits a narrow page."""
 
 
 @pytest.mark.whole
@@ -22,8 +24,10 @@ def test_each_line_shown_of_a_failing_run_is_a_line_that_the_command_prints(tmp_
     match = BLOCK.search(README.read_text("utf-8"))
     assert match is not None
     words = shlex.split(match[1].replace("\\\n", " "))
-    done = dmlconf_here(tmp_path, *words, COLUMNS="46", PYTHONIOENCODING="utf-8")
+    done = dmlconf_here(tmp_path, *words, COLUMNS=str(WIDTH), PYTHONIOENCODING="utf-8")
     printed = [line.rstrip() for line in done.stdout.splitlines()]
-    for line in match[2].splitlines():
+    shown = match[2].splitlines()
+    assert shown
+    for line in shown:
         assert line in printed
-        assert len(line) <= 46
+        assert len(line) <= WIDTH

@@ -1,6 +1,8 @@
-"""The page about requirements says what `pyproject.toml` declares, and CI compares versions.
+"""The page about requirements says what `pyproject.toml` declares.
 
-The tested code is in `docs/requirements.md`, `pyproject.toml` and `.ci/versions.py`.
+A script of CI compares the page with the installed versions.
+
+The tested code is in `.ci/versions.py`; the tested page is `docs/requirements.md`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def test_the_page_has_the_oldest_and_newest_python_of_the_classifiers() -> None:
     assert f"| Python | 3.{min(map(int, versions))} | 3.{max(map(int, versions))} |" in page
 
 
-def test_ci_compares_the_page_with_the_installed_versions(tmp_path: Path) -> None:
+def test_the_script_of_ci_reports_and_corrects_versions_of_the_page(tmp_path: Path) -> None:
     for name in (".ci/versions.py", "docs/requirements.md"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())

@@ -1,4 +1,4 @@
-"""Names of ONNX, WebNN and DirectML.h find the operators.
+"""An operator is found by its names in ONNX, WebNN and DirectML.h, and has a family.
 
 The tested code is in `dmlconf/translation/names.py`, `dmlconf/catalogue/families.py`,
 `schemas/translation/onnx.yaml` and `schemas/translation/webnn.yaml`.
@@ -51,7 +51,7 @@ def test_the_table_names_only_operators_of_the_catalogue() -> None:
     known = set(operator_names())
     named = {o for names in standard_names().values() for ops in names.values() for o in ops}
     assert named <= known
-    # Operators without an operation in a standard are gradients, special cases or DirectML's own.
+    # The others, such as gradients and special cases, have no name in ONNX or WebNN.
     assert len(named) > 120
 
 

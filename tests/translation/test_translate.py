@@ -1,6 +1,7 @@
 """Tables of translation are valid, and turn cases into programs of ONNX and WebNN.
 
-The tested code is in `dmlconf/translation/` and `schemas/translation/`.
+The tested code is in `dmlconf/translation/translate.py`, `dmlconf/translation/tables.py`,
+`dmlconf/translation/program.py`, `dmlconf/translation/values.py` and `schemas/translation/`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,22 @@ from tests.backends.stated_cases import stated_case
 from tests.bundled import bundled
 
 
-def case(name: str, number: int = 0, file: str = "documented") -> Case:
-    plan = list(bundled(f"{name}/{file}.yaml").plan())
-    return valid_case(plan[number])
+def case(name: str, file: str = "matrix") -> Case:
+    """Return the first case in a file of an operator's folder."""
+    return valid_case(next(iter(bundled(f"{name}/{file}.yaml").plan())))
+
+
+def named_case(identifier: str) -> Case:
+    """Return the bundled case of an identifier, or of the beginning of one."""
+    operator, file, _ = identifier.split("/", 2)
+    plan = bundled(f"{operator}/{file}.yaml").plan()
+    return valid_case(next(each for each in plan if each.identifier.startswith(identifier)))
+
+
+def image_case(name: str) -> Case:
+    """Return the first case of an operator whose input has two spatial dimensions."""
+    cases = map(valid_case, bundled(f"{name}/matrix.yaml").plan())
+    return next(each for each in cases if each.desc["InputTensor"].DimensionCount == 4)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -33,16 +47,17 @@ def test_each_operator_has_an_entry_in_the_table_of_each_target(target: str) -> 
     assert sorted(table(target).entries) == operator_names()
 
 
-@pytest.mark.parametrize(("target", "most"), [("onnx", 155), ("webnn", 115)])
+@pytest.mark.parametrize(("target", "least"), [("onnx", 155), ("webnn", 115)])
 def test_a_table_expresses_most_operators_and_has_a_reason_for_each_other_operator(
-    target: str, most: int
+    target: str, least: int
 ) -> None:
     known = table(target)
     expressed = [name for name in known.entries if known.expresses(name)]
-    assert len(expressed) >= most
+    assert len(expressed) >= least
     for name in known.entries.keys() - set(expressed):
-        forms = known.entries[name].forms
-        assert known.entries[name].like or all(form.declined for form in forms), name
+        entry = known.entries[name]
+        assert entry.like or entry.forms, name
+        assert all(form.declined for form in entry.forms), name
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -52,29 +67,35 @@ def test_each_condition_of_a_table_depends_on_the_desc(target: str) -> None:
 
 
 def test_a_convolution_becomes_a_conv_and_its_fused_activation() -> None:
-    program = translated(case("convolution", file="matrix"), "onnx")
-    assert "Conv" in program.operations
-    assert list(program.inputs) == list(case("convolution", file="matrix").input_names())
-    assert {step.outputs[-1] for step in program.steps} >= {"OutputTensor"}
+    fused = named_case("convolution/matrix/fused-activation[DataType=FLOAT32")
+    assert fused.desc["FusedActivation"]["operator"] == "ACTIVATION_CELU"
+    program = translated(fused, "onnx")
+    _, convolution, activation, last = program.steps  # The first one reshapes the bias.
+    assert (convolution.operation, activation.operation) == ("Conv", "Celu")
+    assert convolution.outputs[0] in activation.inputs
+    assert activation.attributes["alpha"] == 2.5
+    assert activation.outputs[0] in last.inputs
+    assert last.outputs == ("OutputTensor",)
+    assert list(program.inputs) == list(fused.input_names())
 
 
 def test_a_special_case_is_expressed_as_the_operator_that_it_specialises() -> None:
-    program = translated(case("upsample_2d", file="matrix"), "onnx")
+    program = translated(case("upsample_2d"), "onnx")
     assert program.operations == ("Resize",)
     assert program.steps[0].attributes["coordinate_transformation_mode"] == "half_pixel"
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: str) -> None:
-    plan = bundled("element_wise_sqrt/boundary.yaml").plan()
-    scaled = valid_case(next(p for p in plan if p.identifier.endswith("/bias-beyond-float16")))
+    scaled = named_case("element_wise_sqrt/boundary/bias-beyond-float16")
     operations = [step.operation.lower() for step in translated(scaled, target).steps]
-    assert operations == ["cast", "mul", "add", "sqrt", "cast"]  # 447.2 is the root of 200,000.
+    # FLOAT16 has no 200,000, but its root, 447.2.
+    assert operations == ["cast", "mul", "add", "sqrt", "cast"]
 
 
 def test_a_cast_becomes_one_step_that_writes_the_output() -> None:
     for target in TARGETS:
-        [step] = translated(case("cast", file="matrix"), target).steps
+        [step] = translated(case("cast"), target).steps
         assert step.operation.lower() == "cast"
         assert step.outputs == ("OutputTensor",)
 
@@ -87,7 +108,7 @@ def test_a_cast_becomes_one_step_that_writes_the_output() -> None:
         ((2, 3, 1, 1), (4, 9, 1, 1), (0, 1)),
     ],
 )
-def test_webnn_resizes_the_two_axes_that_a_case_does(
+def test_webnn_resizes_the_same_two_axes_as_the_case(
     sizes: tuple[int, ...], resized: tuple[int, ...], axes: tuple[int, ...]
 ) -> None:
     [step] = translated(_resampled(sizes, resized), "webnn").steps
@@ -123,11 +144,8 @@ def _resampled(sizes: tuple[int, ...], resized: tuple[int, ...]) -> Case:
 
 
 def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn() -> None:
-    plan = bundled("lstm/matrix.yaml").plan()
-    name = (
-        "lstm/matrix/sizes[DataType=FLOAT32,Length=1,Batch=1,Inputs=1,Hidden=1,Direction=FORWARD]"
-    )
-    peephole = valid_case(next(each for each in plan if each.identifier == name))
+    peephole = named_case("lstm/matrix/sizes[DataType=FLOAT32,Length=1,Batch=1,Inputs=1,Hidden=1,")
+    assert peephole.desc["PeepholeTensor"] is not None
     with pytest.raises(NotExpressibleError, match="sees the cell of the step before"):
         translated(peephole, "webnn")
 
@@ -146,11 +164,8 @@ def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn
 def test_a_case_that_webnn_interprets_differently_has_no_counterpart(
     name: str, reason: str
 ) -> None:
-    operator, file, _ = name.split("/", 2)
-    plan = bundled(f"{operator}/{file}.yaml").plan()
-    source_case = valid_case(next(each for each in plan if each.identifier == name))
     with pytest.raises(NotExpressibleError, match=reason):
-        translated(source_case, "webnn")
+        translated(named_case(name), "webnn")
 
 
 @pytest.mark.parametrize(
@@ -174,30 +189,26 @@ def test_a_case_that_webnn_interprets_differently_has_no_counterpart(
 def test_webnn_gets_the_number_that_directml_makes_of_an_attribute(
     name: str, attribute: str, taken: float
 ) -> None:
-    operator, file, _ = name.split("/", 2)
-    plan = bundled(f"{operator}/{file}.yaml").plan()
-    source_case = valid_case(next(each for each in plan if each.identifier == name))
-    steps = translated(source_case, "webnn").steps
+    steps = translated(named_case(name), "webnn").steps
     assert [s.attributes[attribute] for s in steps if attribute in s.attributes] == [taken]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_windows_with_a_stride_of_zero_have_no_counterpart(target: str) -> None:
-    source_case = case("max_pooling2", file="matrix")
-    still = replace(
-        source_case, desc={**source_case.desc, "Strides": (0,) * len(source_case.desc["Strides"])}
-    )
-    with pytest.raises(NotExpressibleError, match="MAX_POOLING2"):
+    moving = image_case("max_pooling")
+    translated(moving, target)
+    still = replace(moving, desc={**moving.desc, "Strides": (0, 0)})
+    with pytest.raises(NotExpressibleError, match="windows with a stride of 0"):
         translated(still, target)
 
 
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
     with pytest.raises(NotExpressibleError, match="must refuse"):
-        translated(case("gather", file="invalid"), "onnx")
+        translated(case("gather", "invalid"), "onnx")
 
 
 def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
-    graph = case("graphs", file="chains")
+    graph = case("graphs", "chains")
     program = translated(graph, "onnx")
     known = {*program.inputs, *program.constants}
     for step in program.steps:
@@ -207,32 +218,31 @@ def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
 
 
 def test_a_node_output_that_a_graph_exports_twice_is_two_outputs_of_the_program() -> None:
-    plan = bundled("graphs/wiring.yaml").plan()
-    source_case = valid_case(next(each for each in plan if "/exported-twice[" in each.identifier))
-    program = translated(source_case, "onnx")
-    assert len(program.outputs) == len(source_case.outputs()) > 1
+    twice = named_case("graphs/wiring/exported-twice[")
+    program = translated(twice, "onnx")
+    assert len(program.outputs) == len(twice.outputs()) > 1
     assert {name for step in program.steps for name in step.outputs} >= set(program.outputs)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str) -> None:
-    [source_case] = [
-        valid_case(each)
-        for each in bundled("convolution/boundary.yaml").plan()
-        if each.identifier == "convolution/boundary/output-padding-all-but-one"
-    ]
-    with pytest.raises(NotExpressibleError):
-        translated(source_case, target)
+    convolution = image_case("convolution")
+    assert convolution.desc["Direction"] == "FORWARD"
+    translated(convolution, target)
+    padded = replace(convolution, desc={**convolution.desc, "OutputPadding": (1, 0)})
+    with pytest.raises(NotExpressibleError, match="OutputPadding of a forward convolution"):
+        translated(padded, target)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_window_across_channels_is_one_lrn_whatever_its_size(size: int) -> None:
-    """Both count floor((size - 1) / 2) channels before the element, and the others after it."""
-    odd = case("local_response_normalization", file="matrix")
+    """In both, floor((size - 1) / 2) channels of the window are before the element."""
+    found = case("local_response_normalization")
     program = translated(
-        replace(odd, desc={**odd.desc, "CrossChannel": True, "LocalSize": size}), "onnx"
+        replace(found, desc={**found.desc, "CrossChannel": True, "LocalSize": size}), "onnx"
     )
-    assert [step.operation for step in program.steps][:1] == ["LRN"]
+    [step] = program.steps
+    assert (step.operation, step.attributes["size"]) == ("LRN", size)
 
 
 def test_a_linear_function_of_float16_has_casts_and_one_of_float32_has_none() -> None:
@@ -243,15 +253,15 @@ def test_a_linear_function_of_float16_has_casts_and_one_of_float32_has_none() ->
     assert translated(valid_case(single), "onnx").operations == ("Mul", "Add")
 
 
-def test_an_integer_product_has_as_many_dimensions_as_the_output() -> None:
+def test_an_integer_product_is_reshaped_only_if_its_output_has_other_dimensions() -> None:
     reshaped = set()
     for planned in bundled("matrix_multiply_integer/matrix.yaml").plan():
         if "/ranks-of-matrices[" in planned.identifier:
-            source_case = valid_case(planned)
+            product = valid_case(planned)
             a, b, output = (
-                len(source_case.desc[name].Sizes) for name in ("ATensor", "BTensor", "OutputTensor")
+                len(product.desc[name].Sizes) for name in ("ATensor", "BTensor", "OutputTensor")
             )
-            operations = translated(source_case, "onnx").operations
+            operations = translated(product, "onnx").operations
             assert ("Reshape" in operations) is (max(a, b) != output)
             reshaped.add("Reshape" in operations)
     assert reshaped == {True, False}
@@ -264,9 +274,7 @@ def test_each_table_fits_its_schema(target: str) -> None:
 
 
 def test_an_input_on_which_no_output_depends_is_not_used() -> None:
-    plan = bundled("graphs/wiring.yaml").plan()
-    unused = next(each for each in plan if "unused-inputs-between" in each.identifier)
-    program = translated(valid_case(unused), "webnn")
+    program = translated(named_case("graphs/wiring/unused-inputs-between-used-ones["), "webnn")
     assert len(program.inputs) == 5
     assert len(program.used_inputs()) == 2
     assert program.used_inputs().keys() < program.inputs.keys()
@@ -305,8 +313,7 @@ def test_scales_of_columns_have_as_many_zero_points_and_the_batches_of_their_mat
 def test_an_integer_convolution_with_a_dilation_of_0_has_no_counterpart_in_onnx(
     operator: str,
 ) -> None:
-    plan = bundled(f"{operator}/matrix.yaml").plan()
-    convolution = next(map(valid_case, plan))
+    convolution = case(operator)
     dilations = (0,) * convolution.desc["DimensionCount"]
     wide = replace(convolution, desc={**convolution.desc, "Dilations": dilations})
     with pytest.raises(NotExpressibleError, match="a stride or dilation of 0"):
